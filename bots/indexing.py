@@ -25,7 +25,8 @@ from core.library.formats.encoding import decode
 from core.library.formats.read import SUFFIXES, parse_html, read_document
 from core.library.library import DEFAULT_COLLECTION, Library, Notify, Phase
 from core.library.roots import is_within
-from core.library.sync import Failure, SyncReport, list_files
+from core.library.source_documents import source_of_page
+from core.library.sync import Failure, SourceNote, SyncReport, list_files
 from core.settings import Settings
 from core.sources.kinds import source_address
 from core.sources.sources import typed_of
@@ -137,6 +138,11 @@ def _is_indexed(library: Library, path: Path) -> bool:
 
 
 def _ingest_page(library: Library, url: str, fetcher: GuardedFetcher, collection: str) -> SyncReport:
+    if (source := source_of_page(library.store, collection, url)) is not None:
+        again = f"is read with {typed_of(source, ADDRESSES)} already: `{ingest_command(source, collection=collection)}`"
+        return SyncReport(
+            skipped=1, notes=(SourceNote(source=url, text=f"{again} reads all of that again."),)
+        )
     try:
         document = document_of(asyncio.run(fetcher.get_public(url)))
     except (FetchRefused, SearchTrouble, DocumentError) as error:

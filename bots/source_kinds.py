@@ -27,7 +27,7 @@ SLACK_LINK = re.compile(
     r"https://(?:[\w.-]+\.slack\.com/archives|app\.slack\.com/client/[TE][A-Z0-9]+)/([CG][A-Z0-9]+)(?:[/?].*)?"
 )
 DISCORD_LINK = re.compile(r"https://(?:\w+\.)?discord\.com/channels/(\d{17,20}/\d{17,20})(?:/.*)?")
-ASKS = "Its name, its id or its address, of a channel that the bot is in and that everyone may read"
+ASKS = "Its name, id or address; the bot must be in it, and everyone must be able to read it"
 EVERY = "1d"  # what is said and edited is told by events; a sync finds what was missed
 
 

@@ -152,7 +152,9 @@ def _forget(library: Library, storage: Storage, name: str, collection: str | Non
             )
             with suppress(NotFound):
                 return library.forget(each, collection=collection, labels=labels)
-        raise NotFound(_nothing_under(name, parts_of(sources, kept, ADDRESSES)))
+        repository = name_as_kept(f"{name}#", ADDRESSES)  # a path may be that of a repository
+        parts = parts_of(sources, kept, ADDRESSES) or parts_of(sources, repository, ADDRESSES)
+        raise NotFound(_nothing_under(name, parts))
 
 
 def _nothing_under(name: str, parts: Sequence[str]) -> str:

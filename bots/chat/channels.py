@@ -189,6 +189,19 @@ class ChannelStore:
             )
         return chosen or DEFAULT_COLLECTION, readable
 
+    async def has_more_directly(self, conversation: Conversation, author: str, library: Library) -> bool:
+        """Whether sources open to this person what is read in direct messages alone.
+
+        For the person alone: others in the channel do not learn it. No question comes into it.
+        """
+        people = self.people.get(conversation.platform)
+        if people is None or people.is_direct_message(conversation):
+            return False
+        _, readable = await self._rights(conversation, author, library)
+        known = await self.database.call(library.store.collections)
+        opened = await self._beside(conversation, author, readable, known, library)
+        return bool(opened.collections)
+
     async def _opened_by_source(
         self,
         conversation: Conversation,
@@ -201,6 +214,17 @@ class ChannelStore:
         people = self.people.get(conversation.platform)
         if people is None or not people.is_direct_message(conversation):
             return Readable()
+        return await self._beside(conversation, author, readable, known, library)
+
+    async def _beside(
+        self,
+        conversation: Conversation,
+        author: str,
+        readable: Readable,
+        known: frozenset[str],
+        library: Library,
+    ) -> Readable:
+        """What sources open to the author's e-mail address beside these collections."""
         sets, emails = ReaderSets(library.store.database), Emails(self.database, self.people)
         try:
             beside = await emails.opened(conversation, author, known, readable.collections, sets)

@@ -120,7 +120,10 @@ class ChatCommands:
             command.language, collections=collections, documents=documents, age=age,
             slash_commands=self.slash_commands, unasked=unasked,
         )  # fmt: skip
-        return (Note(text="\n".join(lines)),)
+        shown = Note(text="\n".join(lines))
+        if await self.channel_store.has_more_directly(command.conversation, command.author, library):
+            return (shown, Note(text=say_in(command.language)("more_directly"), is_private=True))
+        return (shown,)
 
     async def _sources(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
         read = await self._readable(command)

@@ -142,7 +142,7 @@ class Questions:
         self.screen.write("What do you want to add?\n")
         width = max(len(each.title) for each in choices)
         for number, each in enumerate(choices, start=1):
-            self.screen.write(f"  {number}  {each.title:<{width}}  {each.example}")
+            self.screen.write(f"  {number:>2}  {each.title:<{width}}  {each.example}")
         self.screen.write("")
         typed = ""
         while True:
@@ -166,7 +166,7 @@ class Questions:
         return None if found.urls else found
 
     async def _named(self, choice: Choice, typed: str) -> Targets:
-        self.screen.note(f"{choice.asks}, as {choice.example}")
+        self.screen.note(f"{choice.asks}. As in: {choice.example}")
         while True:
             reply = await self.ask("› ", default=typed, completes_paths=True)
             try:

@@ -32,7 +32,7 @@ from bots.stores.source import (
 from core.errors import FootnoteError, SettingsError, reason_of
 from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
-from core.library.fts5 import indexed_from, words_row
+from core.library.fts5_terms import indexed_from, places_of, words_row
 from core.library.vacuum import DATABASE
 from core.storage.archive import Row, line_of, row_of
 from core.storage.sqlite import translate_errors
@@ -328,11 +328,13 @@ def _place_words(library: Path, data_dir: str) -> None:
             (len(below), below),
         ).fetchall()
 
+        places = places_of(dict(database.execute("SELECT name, number FROM collections")))
+
         def scopes() -> Iterator[tuple[str, int]]:
             for passage, collection, address in uploaded:
                 held = "SELECT scope, title, body FROM words WHERE rowid = ?"
                 for words in database.execute(held, (passage,)).fetchall():
-                    yield words_row(indexed_from(*words), collection, address)[0], passage
+                    yield words_row(indexed_from(*words), places[collection], address)[0], passage
 
         database.executemany("UPDATE words SET scope = ? WHERE rowid = ?", scopes())
 

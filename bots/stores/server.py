@@ -15,7 +15,7 @@ from bots.stores.folder import FolderSource, FolderUploads, make_stores, open_fo
 from bots.stores.schemas import IN_POSTGRES
 from bots.stores.source import VECTORS
 from core.errors import SettingsError
-from core.library.fts5 import words_row
+from core.library.fts5_terms import places_of, words_row
 from core.storage.database import Row
 from core.storage.postgres import SERVER, conninfo, translate_errors
 from core.storage.schema import VERSIONS, AdvisoryLock, Schema
@@ -91,8 +91,9 @@ class ServerSource:
         return self._read(f"SELECT {', '.join(wanted)} FROM {name}")
 
     def _words(self) -> Iterator[Row]:
+        places = places_of(dict(self._read("SELECT name, number FROM collections")))
         for passage, language, title, body, collection, address in self._read(_WORDS):
-            yield passage, *words_row((language, title, body), collection, address)
+            yield passage, *words_row((language, title, body), places[collection], address)
 
     def _sequences(self) -> Iterator[Row]:
         """The last ids of the tables that never give one twice."""

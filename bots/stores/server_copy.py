@@ -32,7 +32,7 @@ from bots.stores.server import (
 from bots.stores.source import COMPARING, OF_DBOS, VECTORS, Progress, StoredContent, Tallies, moved, tally
 from core.errors import SettingsError, reason_of
 from core.library import tables as library
-from core.library.fts5 import indexed_from
+from core.library.fts5_terms import indexed_from
 from core.library.lexical import Indexed
 from core.library.pgvector import PgvectorIndex
 from core.library.postings import PostingsIndex

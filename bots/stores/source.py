@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bots.chat.uploads import UPLOADS
-from core.library.fts5 import indexed_from
+from core.library.fts5_terms import indexed_from
 from core.storage.database import Row
 from core.storage.sqlite_rows import StoredTable, StoredTables
 from core.turns import checkpoint_rows

@@ -45,6 +45,9 @@ class Piece:
     line: int | None = (
         None  #: where it begins in its file, counts from 1; None: unknown, or the file is not its text
     )
+    words: tuple[str, str] | None = (
+        None  #: if it was cut in a worker, its language and terms as it is indexed
+    )
 
 
 @value

@@ -1,29 +1,99 @@
 """The lexical index in SQLite: its FTS5 finds candidates by their terms, and ranks them.
 
-Every term begins with a prefix for its collection, so that a search reads and counts nothing of other
-collections. The column ``scope`` has a passage's language and places: its document and each folder above.
-A search within a narrower scope matches their terms.
-
 FTS5's own BM25 weighs a term by the whole index, and not at all if half of a small index contains it: it
-only says which candidates are scored.
+only says which candidates are scored. What its terms are is in :mod:`core.library.fts5_terms`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from heapq import nlargest
 
+from core.conversation import value
 from core.library.documents import Scope
+from core.library.fts5_terms import AFTER, SET, TOGETHER, Place, Within, bare, places_of, words_row
 from core.library.lexical import FREQUENT_LIMIT, RARE_LIMIT, Indexed, Words, by_rarity
-from core.library.roots import ancestors
+from core.library.readers import MARK, base_of, bases_of, is_restricted
+from core.library.scoping import among, among_texts
 from core.library.tables import WORDS_TABLE
 from core.storage.database import Connection, Database
 from core.text.language import LANGUAGES
 
-TOGETHER = 8  # collections of one expression
 TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body
+AT_ONCE = 400  # expressions of one statement; SQLite takes 500
+#: Of the sets of readers beside a collection, one in so many is to be readable for all of them to be searched
+#: without the others: a search of all costs a few microseconds for each passage with a term, a search by name
+#: some fifteen for each term and set.
+SHARE = 8
+
+#: What an expression finds, in any order; and what of that is in some collections.
+_FOUND = """
+SELECT * FROM (SELECT rowid AS passage, -bm25(words, 0.0, ?, 1.0) AS weight FROM words WHERE words MATCH ? LIMIT ?)
+"""
+_FOUND_IN = """
+SELECT * FROM (
+    SELECT words.rowid AS passage, -bm25(words, 0.0, ?, 1.0) AS weight FROM words
+    CROSS JOIN passages p ON p.id = words.rowid CROSS JOIN documents d ON d.id = p.document
+    WHERE words MATCH ? AND d.collection IN (SELECT value FROM json_each(?)) LIMIT ?
+)
+"""
+_COUNTED = """
+SELECT word, (SELECT count(*) FROM words WHERE words MATCH expression) FROM terms
+"""
+_COUNTED_IN = """
+SELECT word, (
+    SELECT count(*) FROM words CROSS JOIN passages p ON p.id = words.rowid CROSS JOIN documents d ON d.id = p.document
+    WHERE words MATCH expression AND d.collection IN (SELECT value FROM json_each(?))
+) FROM terms
+"""
+#: How many passages hold each of some terms, and which languages they have, in sets of readers.
+_HELD = f"""
+SELECT asked.value, coalesce(sum(doc), 0) FROM json_each(?) asked CROSS JOIN json_each(?) base
+CROSS JOIN word_counts
+WHERE term >= 'r' || base.value || 'x' || asked.value || '{SET}'
+    AND term < 'r' || base.value || 'x' || asked.value || '{AFTER}'
+    AND CAST(substr(term, instr(term, '{SET}') + 1) AS INTEGER) IN (SELECT value FROM json_each(?))
+GROUP BY asked.value
+"""
+_SPOKEN = f"""
+SELECT language FROM known WHERE EXISTS (SELECT 1 FROM words WHERE words MATCH expression) OR EXISTS (
+    SELECT 1 FROM json_each(?) base CROSS JOIN word_counts
+    WHERE term >= 'l' || base.value || 'x' || language || '{SET}'
+        AND term < 'l' || base.value || 'x' || language || '{AFTER}'
+        AND CAST(substr(term, instr(term, '{SET}') + 1) AS INTEGER) IN (SELECT value FROM json_each(?))
+)
+"""
+
+NOWHERE = "scope : nowhere"  # an expression that finds nothing
+
+
+@value
+class NumberedScope:
+    """The collections of a scope by their numbers."""
+
+    open: tuple[int, ...]
+    sets: Mapping[int, tuple[int, ...]]  #: by the number of their base: those that only some people may read
+
+    @property
+    def numbers(self) -> str:
+        """All of them, as one value of a query."""
+        return json.dumps([*self.open, *(each for some in self.sets.values() for each in some)])
+
+    def within(self, scope: Scope, together: Collection[int]) -> Within:
+        """Places to search. ``together``: bases whose sets are searched with those that may not be read."""
+        named = [Place(collection=number) for number in self.open]
+        for base, some in self.sets.items():
+            beside = (None,) if base in together else some
+            named += [Place(collection=number, base=base) for number in beside]
+        addresses = tuple(address.rstrip("/") or "/" for address in scope.addresses)
+        return Within(places=tuple(named), addresses=addresses)
+
+    @property
+    def many(self) -> frozenset[int]:
+        """The bases of more sets than are looked up one by one."""
+        return frozenset(base for base, some in self.sets.items() if len(some) > TOGETHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,59 +110,85 @@ class Fts5Index:
         limit: int,
         frequencies: Mapping[str, int] | None = None,
     ) -> list[tuple[str, float]]:
-        within = self._within(scope)
-        if not within.collections or not words:
+        numbered = self._numbered(scope)
+        parts = numbered.within(scope, self._cheap_together(numbered)).parts()
+        if not parts or not words:
             return []
         rare, frequent = by_rarity(words, frequencies or {})
         found: dict[str, float] = {}
-        for step in zip(*(part.expressions(rare, frequent) for part in within.parts()), strict=True):
+        for step in zip(*(part.expressions(rare, frequent) for part in parts), strict=True):
             among = FREQUENT_LIMIT if found or not rare else 2 * RARE_LIMIT
             fair = max(limit, among // len(step))
-            ranked = (hit for expression in step for hit in self._ranked(expression, fair, limit))
-            for passage, weight in nlargest(limit, ranked, key=lambda hit: (hit[1], -int(hit[0]))):
+            for passage, weight in self._ranked(parts, step, numbered, fair, limit):
                 found.setdefault(passage, weight)
             if len(found) >= limit:
                 break
         return list(found.items())[:limit]
 
-    def _ranked(self, expression: str, among: int, limit: int) -> list[tuple[str, float]]:
-        rows = self.database.rows(
-            "SELECT * FROM (SELECT rowid, -bm25(words, 0.0, ?, 1.0) AS weight FROM words WHERE words MATCH ? LIMIT ?)"
-            " ORDER BY weight DESC, rowid LIMIT ?",
-            (TITLE_WEIGHT, expression, among, limit),
-        )
-        return [(str(passage), float(weight)) for passage, weight in rows]
+    def _ranked(
+        self,
+        parts: Sequence[Within],
+        expressions: Sequence[str],
+        numbered: NumberedScope,
+        among: int,
+        limit: int,
+    ) -> list[tuple[str, float]]:
+        """The best of what these expressions find, one for each part."""
+        step, hits = list(zip(parts, expressions, strict=True)), []
+        for start in range(0, len(step), AT_ONCE):
+            queries, values = [], []
+            for part, expression in step[start : start + AT_ONCE]:
+                queries.append(_FOUND_IN if part.is_mixed else _FOUND)
+                values += [TITLE_WEIGHT, expression, *([numbered.numbers] if part.is_mixed else []), among]
+            query = f"{' UNION ALL '.join(queries)} ORDER BY weight DESC, passage LIMIT ?"
+            hits += self.database.rows(query, (*values, limit))
+        best = nlargest(limit, hits, key=lambda hit: (hit[1], -hit[0]))
+        return [(str(passage), float(weight)) for passage, weight in best]
 
     def languages(self, scope: Scope) -> list[str]:
-        names = tuple(scope.collections)
+        numbered = self._numbered(scope)
+        named = self._named(numbered, scope)
         rows = self.database.rows(
-            f"WITH known (language) AS (VALUES {', '.join(['(?)'] * len(LANGUAGES))}),"
-            f" within AS MATERIALIZED (SELECT number FROM collections WHERE name IN ({', '.join('?' * len(names))}))"
-            " SELECT language FROM known WHERE EXISTS (SELECT 1 FROM words WHERE words MATCH (SELECT coalesce("
-            "'scope : (' || group_concat('c' || number || 'x' || language, ' OR ') || ')', 'scope : nowhere') FROM within))",
-            (*LANGUAGES, *names),
-        )
+            f"WITH known (language, expression) AS (VALUES {', '.join(['(?, ?)'] * len(LANGUAGES))}){_SPOKEN}",
+            (
+                *(text for name in LANGUAGES for text in (name, named.in_language(name) if named.places else NOWHERE)),
+                json.dumps(sorted(numbered.many)), numbered.numbers,
+            ),
+        )  # fmt: skip
         return [str(language) for (language,) in rows]
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
-        within = self._within(scope)
-        if not within.collections or not words:
-            return dict.fromkeys(words, 0)
-        rows = self.database.rows(
-            f"WITH terms (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))})"
-            " SELECT word, (SELECT count(*) FROM words WHERE words MATCH expression) FROM terms",
-            [value for word in words for value in (word, within.expression([word]))],
+        numbered = self._numbered(scope)
+        held = dict.fromkeys(words, 0)
+        if not words:
+            return held
+        if scope.addresses:
+            within = numbered.within(scope, self._cheap_together(numbered))
+            rows = self._counted(words, within, numbered)
+        else:
+            rows = self._counted(words, self._named(numbered, scope), numbered)
+            if numbered.many:
+                values = (json.dumps([*words]), json.dumps(sorted(numbered.many)), numbered.numbers)
+                rows += self.database.rows(_HELD, values)
+        for word, count in rows:
+            held[word] += count
+        return held
+
+    def _counted(
+        self, words: Collection[str], within: Within, numbered: NumberedScope
+    ) -> list[tuple[str, int]]:
+        if not within.places:
+            return []
+        query, more = (_COUNTED_IN, (numbered.numbers,)) if within.is_mixed else (_COUNTED, ())
+        return self.database.rows(
+            f"WITH terms (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))}){query}",
+            (*(text for word in words for text in (word, within.expression([word]))), *more),
         )
-        return {str(word): int(count) for word, count in rows}
 
     def words(self, ids: Iterable[str]) -> dict[str, Words]:
-        wanted = [int(number) for number in ids]
-        rows = self.database.rows(
-            f"SELECT rowid, title, body FROM words WHERE rowid IN ({', '.join('?' * len(wanted))})", wanted
-        )
-        return {
-            str(passage): (_without_prefix(title), _without_prefix(body)) for passage, title, body in rows
-        }
+        condition, wanted = among(self.database.dialect, ids)
+        rows = self.database.rows(f"SELECT rowid, title, body FROM words WHERE rowid {condition}", (wanted,))
+        return {str(passage): (bare(title), bare(body)) for passage, title, body in rows}
 
     def insert(
         self,
@@ -103,9 +199,10 @@ class Fts5Index:
         document: int,  # noqa: ARG002 - its address is enough
         address: str,
     ) -> None:
+        place = _place_of(writing, collection)
         writing.executemany(
             "INSERT INTO words (rowid, scope, title, body) VALUES (?, ?, ?, ?)",
-            ((passage, *words_row(indexed, collection, address)) for passage, indexed in passages),
+            ((passage, *words_row(indexed, place, address)) for passage, indexed in passages),
         )
 
     def delete(self, writing: Connection, document: int, passages: Sequence[int]) -> None:  # noqa: ARG002 - the ids are enough
@@ -119,93 +216,44 @@ class Fts5Index:
         writing.execute("DROP TABLE IF EXISTS words")
         writing.execute(WORDS_TABLE)
 
-    def _within(self, scope: Scope) -> _Within:
-        names = tuple(scope.collections)
-        rows = self.database.rows(
-            f"SELECT number FROM collections WHERE name IN ({', '.join('?' * len(names))})", names
+    def _numbered(self, scope: Scope) -> NumberedScope:
+        wanted = scope.collections | {base_of(name) for name in scope.collections}
+        condition, names = among_texts(self.database.dialect, sorted(wanted))
+        rows = self.database.rows(f"SELECT name, number FROM collections WHERE name {condition}", (names,))
+        numbers: dict[str, int] = dict(rows)
+        sets: dict[int, list[int]] = {}
+        for number, base in bases_of(numbers).items():
+            sets.setdefault(base, []).append(number)
+        return NumberedScope(
+            open=tuple(
+                number
+                for name, number in numbers.items()
+                if name in scope.collections and not is_restricted(name)
+            ),
+            sets={base: tuple(some) for base, some in sets.items()},
         )
-        numbers = [int(number) for (number,) in rows]
-        addresses = [address.rstrip("/") or "/" for address in scope.addresses]
-        return _Within(numbers, [_place_term(number, address) for number in numbers for address in addresses])
+
+    def _named(self, numbered: NumberedScope, scope: Scope) -> Within:
+        """The collections that are looked up one by one."""
+        few = {base: some for base, some in numbered.sets.items() if base not in numbered.many}
+        return NumberedScope(open=numbered.open, sets=few).within(scope, together=())
+
+    def _cheap_together(self, numbered: NumberedScope) -> frozenset[int]:
+        """The bases whose sets cost less to search with those that may not be read."""
+        if not numbered.many:
+            return frozenset()
+        rows = self.database.rows(
+            "SELECT b.number, count(*) FROM json_each(?) base CROSS JOIN collections b ON b.number = base.value"
+            " CROSS JOIN collections c ON c.name > b.name || ? AND c.name < b.name || ? GROUP BY b.number",
+            (json.dumps(sorted(numbered.many)), MARK, chr(ord(MARK) + 1)),
+        )
+        return frozenset(base for base, count in rows if count <= SHARE * len(numbered.sets[base]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Within:
-    """A scope as terms of the index."""
-
-    collections: Sequence[int]
-    places: Sequence[str]  #: empty: the whole of the collections
-
-    def parts(self) -> list[_Within]:
-        """The same, in parts of a few collections: FTS5 looks at each term of an expression for each row that it ranks.
-        The weights of rows are the same, since a term is of one collection.
-        """
-        if len(self.collections) <= TOGETHER:
-            return [self]
-        return [
-            _Within(
-                some, [place for place in self.places if any(place.startswith(_prefix(one)) for one in some)]
-            )
-            for start in range(0, len(self.collections), TOGETHER)
-            if (some := self.collections[start : start + TOGETHER])
-        ]
-
-    def expressions(self, rare: Sequence[str], frequent: Sequence[str]) -> Iterator[str]:
-        """FTS5 expressions in order: any of the rare words, two of the frequent ones, one of them."""
-        if rare:
-            yield self.expression(rare) + (self._and_any([*rare, *frequent]) if frequent else "")
-        for count in (2, 1):
-            if len(frequent) >= count:
-                others = (self._and_any([word]) for word in frequent[1:count])
-                yield self.expression(frequent[:1]) + "".join(others)
-
-    def expression(self, words: Sequence[str]) -> str:
-        """An FTS5 expression: any of the words, within the scope."""
-        within = f"{{scope}} : ({' OR '.join(self.places)}) AND " if self.places else ""
-        return f"{within}{{title body}} : ({self._any(words)})"
-
-    def _and_any(self, words: Sequence[str]) -> str:
-        return f" AND {{title body}} : ({self._any(words)})"
-
-    def _any(self, words: Sequence[str]) -> str:
-        quoted = (word.replace('"', '""') for word in words)
-        return " OR ".join(f'"{_prefix(number)}{word}"' for word in quoted for number in self.collections)
-
-
-def words_row(indexed: Indexed, collection: int, address: str) -> tuple[str, str, str]:
-    """Scope, title and body of a passage, as the table has them."""
-    language, title, body = indexed
-    places = " ".join(_place_term(collection, place) for place in ancestors(address))
-    return (
-        f"{places} {_prefix(collection)}{language}",
-        _prefixed(collection, title),
-        _prefixed(collection, body),
-    )
-
-
-def indexed_from(scope: str, title: str, body: str) -> Indexed:
-    """What :func:`words_row` was made from, but for the places."""
-    (language,) = _without_prefix(scope.rsplit(" ", 1)[-1])
-    return language, " ".join(_without_prefix(title)), " ".join(_without_prefix(body))
-
-
-def _prefix(collection: int) -> str:
-    return f"c{collection}x"
-
-
-def _prefixed(collection: int, words: str) -> str:
-    """Each of the words with the prefix of its collection."""
-    prefix = _prefix(collection)
-    return prefix + words.replace(" ", f" {prefix}") if words else ""
-
-
-def _without_prefix(words: str) -> list[str]:
-    prefix = words[: words.find("x") + 1]
-    return f" {words}".split(f" {prefix}")[1:] if prefix else []
-
-
-def _place_term(collection: int, address: str) -> str:
-    """The term for an address in a collection: a short hash, so SQL checks the address again. Longer than a language."""
-    return (
-        f"{_prefix(collection)}{blake2b(address.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
-    )
+def _place_of(writing: Connection, collection: int) -> Place:
+    """Where passages of this collection go."""
+    (name,) = writing.execute("SELECT name FROM collections WHERE number = ?", (collection,)).fetchone()
+    beside = writing.execute(
+        "SELECT name, number FROM collections WHERE name = ?", (base_of(name),)
+    ).fetchall()
+    return places_of({name: collection, **dict(beside)})[collection]

@@ -86,11 +86,20 @@ def _pair_weight(weights: Mapping[str, float], first: str, second: str) -> float
     return PAIR_COUNTS * (weights[first] + weights[second]) / 2
 
 
-def index_terms(title: str, path: Sequence[str], text: str) -> Indexed:
-    """The language of a passage, and the terms of its title path and of its text, separated by spaces."""
-    language = language_of(text)
+def index_terms(title: str, path: Sequence[str], text: str, words: tuple[str, str] | None = None) -> Indexed:
+    """The language of a passage, and the terms of its title path and of its text, separated by spaces.
+
+    ``words``: those of its text, if they are known.
+    """
+    language, body = words or text_terms(text)
     headings = " ".join(dict.fromkeys((title, *path)))
-    return language, " ".join(terms(headings, language)), " ".join(terms(text, language))
+    return language, " ".join(terms(headings, language)), body
+
+
+def text_terms(text: str) -> tuple[str, str]:
+    """The language of a text, and its terms, separated by spaces."""
+    language = language_of(text)
+    return language, " ".join(terms(text, language))
 
 
 def by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[list[str], list[str]]:

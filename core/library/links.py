@@ -39,7 +39,7 @@ PLACEHOLDERS = ("path", "page", "source", "line", "last_line", "anchor", "mkdocs
 ANCHOR_LIMIT = 1_000_000  # characters of a file whose headings are read for a link
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"})
 OTHER_TEXT = frozenset(
-    {".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".zip", ".ipynb"}
+    {".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".eml", ".zip", ".ipynb"}
 )  #: suffixes; their text is not the file
 _INDEX = frozenset({"index", "readme"})  #: pages that sites show for their folder
 

@@ -24,6 +24,7 @@ from core.text.terms import term_weights
 
 FIRST = 200  # passages that the rare terms rank; the frequent terms of these are looked up then
 NAME_LIMIT = 200  # characters
+LOOKED_UP = 8  # collections of which terms are looked up one by one
 EVERY = " "  # begins the names of counts that are not of a term; no term has a space
 
 _COUNT = """
@@ -38,33 +39,42 @@ SELECT ?, term, passage, weight FROM unnest(?::int4[], ?::bigint[], ?::float4[])
 #: The postings of some terms: reading each of them from the index is faster than any join that the
 #: planner prefers where a term is frequent.
 _OF_TERMS = """
-FROM unnest(?::int4[], ?::float8[]) AS asked (id, rarity) CROSS JOIN LATERAL (
+FROM unnest(?::int4[], ?::float8[], ?::int8[]) AS asked (id, rarity, collection) CROSS JOIN LATERAL (
     SELECT document, passage, weight FROM postings WHERE term = asked.id{within} OFFSET 0
 ) AS one
 """
 _OF_ANY = f"""
-SELECT one.document, one.passage, sum(asked.rarity * one.weight) AS score {_OF_TERMS}
-GROUP BY one.document, one.passage ORDER BY score DESC, one.passage LIMIT ?
+SELECT asked.collection, one.document, one.passage, sum(asked.rarity * one.weight) AS score {_OF_TERMS}
+GROUP BY asked.collection, one.document, one.passage ORDER BY score DESC, one.passage LIMIT ?
 """
 _OF_ONE = f"""
-SELECT * FROM (SELECT one.document, one.passage, asked.rarity * one.weight AS score {_OF_TERMS} LIMIT ?) AS few
+SELECT * FROM (
+    SELECT asked.collection, one.document, one.passage, asked.rarity * one.weight AS score {_OF_TERMS} LIMIT ?
+) AS few
 ORDER BY score DESC, passage LIMIT ?
 """
 _OF_BOTH = f"""
 SELECT * FROM (
-    SELECT one.document, one.passage, asked.rarity * one.weight + second.rarity * other.weight AS score {_OF_TERMS}
-    CROSS JOIN unnest(?::int4[], ?::float8[]) AS second (id, rarity)
+    SELECT asked.collection, one.document, one.passage,
+        asked.rarity * one.weight + second.rarity * other.weight AS score {_OF_TERMS}
+    JOIN unnest(?::int4[], ?::float8[], ?::int8[]) AS second (id, rarity, collection)
+    ON second.collection = asked.collection
     JOIN postings AS other ON other.term = second.id AND other.document = one.document AND other.passage = one.passage
     LIMIT ?
 ) AS few ORDER BY score DESC, passage LIMIT ?
 """
 _RANKED = """
-WITH found AS ({found})
-SELECT passage, score + coalesce((
-    SELECT sum(asked.rarity * more.weight) FROM unnest(?::int4[], ?::float8[]) AS asked (id, rarity)
-    JOIN postings AS more
-    ON more.term = asked.id AND more.document = found.document AND more.passage = found.passage
-), 0) AS score FROM found ORDER BY score DESC, passage LIMIT ?
+WITH found AS ({found}), others AS (
+    SELECT found.passage, sum(asked.rarity * more.weight) AS score FROM found
+    JOIN unnest(?::int4[], ?::float8[], ?::int8[]) AS asked (id, rarity, collection)
+    ON asked.collection = found.collection
+    CROSS JOIN LATERAL (
+        SELECT weight FROM postings WHERE term = asked.id AND document = found.document AND passage = found.passage
+        OFFSET 0
+    ) AS more GROUP BY found.passage
+)
+SELECT passage, found.score + coalesce(others.score, 0) AS score FROM found LEFT JOIN others USING (passage)
+ORDER BY score DESC, passage LIMIT ?
 """
 
 
@@ -72,7 +82,7 @@ SELECT passage, score + coalesce((
 class Known:
     """Terms that the index has."""
 
-    ids: Mapping[str, list[int]]  #: one in each collection
+    ids: Mapping[str, list[tuple[int, int]]]  #: one in each collection, with the number of that
     held: Mapping[str, int]  #: passages with the term
 
 
@@ -94,9 +104,9 @@ class PostingsIndex:
         rarity = term_weights(words, known.held, known.held.get(EVERY, 0))
         rare, frequent = by_rarity([word for word in words if word in known.ids], frequencies or known.held)
 
-        def asked(some: Sequence[str]) -> tuple[list[int], list[float]]:
-            pairs = [(number, rarity[word]) for word in some for number in known.ids[word]]
-            return [number for number, _ in pairs], [weight for _, weight in pairs]
+        def asked(some: Sequence[str]) -> Asked:
+            rows = [(number, rarity[word], where) for word in some for number, where in known.ids[word]]
+            return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
         found: dict[str, float] = {}
         for used, query, values in _stages(rare, frequent, asked, within, max(limit, FIRST)):
@@ -109,15 +119,16 @@ class PostingsIndex:
         return list(found.items())[:limit]
 
     def languages(self, scope: Scope) -> list[str]:
-        known = self._known([EVERY + name for name in LANGUAGES], scope)
-        return [name for name in LANGUAGES if known.held.get(EVERY + name)]
+        held = self._held([EVERY + name for name in LANGUAGES], scope)
+        return [name for name in LANGUAGES if held.get(EVERY + name)]
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
-        known = self._known(words, scope)
         if not scope.addresses:
-            return {word: known.held.get(word, 0) for word in words}
+            held = self._held(words, scope)
+            return {word: held.get(word, 0) for word in words}
+        known = self._known(words, scope)
         within = self._within(scope)
-        pairs = [(word, number) for word in words for number in known.ids.get(word, ())]
+        pairs = [(word, number) for word in words for number, _ in known.ids.get(word, ())]
         rows = self.database.rows(
             "SELECT word, count(passage) FROM unnest(?::text[], ?::int4[]) AS asked (word, id) CROSS JOIN LATERAL"
             f" (SELECT passage FROM postings WHERE term = asked.id{within[0]} OFFSET 0) AS one GROUP BY word",
@@ -197,22 +208,41 @@ class PostingsIndex:
         )
         return " AND document = ANY(CAST(? AS int4[]))", ([document for (document,) in rows],)
 
+    def _held(self, words: Iterable[str], scope: Scope) -> dict[str, int]:
+        """How many passages hold each of these terms."""
+        names = {_name(word): word for word in words}
+        rows = self.database.rows(
+            f"SELECT term, sum(held) {_of_scope(scope)} GROUP BY term", (sorted(scope.collections), [*names])
+        )
+        return {names[str(name)]: count for name, count in rows}
+
     def _known(self, words: Iterable[str], scope: Scope) -> Known:
         names = {_name(word): word for word in words}
         rows = self.database.rows(
-            "SELECT term, id, held FROM terms JOIN collections ON number = collection"
-            " WHERE name = ANY(?) AND term = ANY(?)",
+            f"SELECT term, array_agg(id), array_agg(collection), sum(held) {_of_scope(scope)} GROUP BY term",
             (sorted(scope.collections), [*names, EVERY]),
         )
-        ids: dict[str, list[int]] = {}
-        held: Counter[str] = Counter()
-        for name, number, count in rows:
-            term = names.get(str(name), str(name))
-            ids.setdefault(term, []).append(number)
-            held[term] += count
-        return Known(ids=ids, held=held)
+        return Known(
+            ids={
+                names.get(str(name), str(name)): list(zip(ids, numbers, strict=True))
+                for name, ids, numbers, _ in rows
+            },
+            held={names.get(str(name), str(name)): held for name, _, _, held in rows},
+        )
 
 
+def _of_scope(scope: Scope) -> str:
+    """The terms of some collections, by SQL with two values: their names and those of the terms.
+
+    Of many collections each term is looked up once, and what others have of it is left out; of a few, each of theirs.
+    """
+    number = "collection + 0" if len(scope.collections) > LOOKED_UP else "collection"
+    return f"FROM terms JOIN collections ON number = {number} WHERE name = ANY(?) AND term = ANY(?)"
+
+
+Asked = tuple[
+    list[int], list[float], list[int]
+]  # terms by their ids, how rare they are, and their collections
 Within = tuple[str, tuple[object, ...]]  # SQL that limits postings to a scope, and its values
 Stage = tuple[Sequence[str], str, tuple[object, ...]]  # the words that it ranks by, its query and its values
 
@@ -220,7 +250,7 @@ Stage = tuple[Sequence[str], str, tuple[object, ...]]  # the words that it ranks
 def _stages(
     rare: Sequence[str],
     frequent: Sequence[str],
-    asked: Callable[[Sequence[str]], tuple[list[int], list[float]]],
+    asked: Callable[[Sequence[str]], Asked],
     within: Within,
     first: int,
 ) -> Iterator[Stage]:

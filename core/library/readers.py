@@ -11,7 +11,7 @@ A reader is an e-mail address, or ``@`` and a domain for all addresses there.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -38,6 +38,15 @@ def collection_for(base: str, readers: Collection[str] | None) -> str:
         return base
     digest = sha256("\n".join(sorted(_whole(readers))).encode()).hexdigest()
     return f"{base}{MARK}{digest[:32]}"
+
+
+def bases_of(numbers: Mapping[str, int]) -> dict[int, int]:
+    """Of the numbers of collections, those that only some people may read, each with that of its base."""
+    return {
+        number: numbers[base_of(name)]
+        for name, number in numbers.items()
+        if is_restricted(name) and base_of(name) in numbers
+    }
 
 
 def in_family(base: str) -> tuple[str, tuple[object, ...]]:

@@ -23,17 +23,17 @@ _PLACE: Mapping[Dialect, str] = {
 
 def scope_condition(dialect: Dialect, scope: Scope) -> tuple[str, tuple[object, ...]]:
     """SQL over ``d`` (documents) and ``c`` (collections), and its values. Without collections, nothing fits."""
-    names = tuple(sorted(scope.collections))
-    condition = f"c.name IN ({', '.join('?' * len(names)) or 'NULL'})"
+    one_of, names = among_texts(dialect, sorted(scope.collections))
+    condition = f"c.name {one_of}"
     if not scope.addresses:
-        return condition, names
+        return condition, (names,)
     place, begin, end = map(_PLACE[dialect].format, range(3))
     within = (
         f"d.id IN (SELECT x.id FROM documents x JOIN {_PLACES[dialect]}"
         f" ON x.address = {place} OR (x.address >= {begin} AND x.address < {end}))"
     )
     places = json.dumps([tuple(span_below(address)) for address in scope.addresses])
-    return f"{condition} AND {within}", (*names, places)
+    return f"{condition} AND {within}", (names, places)
 
 
 def among(dialect: Dialect, numbers: Iterable[str | int]) -> tuple[str, object]:

@@ -99,6 +99,18 @@ class SourceDocuments:
                 self.store.remove(collection, address)
         return bool(old)
 
+    def drop_single_copies(self) -> int:
+        """Remove the pages of this source that were ingested alone too, into the same collection; how many."""
+        rows = self.store.database.rows(
+            "SELECT p.address FROM documents p JOIN collections c ON c.number = p.collection"
+            " WHERE c.name = ? AND p.root = p.address AND p.address LIKE ? AND EXISTS ("
+            "SELECT 1 FROM documents d WHERE d.source = p.address AND d.root = ? AND d.collection = p.collection)",
+            (self.collection, "%://%", self.root),
+        )
+        for (address,) in rows:
+            self.store.remove(self.collection, str(address))
+        return len(rows)
+
     def note_change(self, address: str, *, source: str, url: str | None, changed_at: float | None) -> None:
         """Update what a source says of a document whose content is the same; ``changed_at`` None: as it is stored.
 
@@ -113,6 +125,16 @@ class SourceDocuments:
                 f" AND collection IN (SELECT c.number FROM collections c WHERE {family})",
                 (source, url, changed_at, changed_at, self.root, address, *names),
             )
+
+
+def source_of_page(store: DocumentStore, collection: str, url: str) -> str | None:
+    """The address of the source with which a page is read into this collection; None for none."""
+    rows = store.database.rows(
+        "SELECT d.root FROM documents d JOIN collections c ON c.number = d.collection"
+        " WHERE d.source = ? AND d.url = d.source AND d.root <> d.address AND c.name = ? LIMIT 1",
+        (url, collection),
+    )
+    return str(rows[0][0]) if rows else None
 
 
 _DOCUMENT = frozenset(DocumentFields.__dataclass_fields__)

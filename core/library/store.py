@@ -14,8 +14,9 @@ from typing import Any
 
 from core.library.documents import ANSWER, Passage, Piece, Scope
 from core.library.fts5 import Fts5Index
-from core.library.lexical import LexicalIndex, index_terms
+from core.library.lexical import Indexed, LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
+from core.library.readers import base_of
 from core.library.roots import Roots
 from core.library.scoping import among, scope_condition
 from core.library.tables import ERASED
@@ -222,7 +223,7 @@ class DocumentStore:
     def put(self, document: NewDocument) -> None:
         """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""
         document = _storable(document, self.database.dialect)
-        words = [index_terms(document.title, piece.path, piece.text) for piece in throttle(document.pieces)]
+        words = _words_of(document)
         with self.transaction() as writing:
             embedded = _embedded(writing, document)
             self.remove(document.collection, document.address)
@@ -367,8 +368,17 @@ class DocumentStore:
             )
 
 
+def _words_of(document: NewDocument) -> list[Indexed]:
+    """Of each piece, as it is indexed. Where a worker made those of the texts, little is left to compute."""
+    is_made = all(piece.words for piece in document.pieces)
+    pieces = document.pieces if is_made else throttle(document.pieces)
+    return [index_terms(document.title, piece.path, piece.text, piece.words) for piece in pieces]
+
+
 def _collection_number(writing: Connection, name: str) -> int:
-    writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
+    """Of what only some people may read, the base is a collection too."""
+    for each in dict.fromkeys((base_of(name), name)):
+        writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (each,))
     (number,) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,)).fetchone()
     return int(number)
 

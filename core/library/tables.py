@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from core.errors import IndexDamaged
+from core.library.fts5_terms import indexed_from, places_of, words_row
+from core.library.readers import MARK, base_of, is_restricted
 from core.storage.database import Connection
 from core.storage.schema import Schema
 
 #: The scope and the terms of every passage. The text is split into terms before it is inserted,
 #: so the tokenizer only has to split at spaces.
 WORDS_TABLE = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (scope, title, body, tokenize = 'ascii')"
+
+#: How many passages hold each term, of what the table before has: it stores nothing itself.
+WORD_COUNTS = "CREATE VIRTUAL TABLE IF NOT EXISTS word_counts USING fts5vocab (words, 'row')"
 
 _CATALOGUE = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -99,6 +106,7 @@ CREATE TABLE IF NOT EXISTS passage_terms (
     body TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS passage_terms_of ON passage_terms (document);
+CREATE INDEX IF NOT EXISTS terms_across ON terms (term, collection);  -- for one term in hundreds of collections
 CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
@@ -151,10 +159,36 @@ def _read_pictures(library: Connection) -> None:
     )
 
 
+def _search_sets_together(library: Connection) -> None:
+    """Sets of readers beside one collection are searched together."""
+    if not isinstance(library, sqlite3.Connection):
+        library.execute("CREATE INDEX IF NOT EXISTS terms_across ON terms (term, collection)")
+        return
+    library.execute(WORD_COUNTS)
+    names = [name for (name,) in library.execute("SELECT name FROM collections").fetchall()]
+    library.executemany(
+        "INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING",
+        ((base_of(name),) for name in names if is_restricted(name)),
+    )
+    places = places_of(dict(library.execute("SELECT name, number FROM collections").fetchall()))
+    rows = library.execute(
+        "SELECT p.id, d.collection, d.address FROM collections c JOIN documents d ON d.collection = c.number"
+        " JOIN passages p ON p.document = d.id WHERE instr(c.name, ?)",
+        (MARK,),
+    ).fetchall()
+    for passage, collection, address in rows:
+        held = library.execute("SELECT scope, title, body FROM words WHERE rowid = ?", (passage,))
+        for words in held.fetchall():
+            library.execute(
+                "UPDATE words SET scope = ?, title = ?, body = ? WHERE rowid = ?",
+                (*words_row(indexed_from(*words), places[collection], address), passage),
+            )
+
+
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
-    tables=f"{_CATALOGUE}{_READERS}{WORDS_TABLE};",
+    tables=f"{_CATALOGUE}{_READERS}{WORDS_TABLE};{WORD_COUNTS};",
     postgresql=_CATALOGUE + _READERS + _POSTINGS,
     migrations=(
         _add_included,
@@ -163,6 +197,7 @@ SCHEMA = Schema(
         _add_readers,
         _add_dates,
         _read_pictures,
+        _search_sets_together,
     ),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",

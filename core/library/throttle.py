@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 _enabled = threading.Event()
 _one_at_a_time = threading.Lock()
+_here = threading.local()  # has ``rests`` in a thread that is within :func:`resting`
 
 
 @contextmanager
@@ -28,6 +29,11 @@ def enable_throttling() -> Iterator[None]:
         yield
     finally:
         _enabled.clear()
+
+
+def is_throttling() -> bool:
+    """Whether questions are answered in this process."""
+    return _enabled.is_set()
 
 
 def throttle(items: Iterable[T]) -> Iterator[T]:
@@ -44,6 +50,22 @@ def resting() -> Iterator[None]:
         yield
         return
     with _one_at_a_time:
-        began = time.thread_time()
-        yield
+        began, _here.rests = time.thread_time(), True
+        try:
+            yield
+        finally:
+            _here.rests = False
         time.sleep(min(REST * (time.thread_time() - began), LONGEST_REST))
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Within :func:`resting`: another process computes, so that other threads may compute here meanwhile."""
+    if not getattr(_here, "rests", False):
+        yield
+        return
+    _one_at_a_time.release()
+    try:
+        yield
+    finally:
+        _one_at_a_time.acquire()

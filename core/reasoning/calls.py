@@ -28,6 +28,7 @@ from core.reasoning.limits import Allowance, Circuit, Spender
 from core.reasoning.prices import NO_PRICES, Prices, with_tokens
 from core.reasoning.prompts import Messages
 from core.reasoning.replies import Reply
+from core.turns.computing import waiting
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -261,7 +262,8 @@ class Calls:
         with self._counted(remaining, circuit, spent), tracing_context(enabled=False):
             try:
                 async with asyncio.timeout(min(self._timeout, remaining)):
-                    reply = await send(messages)
+                    with waiting():
+                        reply = await send(messages)
                 circuit.succeeded()
                 return reply
             except Exception as error:  # the one boundary to the clients of all providers

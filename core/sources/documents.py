@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
+from core.library.formats import parser_process
 from core.library.formats.assembly import line_starts
 from core.library.formats.dates import earliest, plausible
 from core.library.formats.encoding import decode
@@ -35,6 +36,8 @@ def document_of(
     A first import into a repository gives all its files one date, so a document that says an earlier one is believed.
     """
     document = drop_surrogates(parse(item, data))
+    if parser_process.is_apart() and document.pieces is None:
+        document = parser_process.with_pieces(document)
     return NewDocument(
         collection=record.collection_of(item),
         address=record.place_of(item.id),

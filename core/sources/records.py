@@ -8,7 +8,8 @@ from core.conversation import value
 from core.library.readers import collection_for
 from core.sources.source import SourceItem
 
-ItemState = Literal["due", "read", "failed"]
+#: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
+ItemState = Literal["due", "read", "failed", "gone"]
 
 
 @value
@@ -58,6 +59,7 @@ class SourceCounts:
     read: int = 0
     due: int = 0
     failed: int = 0
+    gone: int = 0
 
 
 @value

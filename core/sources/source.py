@@ -187,6 +187,8 @@ class AddressKind:
     ]  #: how people name the source of a kept address: the sources of its items begin with it
     typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
     options: Callable[[str], tuple[str, ...]] = _no_options  #: that are typed behind it to have it ingested
+    #: of a kept address, what it means however it was written: two sources of which one lies in the other share items
+    place: Callable[[str], str] = str
     #: a kept address without what chooses one of several versions of the same place, as a branch does
     without_version: Callable[[str], str] = str
 

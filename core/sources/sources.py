@@ -8,6 +8,7 @@ import logging
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,7 +35,7 @@ from core.sources.source import (
     kind_of,
 )
 from core.sources.store import SCHEMA, STORE, SourceStore
-from core.sources.sync import LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, withdraw
+from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 
@@ -80,7 +81,12 @@ class SourceSyncs:
         kept = await self.resolve(address, collection)
         number, is_new = await asyncio.to_thread(
             lambda: self.store.add(
-                collection, kept, every=every, now=self.now(), typed=partial(typed_of, kinds=self.kinds)
+                collection,
+                kept,
+                every=every,
+                now=self.now(),
+                typed=partial(typed_of, kinds=self.kinds),
+                place=self._place_of,
             )
         )
         report = await self.sync(number, notify=notify, retries=True)
@@ -201,13 +207,12 @@ class SourceSyncs:
         retries: bool,
     ) -> SyncReport:
         folder = self._folder(record.number)
-        async with self._opened(record.address, record.collection, folder, waits=record.number) as (
-            kind,
-            source,
-        ):
+        opening = self._opened(record.address, record.collection, folder, waits=record.number)
+        async with _own_threads() as threads, opening as (kind, source):
             run = SyncRun(
                 number=record.number, source=source, library=self.library, store=self.store, notify=notify,
-                now=self.now, pause=self.pause, parse=kind.parse, typed=kind.typed, retries=retries,
+                now=self.now, pause=self.pause, threads=threads, parse=kind.parse, typed=kind.typed,
+                retries=retries,
             )  # fmt: skip
             return await work(run)
 
@@ -254,8 +259,22 @@ class SourceSyncs:
     def _failure(self, address: str, reason: str) -> Failure:
         return Failure(source=typed_of(address, self.kinds), reason=reason, is_source=True)
 
+    def _place_of(self, address: str) -> str:
+        kind = kind_of(address, self.kinds)
+        return kind.place(address) if kind else address
+
     def _folder(self, number: int) -> Path:
         return folder_of(self.settings.data_dir, number)
+
+
+@asynccontextmanager
+async def _own_threads() -> AsyncIterator[Executor]:
+    """The threads of one sync. At the end nobody waits for what still blocks in one."""
+    threads = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="sync")
+    try:
+        yield threads
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def folder_of(data_dir: Path, number: int) -> Path:

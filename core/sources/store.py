@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from core.errors import SettingsError
 from core.library.roots import is_within, span_below
@@ -104,17 +105,19 @@ class SourceStore:
         every: float | None,
         now: float,
         typed: Callable[[str], str] = str,
+        place: Callable[[str], str] = str,
     ) -> tuple[int, bool]:
-        """The number of a source, and whether it is new. SettingsError for one that overlaps another of its collection.
+        """The number of a source, and whether it is new. SettingsError for a new one that overlaps another of its
+        collection.
 
         ``every``: seconds between two syncs, 0 for none; None leaves what was chosen before. ``typed``: an address as
-        a person reads it.
+        a person reads it; ``place``: what it means, however it was written.
         """
         with self.database.transaction() as writing:
-            for (other,) in writing.execute(
-                "SELECT address FROM sources WHERE collection = ?", (collection,)
-            ):
-                if other != address and (is_within(address, other) or is_within(other, address)):
+            found = writing.execute("SELECT address FROM sources WHERE collection = ?", (collection,))
+            there = {str(each) for (each,) in found.fetchall()}
+            for other in () if address in there else sorted(there):
+                if overlap(place(address), place(other)):
                     raise SettingsError(
                         f"{typed(address)} and {typed(other)} share files, and the latter is a source of this collection already. "
                         "Forget it first, or choose another --collection."
@@ -254,12 +257,12 @@ class SourceStore:
             )
             return changed.rowcount > 0
 
-    def make_due(self, number: int, ids: Iterable[str]) -> None:
-        """Have items read again, whatever became of them."""
+    def make(self, state: Literal["due", "gone"], number: int, ids: Iterable[str]) -> None:
+        """Have items read again, or removed, whatever became of them."""
         with self.database.transaction() as writing:
             writing.executemany(
-                "UPDATE source_items SET state = 'due' WHERE source = ? AND id = ?",
-                ((number, each) for each in ids),
+                "UPDATE source_items SET state = ? WHERE source = ? AND id = ?",
+                ((state, number, each) for each in ids),
             )
 
     def due_items(self, number: int, *, after: str, limit: int) -> list[SourceItem]:
@@ -374,6 +377,10 @@ class SourceStore:
                 (record.number, place),
             )
         self.database.erase_deleted(ERASED)
+
+
+def overlap(place: str, other: str) -> bool:
+    return is_within(place, other) or is_within(other, place)
 
 
 def _delete_items(writing: Connection, number: int) -> None:

@@ -5,7 +5,8 @@ and the cursor goes on only after that; a document is written before its item is
 it was not. So nothing is lost, and nothing is there twice. A full listing removes what it did not have only when it
 has ended.
 
-Questions go first: fetching waits most of the time, few items are fetched at once, and what computes is throttled.
+Questions go first: few items are fetched at once, a worker parses and cuts them, and each step of what is left for this
+process begins when no turn computes. It has threads of its own, so that no question waits for one.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from concurrent.futures import Executor
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import PurePosixPath
 from typing import TypeVar
 
 from core.errors import DocumentError, FootnoteError
@@ -44,6 +45,7 @@ from core.sources.source import (
     parse_as_file,
 )
 from core.sources.store import SourceStore
+from core.turns.computing import give_way, is_anybody_computing
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once
@@ -53,6 +55,7 @@ LONGEST_WAIT = (
 WAITS = 8  # times in a row that it waits without having read anything
 CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
 FAILURES_TOLD = 100  # items
+SINGLES = "Pages that were indexed alone before, and are read with it now: {count:,}."
 CHANGES = 3  # times that an item may change while it is fetched, until the next sync
 
 logger = logging.getLogger(__name__)
@@ -75,6 +78,7 @@ class SyncRun:
     notify: Notify
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
+    threads: Executor  #: for what blocks
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file
     typed: Callable[[str], str] = str  #: a kept address as a person reads it
     retries: bool = False  #: whether items are read again that could not be read before
@@ -85,12 +89,14 @@ class SyncRun:
     _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
+    _singles: int = 0  #: pages that had been read alone, and are read with it now
 
     def _documents(self, record: SourceRecord) -> SourceDocuments:
         return SourceDocuments(self.library.store, record.collection, record.address)
 
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
+        await self._thread(self._remove_gone)
         await self._thread(self._find_missing)
         while True:
             try:
@@ -115,14 +121,15 @@ class SyncRun:
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        notes = [SourceNote(source=self.typed(self._record().address), text=self._note)] if self._note else []
+        name = self.typed(self._record().address)
+        singles = SINGLES.format(count=self._singles) if self._singles else ""
         return SyncReport(
             added=self.added,
             changed=self.changed,
             removed=self.removed,
             skipped=max(0, counts.read - self.added - self.changed),
             failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
-            notes=tuple(notes),
+            notes=tuple(SourceNote(source=name, text=text) for text in (self._note, singles) if text),
         )
 
     def _find_missing(self) -> None:
@@ -130,7 +137,8 @@ class SyncRun:
         record = self._record()
         for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
             there = self._documents(record).places(map(record.place_of, ids))
-            self.store.make_due(
+            self.store.make(
+                "due",
                 self.number,
                 (
                     each.item.id
@@ -140,7 +148,7 @@ class SyncRun:
             )
         if self.retries:
             for ids in self.store.pages(self.number, "state = 'failed'", limit=PAGE):
-                self.store.make_due(self.number, ids)
+                self.store.make("due", self.number, ids)
 
     async def _follow(self) -> None:
         """From where the last sync was, finished or cut off."""
@@ -161,6 +169,7 @@ class SyncRun:
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
         await self._thread(self._documents(record).readers.drop_unused)
+        self._singles += await self._thread(self._documents(record).drop_single_copies)
         await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
@@ -274,6 +283,8 @@ class SyncRun:
     async def _read_item(self, item: SourceItem) -> None:
         for _ in range(CHANGES):
             try:
+                if is_anybody_computing():
+                    await self._thread(give_way)
                 data = await self._patiently(partial(self.source.fetch, item))
             except ItemChanged as changed:
                 item = replace(changed.item, id=item.id)
@@ -303,11 +314,12 @@ class SyncRun:
         record = self._record()
         place, documents = record.place_of(item.id), self._documents(record)
         try:
-            with _beside_questions(item, data):
+            with resting(), parser_process.apart():
                 document = document_of(record, item, data, self.parse, now=self.now)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return
+        give_way()
         is_new = documents.put(document, item.readers)
         if not self.store.keeps(self.number, place):  # it was forgotten meanwhile
             documents.remove(place)
@@ -324,11 +336,18 @@ class SyncRun:
         self.store.mark(self.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
-        """The document first: an item without one is found and removed again."""
+        """Cut off, the next sync does it again before it reads anything: a source might still hand out what it lists
+        no more.
+        """
         record = self._record()
+        self.store.make("gone", self.number, ids)
         for each in ids:
             self.removed += self._documents(record).remove(record.place_of(each))
         self.store.drop(self.number, ids)
+
+    def _remove_gone(self) -> None:
+        for ids in self.store.pages(self.number, "state = 'gone'", limit=PAGE):
+            self._remove(ids)
 
     def _remove_unlisted(self, listing: int) -> None:
         """What a full listing did not have, and documents that no item is known of."""
@@ -370,7 +389,12 @@ class SyncRun:
 
     async def _thread(self, work: Callable[..., T], *values: object) -> T:
         """Run blocking work. If this is cancelled, the work gets a moment to end: it may be writing."""
-        running = asyncio.ensure_future(asyncio.to_thread(work, *values))
+
+        def giving_way() -> T:
+            give_way()
+            return work(*values)
+
+        running = asyncio.get_running_loop().run_in_executor(self.threads, giving_way)
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -388,18 +412,12 @@ def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reas
     return removed
 
 
-def _beside_questions(item: SourceItem, data: bytes) -> AbstractContextManager[None]:
-    """For parsing: what this process computes rests in between; what another one computes is only waited for."""
-    is_foreign = parser_process.is_foreign(PurePosixPath(item.name).suffix, len(data))
-    return nullcontext() if is_foreign else resting()
-
-
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
     """The item as it is stored from now on, if it need not be read again; None if it must be.
 
     Other readers are no reason to read a document again that is there.
     """
-    if known is None or known.state == "due":
+    if known is None or known.state in ("due", "gone"):
         return None
     stored = known.item
     if (item.version, item.title, item.name) != (stored.version, stored.title, stored.name):

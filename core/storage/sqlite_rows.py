@@ -16,6 +16,7 @@ from core.storage.schema import APPLICATION_ID
 _MAKES = re.compile(r"\s*CREATE\s+(?:TABLE|(?:UNIQUE\s+)?INDEX|VIRTUAL\s+TABLE)\s", re.IGNORECASE)
 _VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\s+TABLE\s", re.IGNORECASE)
 _SHADOWS = ("_data", "_idx", "_content", "_docsize", "_config")  # of FTS5, which makes them itself
+_COUNTS = re.compile(r"\bUSING\s+fts5vocab\b", re.IGNORECASE)  # what another table holds, counted
 SEQUENCES = "sqlite_sequence"  # the last ids of AUTOINCREMENT, which are never given twice
 
 
@@ -56,7 +57,7 @@ def describe(database: sqlite3.Connection) -> StoredTables:
     virtual = {name for kind, name, _, sql in made if kind == "table" and sql and _VIRTUAL.match(sql)}
     shadows = {f"{name}{ending}" for name in virtual for ending in _SHADOWS}
     own = [row for row in made if row[2] not in shadows and not row[1].startswith("sqlite_") and row[3]]
-    names = [name for kind, name, _, _ in own if kind == "table"]
+    names = [name for kind, name, _, sql in own if kind == "table" and not _COUNTS.search(sql)]
     if any(name == SEQUENCES for _, name, _, _ in made):
         names.append(SEQUENCES)
     tables = tuple(

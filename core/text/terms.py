@@ -178,7 +178,9 @@ def _glue(language: str) -> frozenset[str]:
 
 
 def _stems(word: str, language: str) -> tuple[str, ...]:
-    """The terms of a word; cached unless it is too long."""
+    """The terms of a word; cached unless it is too long, or a number, of which there is no end."""
+    if word.isascii() and word.isdigit():
+        return (word,)
     known = _known_stems if len(word) <= LONGEST_WORD else _known_stems.__wrapped__
     return known(word, language)
 

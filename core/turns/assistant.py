@@ -36,6 +36,7 @@ from core.graph.state import State, Work, costs_to_repeat, with_proposal
 from core.traces.log import NO_LOG, Log
 from core.traces.trace import Trace
 from core.turns.checkpoints import translate_errors
+from core.turns.computing import computing, waiting
 from core.turns.replicas import ALONE, Replicas
 from core.wording import Sentence, in_language
 
@@ -80,8 +81,11 @@ class Assistant:
         """
         with translate_errors():
             async with self._one_at_a_time(turn.conversation.id):
-                kept = await self._open(turn.conversation.id, partial(costs_to_repeat, is_queued=is_queued))
-                return await self._run(turn, kept, report, read_thread, read_attachments)
+                with computing():
+                    kept = await self._open(
+                        turn.conversation.id, partial(costs_to_repeat, is_queued=is_queued)
+                    )
+                    return await self._run(turn, kept, report, read_thread, read_attachments)
 
     async def _run(
         self,
@@ -99,7 +103,8 @@ class Assistant:
         if is_unaddressed(turn):
             return await self._consider(turn, kept, report, began)
         if read_thread is not None and not stored and isinstance(turn, Question):
-            turn = replace(turn, thread_context=await read_thread())
+            with waiting():
+                turn = replace(turn, thread_context=await read_thread())
         is_cut_off = _is_same(stored.get("turn"), turn)
         if read_attachments is not None and isinstance(turn, Question) and turn.reading_allowed_by:
             turn = turn if is_cut_off else _with_readable(await read_attachments(turn))

@@ -78,6 +78,19 @@ def default_tls() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
+def certificate_fault(trouble: BaseException) -> str:
+    """Why a certificate was not trusted, completing "HOST …"; empty for any other trouble."""
+    import ssl
+
+    cause: BaseException | None = trouble
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            reason = cause.verify_message.removesuffix(".")
+            return f"has a certificate that is not trusted ({reason}); SSL_CERT_FILE names authorities of your own"
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedFetcher:
     """Fetches pages that are public, readable, small and quick.
@@ -167,6 +180,8 @@ class GuardedFetcher:
                 return await transport.handle_async_request(pin_request(target, address))
             except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
                 logger.info("%s at %s: %r", ascii_host(target), address, trouble)
+                if fault := certificate_fault(trouble):
+                    raise SearchTrouble(f"{ascii_host(target)} {fault}.") from None
         raise SearchTrouble(f"{ascii_host(target)} could not be reached.")
 
     async def _resource(

@@ -13,6 +13,7 @@ from core.library.chunking import cut
 from core.library.documents import Passage, Piece, Retrieved
 from core.library.formats import markdown
 from core.text.terms import weight_of, weights_among
+from core.turns.computing import waiting
 from core.web.hosts import host_of
 from core.web.results import Hit, Page, PageFetcher, SearchEngine, filter_hits
 
@@ -35,7 +36,8 @@ class WebResearch:
         self, query: str, question: str, report: Callable[[Progress], None]
     ) -> tuple[Retrieved, ...]:
         """One passage per hit, best first. Raises SearchTrouble when the search itself fails."""
-        found = await self.engine.search(query, limit=HITS * 2)
+        with waiting():
+            found = await self.engine.search(query, limit=HITS * 2)
         hits = filter_hits(found, trusted=self.trusted, blocked=self.blocked)[:HITS]
         report(Progress(stage="fetching", count=min(len(hits), PAGES)))
         pages = await asyncio.gather(*(self._page(hit) for hit in hits[:PAGES]))
@@ -49,7 +51,8 @@ class WebResearch:
     async def _page(self, hit: Hit) -> Page | None:
         """The hit's page; None when it cannot be read."""
         try:
-            return await self.fetcher.fetch(hit.url)
+            with waiting():
+                return await self.fetcher.fetch(hit.url)
         except (FetchRefused, SearchTrouble) as reason:
             logger.info("the page of %s was not read: %s", host_of(hit.url), reason)
             return None

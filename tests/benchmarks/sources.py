@@ -7,12 +7,15 @@ work is measured. A folder of the same collection is looked at before questions,
 from __future__ import annotations
 
 import asyncio
+import random
+import resource
 import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
 from time import process_time
@@ -21,7 +24,7 @@ from benchmarks import Say
 from benchmarks.growth import resident
 from benchmarks.serving import question
 from benchmarks.startup import apart
-from benchmarks.synthetic import passage, subject
+from benchmarks.synthetic import SENTENCES, passage, subject
 from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
 from bots.process import favor_loop
@@ -37,9 +40,10 @@ BATCH = 200  # items
 FILES = 200  # documents of the folder beside it, about which is asked
 WINDOW = 20  # questions with the sync at work, then as many while it is held
 RATE = 5.0  # questions a second
+POOL = range(158_000, 159_000)  # numbers of passages; subjects repeat from 160,000 on
 SETTLING = 0.2  # seconds that what was begun gets to end when the sync is held
 WARM = 40  # questions before anything is measured
-SAMPLED_EVERY = 0.02  # seconds between two looks at the memory
+SAMPLED_EVERY = 0.1  # seconds between two looks at the memory
 FIRST_ANSWER, SLOWER, MEMORY = (
     60.0,
     1.2,
@@ -49,7 +53,8 @@ FIRST_ANSWER, SLOWER, MEMORY = (
 WHAT = "The real library, sync, assistant and look at the disk of one process, by words alone and without a model."
 LIMITS = (
     "Nothing is fetched over a network. The sync is held and let go in turn, so that both p95 are of the same sizes of "
-    "the library; seconds count only while it was at work. Memory is the most that was seen during the sync."
+    "the library; seconds count only while it was at work. Memory is the most that was seen during the sync, with that "
+    "of the worker that reads texts; CPU is that of this process alone."
 )
 
 
@@ -130,10 +135,26 @@ def item_of(number: int) -> SourceItem:
 
 
 def text_of(number: int) -> str:
-    """A document of Markdown; its passages are no other's."""
+    """A document of Markdown; the fact of each of its passages is no other's."""
     first = number * SECTIONS
-    sections = [f"## Section {each}\n\n{passage(each)}" for each in range(first, first + SECTIONS)]
+    sections = [f"## Section {each}\n\n{text_around(each)}" for each in range(first, first + SECTIONS)]
     return "\n\n".join([f"# Document {number}", *sections])
+
+
+def text_around(number: int) -> str:
+    """The fact of a passage among sentences from a pool: making them anew would take this process as long as a sync."""
+    dice, (trait, name, thing) = random.Random(number), subject(number)
+    sentences = dice.sample(sentence_pool(), SENTENCES)
+    sentences.insert(
+        dice.randrange(SENTENCES), f"The {trait} of the {name} {thing} is {dice.randrange(10, 9999)}"
+    )
+    return ". ".join(sentences) + "."
+
+
+@cache
+def sentence_pool() -> list[str]:
+    """Of passages that no document has."""
+    return [sentence for number in POOL for sentence in passage(number).removesuffix(".").split(". ")]
 
 
 def asked(number: int) -> str:
@@ -210,7 +231,7 @@ async def _synced(footnote: Footnote, source: GeneratedSource) -> Found:
     asking, syncs = Asking(footnote=footnote), footnote.sources
     await asking.window(WARM)
     syncs.kinds = {"generated": source.kind}
-    idle = resident()
+    idle = resident_in_all()
     with sampled_peak() as peak:
         began = time.perf_counter()
         source.gate.set()
@@ -267,14 +288,33 @@ class Asking:
         return await self.footnote.assistant.run(question(asked(document), number, f"{number}"))
 
 
+def resident_in_all() -> int:
+    """Bytes of main memory that this process and those it started hold now; what they share counts for each."""
+    started = [
+        int(number)
+        for thread in Path("/proc/self/task").iterdir()
+        for number in _read_or_empty(thread / "children").split()
+    ]
+    pages = (_read_or_empty(Path(f"/proc/{number}/statm")).split()[1:2] for number in started)
+    return resident() + sum(int(held) for each in pages for held in each) * resource.getpagesize()
+
+
+def _read_or_empty(file: Path) -> str:
+    """Empty for a process or a thread that has ended meanwhile."""
+    try:
+        return file.read_text(encoding="ascii")
+    except OSError:
+        return ""
+
+
 @contextmanager
 def sampled_peak() -> Iterator[list[int]]:
-    """Bytes of main memory of this process, looked at until the end of the context."""
-    seen, ended = [resident()], threading.Event()
+    """Bytes of main memory, looked at until the end of the context."""
+    seen, ended = [resident_in_all()], threading.Event()
 
     def look() -> None:
         while not ended.wait(SAMPLED_EVERY):
-            seen.append(max(seen.pop(), resident()))
+            seen.append(max(seen.pop(), resident_in_all()))
 
     looking = threading.Thread(target=look, name="memory", daemon=True)
     looking.start()

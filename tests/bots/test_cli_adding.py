@@ -324,7 +324,7 @@ async def test_a_repository_is_added_step_by_step_with_a_token_that_comes_late(m
 @pytest.mark.parametrize("keys", [CTRL_C, CTRL_D])
 @pytest.mark.parametrize(
     "steps",
-    [[MENU], [MENU, "1", "as handbook\n› "], [MENU, "docs", "Collection, or Enter for default › "]],
+    [[MENU], [MENU, "1", "As in: handbook\n› "], [MENU, "docs", "Collection, or Enter for default › "]],
     ids=["menu", "path", "place"],
 )
 async def test_whoever_leaves_at_any_step_leaves_nothing_behind(machine, terminal, steps, keys):

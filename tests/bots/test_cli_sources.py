@@ -135,6 +135,7 @@ async def test_a_repository_is_forgotten_without_its_branch_while_it_is_the_only
     await machine.run("ingest", f"{address}@main")
     await machine.run("ingest", f"{address}@next", "--collection", "other")
     two = await machine.run("forget", address)
+    by_path = await machine.run("forget", f"{machine.folder}/wiki")
     await machine.run("forget", f"{address}@next")
     one = await machine.run("forget", "wiki#docs")
 
@@ -142,6 +143,7 @@ async def test_a_repository_is_forgotten_without_its_branch_while_it_is_the_only
         2,
         f"Nothing is indexed under “{address}”, but {address}@main and {address}@next are: name one.\n",
     )
+    assert by_path.err.endswith(f"but {address}@main and {address}@next are: name one.\n")
     assert one.code == 0
     assert (await machine.run("sources")).out == ""
 

@@ -84,6 +84,23 @@ def test_how_a_sync_went_wrong_is_told_with_what_to_do():
     assert command in fix
 
 
+def test_what_a_source_says_of_itself_is_told_and_no_fault():
+    limited = replace(RECORD, note="More than 3 addresses were found.")
+
+    assert told(limited)[1:] == [
+        ("ok", f"{ADDRESS}, when it was read last: More than 3 addresses were found.", "")
+    ]
+
+
+def test_a_website_is_named_as_it_is_typed():
+    unread = replace(RECORD, address="site+https://docs.example/guide", synced_at=None, collection="web")
+
+    ((_, text, fix),) = told(unread)
+
+    assert text == "https://docs.example/guide can be read, and was not yet read to its end."
+    assert fix == "`footnote ingest https://docs.example/guide --follow --collection web`"
+
+
 # What keeps one from being read
 
 
@@ -255,6 +272,7 @@ async def test_the_command_says_how_each_source_is_and_changes_nothing(machine, 
     assert unread["finding"] == f"1 document of {address} cannot be read: wiki/empty.md (is empty)."
     assert f"`footnote ingest {address}`" in unread["fix"]
     assert well.code == 0
+    assert {each["check"] for each in well.record["checks"]} == {"settings", "data folder", "sources"}
     gone, _ = of_sources(away)
     assert (gone["state"], away.code) == ("failed", 1)
     assert f"{machine.folder}/wiki is no git repository any more." in gone["finding"]

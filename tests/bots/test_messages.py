@@ -149,6 +149,17 @@ def test_what_a_sync_did_names_only_what_happened():
     assert texts.synced(SyncReport()) == "0 documents changed."
 
 
+def test_a_source_that_could_not_be_read_is_no_document_that_failed():
+    source = Failure(source="drive:", reason="It was away.", is_source=True)
+    document = Failure(source="a.md", reason="is empty")
+
+    assert texts.synced(SyncReport(failed=(source,))) == "1 source could not be read."
+    assert texts.synced(SyncReport(added=2, failed=(source, document, source)), "de") == (
+        "2 Dokumente hinzugefügt, 1 nicht lesbar. 2 Quellen konnten nicht gelesen werden."
+    )
+    assert texts.told_of(source.source, source.reason) == "drive: It was away."
+
+
 def test_a_long_question_is_named_in_one_short_line():
     assert texts.clipped("When  is\nhigh tide?") == "When is high tide?"
     assert texts.clipped("word " * 100) == "word word word word word word word word word word word word…"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
 from bots.chat.access import AccessChange, access_rules, change_access, changed, check_name, forget_documents
 from bots.chat.channels import AccessRule, open_channel_store, own_collection
+from bots.chat.commands import ChatCommands
 from bots.chat.emails import state_email, stated_emails
+from bots.chat.incoming import ChatCommand
 from bots.discord.route import access_id as of_discord
 from bots.slack.route import access_id as of_slack
 from core.conversation import Conversation
@@ -330,6 +333,47 @@ async def test_a_person_reads_in_direct_messages_what_a_source_opens_to_their_ad
     assert await reads(channel_store, restricted, DIRECT, author="U2") == ["default", SKIPPERS]
     assert await reads(channel_store, restricted, DIRECT, author="U3") == ["default", "hr"]
     assert await reads(channel_store, restricted, CHANNEL) == ["default", "hr"]
+
+
+async def test_who_has_more_to_read_in_direct_messages_is_known_without_any_question(
+    channel_store, restricted
+):
+    people = served(channel_store, U1="ann@harbour.example", U3="eve@elsewhere.example")
+
+    async def has_more(conversation, author):
+        return await channel_store.has_more_directly(conversation, author, restricted)
+
+    assert await has_more(CHANNEL, "U1")
+    assert not await has_more(CHANNEL, "U3")
+    assert not await has_more(DIRECT, "U1")
+    change(channel_store, "default", closes=True)
+    assert not await has_more(CHANNEL, "U1")
+    change(channel_store, "hr", opens=(("channel", "C1"),))
+    assert await has_more(CHANNEL, "U1")
+    people.is_away = True
+    assert not await has_more(CHANNEL, "U1")
+
+
+async def test_help_in_a_channel_says_so_to_that_person_alone_and_the_same_to_all_others(
+    channel_store, restricted
+):
+    people = served(channel_store, U1="ann@harbour.example", U3="eve@elsewhere.example")
+    commands = ChatCommands(
+        footnote=SimpleNamespace(library=restricted), channel_store=channel_store, people=people, upload_index=None
+    )  # fmt: skip
+
+    async def helped(author):
+        return await commands._help(
+            ChatCommand(id="1", conversation=CHANNEL, author=author, name="help", language="en", said_at=1.0),
+            {},
+        )
+
+    (shown, told), (other,) = await helped("U1"), await helped("U3")
+
+    assert shown == other
+    assert (other.is_private, told.is_private) == (False, True)
+    assert "direct messages alone" in told.text
+    assert "direct messages alone" not in shown.text
 
 
 async def test_an_address_opens_nothing_of_a_collection_that_is_closed(channel_store, restricted):

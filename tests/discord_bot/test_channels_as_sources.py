@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from channel_reading import sections
 from fakes.discord import RateLimited
 from fakes.discord.state import TYPES
 from source_desk import Clock, open_desk
@@ -52,25 +51,6 @@ def support(fake):
 @pytest.fixture
 def people(ann, bob):
     return ann, bob
-
-
-def sections(desk, collection="default"):
-    """What stands below the address of each message, in all documents."""
-    found = {}
-    for entry in desk.library.store.entries(collection=collection):
-        anchors = json.loads(entry.anchors)[1:]
-        rows = desk.library.store.database.rows(
-            "SELECT p.start, p.text FROM passages p JOIN documents d ON d.id = p.document WHERE d.address = ?",
-            (entry.address,),
-        )
-        whole = [" "] * max(start + len(text) for start, text in rows)
-        for start, text in rows:
-            whole[start : start + len(text)] = text
-        ends = [begin for begin, _ in anchors[1:]] + [len(whole)]
-        for (begin, url), end in zip(anchors, ends, strict=True):
-            assert url not in found, "a message is in the index twice"
-            found[url] = "".join(whole[begin:end]).strip().partition("\n")[2].strip()
-    return found
 
 
 def said(fake, channel, *, without=()):
@@ -126,7 +106,7 @@ async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(
     made = await talk(fake, support, people)
     fake.threads_page = 2
     first_report = await desk.syncs.ingest("discord:#support", collection="default")
-    first, at_first = sections(desk), said(fake, support)
+    first, at_first = sections(desk.library), said(fake, support)
 
     await fake.edit(made[1], "What is the *new* key?")
     await fake.edit(made[2], "It is <https://example.org/a>.")
@@ -139,8 +119,8 @@ async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(
     again = await desk.syncs.sync(record.number)
 
     assert first == at_first
-    assert sections(desk) == said(fake, support)
-    assert link(late) in sections(desk)
+    assert sections(desk.library) == said(fake, support)
+    assert link(late) in sections(desk.library)
     assert (first_report.failed, report.failed) == ((), ())
     assert (again.added, again.changed, again.removed) == (0, 0, 0)
     assert fake.violations == []
@@ -156,7 +136,7 @@ async def test_pages_and_rate_limits_are_waited_for_and_nothing_is_missed(desk, 
     report = await desk.syncs.ingest("discord:#support", collection="default")
 
     assert report.failed == ()
-    assert sections(desk) == said(fake, support)
+    assert sections(desk.library) == said(fake, support)
     assert [each.status for each in fake.requests if each.route == route].count(429) == 2
     assert fake.faults.early_retries == []
 
@@ -169,7 +149,7 @@ async def test_a_limit_that_does_not_end_is_left_to_the_engine(desk, fake, peopl
 
     assert report.failed == ()
     assert desk.syncs.pause.__self__.waited == [60.0]
-    assert sections(desk) == said(fake, support)
+    assert sections(desk.library) == said(fake, support)
 
 
 async def test_posts_of_a_forum_are_documents_with_their_names(desk, fake, people):
@@ -182,7 +162,7 @@ async def test_posts_of_a_forum_are_documents_with_their_names(desk, fake, peopl
     report = await desk.syncs.ingest(f"discord:{forum.id}", collection="default")
 
     assert report.failed == ()
-    assert sections(desk) == said(fake, forum)
+    assert sections(desk.library) == said(fake, forum)
     assert {entry.title for entry in desk.library.store.entries()} == {"Ferry", "Crane"}
 
 
@@ -197,7 +177,7 @@ async def test_single_items_are_read_again_when_an_event_says_so(desk, fake, peo
     report = await desk.syncs.look(record.number, [item])
 
     assert (report.added, report.changed, report.removed) == (0, 1, 0)
-    assert sections(desk) == said(fake, support)
+    assert sections(desk.library) == said(fake, support)
 
 
 async def test_a_private_thread_is_read_by_no_item_of_its_channel(desk, fake, people, support):
@@ -208,7 +188,7 @@ async def test_a_private_thread_is_read_by_no_item_of_its_channel(desk, fake, pe
 
     await desk.syncs.look(record.number, [f"2026-01-01/{hidden.id}"])
 
-    assert sections(desk) == said(fake, support)
+    assert sections(desk.library) == said(fake, support)
 
 
 async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, fake, people, support):
@@ -219,10 +199,10 @@ async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, fake, peo
 
     await rooms.opt_out(person_of("discord", str(bob.id)))
     await desk.syncs.forget_author(person_of("discord", str(bob.id)))
-    at_once = sections(desk)
+    at_once = sections(desk.library)
     (record,) = desk.syncs.store.all()
     await desk.syncs.sync(record.number)
-    without = sections(desk)
+    without = sections(desk.library)
     await rooms.opt_in(person_of("discord", str(bob.id)))
     await desk.syncs.sync(record.number)
 
@@ -230,7 +210,7 @@ async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, fake, peo
     assert by_bob
     assert not by_bob & at_once.keys()
     assert without == said(fake, support, without=(bob,))
-    assert sections(desk) == everything
+    assert sections(desk.library) == everything
 
 
 @pytest.mark.parametrize("hides", ["view_channel", "read_message_history"])
@@ -284,7 +264,7 @@ async def test_without_the_intent_nothing_is_removed_and_the_reason_says_where_t
     report = await desk.syncs.sync(record.number)
 
     assert "Message Content intent is off" in report.failed[0].reason
-    assert sections(desk) == said(fake, support)
+    assert sections(desk.library) == said(fake, support)
 
 
 async def test_a_name_that_several_channels_have_is_refused_with_their_addresses(desk, fake, people, support):
@@ -303,7 +283,7 @@ async def test_what_is_said_to_the_bot_is_kept_only_where_another_person_answers
 
     await desk.syncs.ingest("discord:#support", collection="default")
 
-    assert sections(desk) == {link(asked): "How high is the crane?", link(answer): "Forty metres."}
+    assert sections(desk.library) == {link(asked): "How high is the crane?", link(answer): "Forty metres."}
 
 
 @pytest.mark.parametrize("name", ["discord:support", "discord:#", "discord:#a/b", "discord:", "discord:12"])
@@ -360,4 +340,6 @@ async def test_a_private_thread_is_read_for_itself_alone(desk, fake, people, sup
 
     assert "is private" in refused.failed[0].reason
     assert allowed.failed == ()
-    assert sections(desk, own_collection(place)) == {link(canary): "The canary of the private thread."}
+    assert sections(desk.library, own_collection(place)) == {
+        link(canary): "The canary of the private thread."
+    }

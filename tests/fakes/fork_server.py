@@ -26,10 +26,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,12 @@ async def _nothing() -> bytes:
 
 async def start_python(
     *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
-    stderr: Any = None, at_terminal: bool = False,
+    stderr: Any = None, at_terminal: bool = False, imports: Sequence[str] = (),
 ) -> Process:  # fmt: skip
-    """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty."""
+    """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty.
+
+    ``imports``: libraries that it is going to import; the server does, once for all that come after it.
+    """
     ours: list[int | None] = []
     theirs: list[int] = []
     for number, stream in enumerate((stdin, stdout, stderr)):
@@ -107,6 +111,7 @@ async def start_python(
         theirs.append(given)
     status, told = os.pipe()
     request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": at_terminal}
+    request["imports"] = [*imports]
     _send(_server(), request, [*theirs, told])
     for fd in (*theirs, told):
         os.close(fd)
@@ -221,7 +226,6 @@ def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> Non
 
 
 def _import_all() -> None:
-    from importlib import import_module
     from pkgutil import walk_packages
 
     import bots
@@ -280,6 +284,7 @@ def _serve(listening: socket.socket) -> dict[str, Any]:
                 askers.remove(asker)
                 asker.close()
                 continue
+            _import_for(request)
             pid = os.fork()
             if pid == 0:
                 for ours in (listening, woken, wake, *askers):
@@ -308,6 +313,11 @@ def _end_all_of(asker: socket.socket, children: Children) -> None:
     for child, (whose, _) in children.items():
         if whose is asker:
             os.kill(child, signal.SIGKILL)
+
+
+def _import_for(request: dict[str, Any]) -> None:
+    for name in request.get("imports", ()):
+        import_module(name)
 
 
 def _receive(requests: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:

@@ -8,7 +8,7 @@ import random
 import signal
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fakes.fork_server import DEVNULL, PIPE, start_python
@@ -51,6 +51,7 @@ class KilledSyncs:
     address: str
     chance: random.Random
     variables: Mapping[str, str] = field(default_factory=dict)  #: of the processes
+    imports: Sequence[str] = ()  #: libraries that they need
     is_timed: bool = False  #: whether half of them are killed after some time, not at a line of their diary
     kills: int = 0
     places: Counter[str] = field(default_factory=Counter)  #: in which they were killed
@@ -74,6 +75,7 @@ class KilledSyncs:
         process = await start_python(
             "-m", "fakes.mortal_sync", str(self.settings.data_dir), self.settings.database_url, self.address, str(diary),
             moment, cwd=diary.parent, env=self._environment(), stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE,
+            imports=self.imports,
         )  # fmt: skip
         _, err = await process.communicate()
         assert process.returncode == 0 or (process.returncode in KILLED and moment != NEVER), err.decode()
@@ -106,7 +108,7 @@ class KilledSyncs:
             self.places[place_of(lines)] += 1
         else:
             self._seconds = float(lines[-1][1])
-        self._lines = max(EARLY, len(lines), int(self._lines * 0.9))
+        self._lines = max(EARLY, len(lines), int(self._lines * 0.75))
         for what, *more in lines:
             self._note_item(what, *more)
 
@@ -159,7 +161,7 @@ async def read_while_killed(
             await syncs.run()
         assert_equal()
         rounds += 1
+        sys.stdout.write(f"{syncs.account()}; equal after each of {rounds} parts\n")
         if (going := go_on()) is not None:
             await going
-    sys.stdout.write(f"{syncs.account()}; equal after each of {rounds} parts\n")
     assert syncs.again == []

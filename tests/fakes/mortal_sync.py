@@ -123,9 +123,9 @@ def tell_states(diary: Diary) -> None:
 
     def told_put(store: SourceStore, number: int, items: Iterable[SourceItem], **how: Any) -> None:
         items = list(items)
-        put(store, number, items, **how)
-        for each in items:
+        for each in items:  # before it is so: it may be killed as soon as it is
             diary.note(how["state"], each.id, each.version)
+        put(store, number, items, **how)
 
     def told_mark(store: SourceStore, number: int, item: SourceItem, *how: Any) -> bool:
         if is_kept := mark(store, number, item, *how):

@@ -7,6 +7,7 @@ A search may leave pages out, and a cursor may end, as https://developers.notion
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import random
 import re
@@ -16,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from typing import Any
+from typing import Any, Self
+from urllib.parse import quote
 from uuid import UUID
 
 from aiohttp import web
@@ -55,11 +57,39 @@ class Thing:
     is_shared: bool = True
 
 
+class FakeNotionFiles(LoopbackServer):
+    """Another host, on which Notion keeps files: by an address that is signed for an hour, without credentials.
+
+    The form of the addresses is that of presigned URLs of Amazon S3, as Notion gives them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, bytes] = {}  #: by path
+        self.now = float(EPOCH)
+
+    def signed(self, path: str) -> str:
+        signature = hashlib.sha256(f"{path} {self.now:.0f}".encode()).hexdigest()
+        query = f"X-Amz-Date={self.now:.0f}&X-Amz-Expires=3600&X-Amz-Signature={signature}&x-id=GetObject"
+        return f"{self.url}{quote(path)}?{query}"
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if "Authorization" in request.headers:
+            return web.Response(status=400, text="<Error><Code>InvalidArgument</Code></Error>")
+        at = float(request.query.get("X-Amz-Date", 0))
+        expected = hashlib.sha256(f"{request.path} {at:.0f}".encode()).hexdigest()
+        if request.query.get("X-Amz-Signature") != expected or not 0 <= self.now - at < 3600:
+            return web.Response(status=403, text="<Error><Code>AccessDenied</Code></Error>")
+        found = self.files.get(request.path)
+        return web.Response(status=404 if found is None else 200, body=found or b"")
+
+
 class FakeNotion(LoopbackServer):
     """A workspace, and what its integration may see of it."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.media = FakeNotionFiles()
         self.things: dict[str, Thing] = {}
         self.shown: dict[
             str, Thing
@@ -76,6 +106,14 @@ class FakeNotion(LoopbackServer):
         self.before: Callable[[str], None] = lambda _path: None  #: is told the path of each request
         self.sent = self.written = 0  #: bytes of answers, on the way and before they were compressed
         self.asked = Counter[str]()
+
+    async def __aenter__(self) -> Self:
+        await self.media.__aenter__()
+        return await super().__aenter__()
+
+    async def __aexit__(self, *error: object) -> None:
+        await super().__aexit__(*error)
+        await self.media.__aexit__(*error)
 
     def forget_counts(self) -> None:
         self.sent, self.written, self.asked = 0, 0, Counter()
@@ -118,6 +156,34 @@ class FakeNotion(LoopbackServer):
         block = Thing(this, "block", {"type": kind, kind: hyphened(parent)}, type=type, content=dict(content))
         self._put_block(block, parent)
         return this
+
+    def add_file(self, parent: str, name: str, data: bytes, *, type: str = "file") -> str:
+        """A block with a file that was uploaded; images have no names."""
+        content = {"caption": [], **self.uploaded(name, data)}
+        if type == "image":
+            del content["name"]
+        return self.add_block(parent, type, content)
+
+    def uploaded(self, name: str, data: bytes) -> dict[str, Any]:
+        """A file as a block or a property holds it; its address is made when it is sent."""
+        path = f"/{UUID(int=1)}/{UUID(int=self._chance.getrandbits(128))}/{name}"
+        self.media.files[path] = data
+        return {"name": name, "type": "file", "file": {"url": path}}
+
+    def _signed(self, held: Any) -> Any:
+        """What is sent, with an address of each file that is good for an hour."""
+        if isinstance(held, list):
+            return [self._signed(each) for each in held]
+        if not isinstance(held, dict):
+            return held
+        sent = {name: self._signed(each) for name, each in held.items()}
+        if held.get("type") == "file" and "url" in (held.get("file") or {}):
+            self.media.now = self.now
+            sent["file"] = {
+                "url": self.media.signed(held["file"]["url"]),
+                "expiry_time": iso(self.now + 3600),
+            }
+        return sent
 
     def _put_block(self, block: Thing, parent: str) -> None:
         if block.type not in ("child_page", "child_database"):  # these are what their IDs name
@@ -247,7 +313,8 @@ class FakeNotion(LoopbackServer):
             each
             for each in self.things.values()
             if each.kind == "page" and each.is_shared and not each.is_trashed
-            and each.parent.get("data_source_id") == hyphened(source.id) and iso(each.created) >= since
+            and each.parent.get("data_source_id") == hyphened(source.id)
+            and (not since or datetime.fromisoformat(iso(each.created)) >= datetime.fromisoformat(since))
         ]  # fmt: skip
         rows.sort(key=lambda each: (each.created, each.id))
         kept = given.get("filter_properties")
@@ -284,7 +351,7 @@ class FakeNotion(LoopbackServer):
     def _block(self, this: str) -> dict[str, Any]:
         block = self.shown[this]
         return {
-            "object": "block", "id": hyphened(this), "type": block.type, block.type: block.content,
+            "object": "block", "id": hyphened(this), "type": block.type, block.type: self._signed(block.content),
             "parent": block.parent, "has_children": bool(block.children) or block.type.startswith("child_")
             or bool(block.content.get("synced_from")),
             "created_time": iso(block.created), "last_edited_time": iso(block.edited),
@@ -304,7 +371,7 @@ class FakeNotion(LoopbackServer):
         }  # fmt: skip
         if thing.kind == "page":
             titles = {name: each for name, each in thing.properties.items() if each["type"] == "title"}
-            return sent | {"properties": titles if brief else thing.properties}
+            return sent | {"properties": titles if brief else self._signed(thing.properties)}
         sent["title"] = rich(thing.title)
         if thing.kind == "database":
             mine = (

@@ -8,6 +8,7 @@ import asyncio
 import gzip
 import hashlib
 import random
+import ssl
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,8 +44,8 @@ class WebPage:
 class FakeWebsite(LoopbackServer):
     """Serves what its author wrote, and counts what it sends."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(tls=tls)
         self.pages: dict[str, WebPage] = {}
         self.redirects: dict[str, str] = {}
         self.failing: dict[str, int] = {}  #: statuses, by path

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+from datetime import UTC, datetime
 
 import docx
 import pytest
@@ -13,7 +15,7 @@ from docx.oxml.ns import qn
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats import archives, word
+from core.library.formats import archives, packages, word
 from core.library.formats.read import read_document
 
 
@@ -226,3 +228,123 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
 
     with pytest.raises(DocumentError, match=r"is damaged, or not what \.docx says"):
         read_document(file)
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def with_notes(data: bytes, text: str) -> bytes:
+    """The document with one footnote."""
+    note = f'<w:footnote w:id="2"><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:footnote>'
+    line = '<w:footnote w:type="separator" w:id="0"><w:p><w:r><w:t>line</w:t></w:r></w:p></w:footnote>'
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        types = archive.read("[Content_Types].xml").decode()
+        relations = archive.read("word/_rels/document.xml.rels").decode()
+    made = {
+        "[Content_Types].xml": types.replace(
+            "</Types>",
+            '<Override PartName="/word/footnotes.xml" ContentType="application/vnd.openxmlformats-'
+            'officedocument.wordprocessingml.footnotes+xml"/></Types>',
+        ),
+        "word/_rels/document.xml.rels": relations.replace(
+            "</Relationships>",
+            '<Relationship Id="rId99" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/'
+            'footnotes" Target="footnotes.xml"/></Relationships>',
+        ),
+        "word/footnotes.xml": f"<w:footnotes {W}>{line}{note}</w:footnotes>",
+    }
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w") as new:
+        for entry in old.infolist():
+            if entry.filename not in made:
+                new.writestr(entry, old.read(entry))
+        for name, content in made.items():
+            new.writestr(name, content)
+    return file.getvalue()
+
+
+def test_a_footnote_stands_below_the_paragraph_that_refers_to_it():
+    source = docx.Document()
+    first = source.add_paragraph("Trips need consent.")
+    reference = OxmlElement("w:footnoteReference")
+    reference.set(qn("w:id"), "2")
+    first.add_run()._r.append(reference)
+    source.add_paragraph("Trains come first.")
+
+    document = word.parse(with_notes(saved(source), "Except to Bonn."), name="travel")
+
+    assert [text for _, text in kinds(document)][1:] == [
+        "Trips need consent.", "Except to Bonn.", "Trains come first."
+    ]  # fmt: skip
+
+
+def test_merged_cells_keep_the_columns_and_stand_in_each_of_their_rows():
+    source = docx.Document()
+    table = source.add_table(rows=3, cols=3)
+    for row, texts in enumerate((("Office", "Rooms", ""), ("Bonn", "Rhine", "12"), ("", "Ahr", "8"))):
+        for column, text in enumerate(texts):
+            table.cell(row, column).text = text
+    table.cell(0, 1).merge(table.cell(0, 2))
+    table.cell(1, 0).merge(table.cell(2, 0))
+
+    document = word.parse(saved(source), name="rooms")
+
+    assert kinds(document)[-1][1].splitlines() == [
+        "| Office | Rooms |  |", "| --- | --- | --- |", "| Bonn | Rhine | 12 |", "| Bonn | Ahr | 8 |"
+    ]  # fmt: skip
+
+
+def test_hidden_text_is_left_out_and_what_is_said_of_a_picture_is_read():
+    source = docx.Document()
+    paragraph = source.add_paragraph("Open to all.")
+    paragraph.add_run(" Draft only.").font.hidden = True
+    picture = OxmlElement("wp:docPr")
+    picture.set("descr", "Plan of the house\n\nDescription automatically generated")
+    source.add_paragraph().add_run()._r.append(picture)
+
+    document = word.parse(saved(source), name="house")
+
+    assert [text for _, text in kinds(document)][1:] == ["Open to all.", "Plan of the house"]
+
+
+def test_the_strict_form_is_read_as_the_usual_one():
+    source = docx.Document()
+    source.add_paragraph("Leave is thirty days.")
+    strict = packages.rewritten(
+        saved(source),
+        lambda _, part: re.sub(
+            rb"http://schemas\.openxmlformats\.org/(\w+)/2006/(?=main|relationships)",
+            rb"http://purl.oclc.org/ooxml/\1/",
+            part,
+        ),
+    )
+
+    assert b"purl.oclc.org" in zipfile.ZipFile(io.BytesIO(strict)).read("word/document.xml")
+    assert "Leave is thirty days." in word.parse(strict, name="leave").text
+
+
+def test_a_template_with_macros_is_read_as_a_document():
+    source = docx.Document()
+    source.add_paragraph("Dear all,")
+    template = packages.rewritten(
+        saved(source),
+        lambda _, part: part.replace(
+            b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+            b"application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
+        ),
+    )
+
+    assert "Dear all," in word.parse(template, name="letter").text
+
+
+@pytest.mark.parametrize(
+    ("saved_at", "moment"),
+    [(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC), 1714979289.0), (None, None)],
+)
+def test_the_date_is_when_it_was_saved_and_not_that_of_the_template(saved_at, moment):
+    source = docx.Document()
+    source.add_paragraph("Leave is thirty days.")
+    if saved_at:
+        source.core_properties.modified = saved_at
+
+    assert word.parse(saved(source), name="leave").changed_at == moment

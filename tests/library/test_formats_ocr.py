@@ -120,8 +120,8 @@ def test_a_page_that_claims_to_be_huge_is_drawn_small():
 
 
 def test_workers_of_scans_leave_those_of_files_free():
-    assert parser_process._WORKERS["scan"] is not parser_process._WORKERS["file"]
-    assert parser_process._WORKERS["scan"].at_once == 1
+    assert parser_process._WORKERS["scans"] is not parser_process._WORKERS["files"]
+    assert parser_process._WORKERS["scans"].at_once == 1
 
 
 def test_columns_of_text_are_read_one_after_the_other():

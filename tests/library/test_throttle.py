@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from core.library.throttle import enable_throttling, resting, throttle
+from core.library.throttle import elsewhere, enable_throttling, resting, throttle
 
 THREADS, ITEMS = 4, 30
 
@@ -66,4 +66,33 @@ def test_a_fault_in_the_work_holds_up_nobody():
         with pytest.raises(ValueError, match="damaged"), resting():
             raise ValueError("damaged")
 
+        assert list(throttle([1])) == [1]
+
+
+def test_while_another_process_computes_others_compute_here_and_then_none():
+    """One thread waits for a worker in the middle of its work; another one works meanwhile, and no longer."""
+    other_worked, steps = threading.Event(), []
+
+    def other() -> None:
+        with resting():
+            steps.append("other")
+            other_worked.set()
+
+    with enable_throttling():
+        with resting():
+            thread = threading.Thread(target=other)
+            thread.start()
+            with elsewhere():
+                assert other_worked.wait(60)
+            late = threading.Thread(target=other)
+            late.start()
+            thread.join()
+            steps.append("first")
+        late.join()
+
+    assert steps == ["other", "first", "other"]
+
+
+def test_who_does_not_rest_holds_nothing_up_elsewhere():
+    with enable_throttling(), elsewhere():
         assert list(throttle([1])) == [1]

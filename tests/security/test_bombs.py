@@ -19,6 +19,7 @@ from core.library.formats import parser_process
 from core.library.formats.assembly import TEXT_LIMIT
 from core.library.formats.parser_process import Worker, Workers
 from core.library.formats.read import parse_html, read_document
+from core.library.lexical import text_terms
 from core.library.sync import drop_surrogates
 
 LEFT = "takes too much time or memory to read, so it was left"
@@ -55,7 +56,7 @@ def workers(monkeypatch):
         return started[-1]
 
     files = Workers(start=start)
-    monkeypatch.setitem(parser_process._WORKERS, "file", files)
+    monkeypatch.setitem(parser_process._WORKERS, "files", files)
     yield started
     files.close()
 
@@ -128,7 +129,9 @@ def test_what_is_read_apart_comes_back_cut_as_it_would_be_here(name, data, tmp_p
 
     assert len(workers) == 1
     assert document.pieces
-    assert list(document.pieces) == cut(replace(document, pieces=None))
+    assert list(document.pieces) == [
+        replace(piece, words=text_terms(piece.text)) for piece in cut(replace(document, pieces=None))
+    ]
 
 
 def test_a_worker_that_is_gone_is_replaced(tmp_path, workers):
@@ -181,7 +184,7 @@ def test_a_file_that_is_left_at_a_stop_is_not_called_unreadable(tmp_path, worker
 
     reader = threading.Thread(target=reading)
     reader.start()
-    while reader.is_alive() and not parser_process._WORKERS["file"]._busy:
+    while reader.is_alive() and not parser_process._WORKERS["files"]._busy:
         reader.join(0.01)
     parser_process.close()
     reader.join(PATIENCE)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
+from channel_reading import sections
 from fakes.slack import RateLimited
 from source_desk import Clock, open_desk
 
@@ -60,25 +60,6 @@ def ben(slack):
     return slack.add_user("ben")
 
 
-def sections(desk, collection="default"):
-    """What stands below the address of each message, in all documents."""
-    found = {}
-    for entry in desk.library.store.entries(collection=collection):
-        anchors = json.loads(entry.anchors)[1:]
-        rows = desk.library.store.database.rows(
-            "SELECT p.start, p.text FROM passages p JOIN documents d ON d.id = p.document WHERE d.address = ?",
-            (entry.address,),
-        )
-        whole = [" "] * max(start + len(text) for start, text in rows)
-        for start, text in rows:
-            whole[start : start + len(text)] = text
-        ends = [begin for begin, _ in anchors[1:]] + [len(whole)]
-        for (begin, url), end in zip(anchors, ends, strict=True):
-            assert url not in found, "a message is in the index twice"
-            found[url] = "".join(whole[begin:end]).strip().partition("\n")[2].strip()
-    return found
-
-
 def said(slack, channel, *, without=()):
     """The text of each message of people by its permalink, as Slack has them."""
     messages = slack.state.conversations[channel].messages.values()
@@ -120,7 +101,7 @@ async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(
     _, ben = people
     made = await talk(slack, support, people)
     await desk.syncs.ingest("slack:#support", collection="default")
-    first = sections(desk)
+    first = sections(desk.library)
     at_first = said(slack, support)
 
     await slack.edit(made[1], "What is the *new* key?")
@@ -136,7 +117,7 @@ async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(
     expected = said(slack, support)
     expected[link(slack, made[1])] = "What is the **new** key?"
     expected[link(slack, made[2])] = "It is [this](https://example.org/a) & that."
-    assert sections(desk) == expected
+    assert sections(desk.library) == expected
     assert report.failed == ()
     assert (again.added, again.changed, again.removed) == (0, 0, 0)
 
@@ -160,7 +141,7 @@ async def test_pages_of_fifteen_and_rate_limits_are_waited_for_and_nothing_is_mi
 
     assert report.failed == ()
     assert len(waited) == 7
-    assert sections(desk) == said(slack, support)
+    assert sections(desk.library) == said(slack, support)
     assert slack.rejected == []
 
 
@@ -175,7 +156,7 @@ async def test_single_items_are_read_again_when_an_event_says_so(desk, slack, pe
     report = await desk.syncs.look(record.number, [item])
 
     assert (report.added, report.changed, report.removed) == (0, 1, 0)
-    assert sections(desk) == said(slack, support)
+    assert sections(desk.library) == said(slack, support)
     assert [each.method for each in slack.api.calls[calls:]].count("conversations.history") == 0
 
 
@@ -192,10 +173,10 @@ async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, slack, pe
 
     await rooms.opt_out(person_of("slack", ben))
     await desk.syncs.forget_author(person_of("slack", ben))
-    at_once = sections(desk)
+    at_once = sections(desk.library)
     (record,) = desk.syncs.store.all()
     await desk.syncs.sync(record.number)
-    without = sections(desk)
+    without = sections(desk.library)
     await rooms.opt_in(person_of("slack", ben))
     await desk.syncs.sync(record.number)
 
@@ -204,7 +185,7 @@ async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, slack, pe
     assert by_ben
     assert not by_ben & at_once.keys()
     assert without == said(slack, support, without=(ben,))
-    assert sections(desk) == everything
+    assert sections(desk.library) == everything
 
 
 async def test_a_private_channel_is_read_for_itself_alone(desk, rooms, slack, ann):
@@ -246,12 +227,12 @@ async def test_an_archived_channel_stays_as_it_was_read(desk, slack, people, sup
     await talk(slack, support, people, days=1)
     await desk.syncs.ingest("slack:#support", collection="default")
     (record,) = desk.syncs.store.all()
-    before = sections(desk)
+    before = sections(desk.library)
 
     slack.state.conversations[support].is_archived = True
     report = await desk.syncs.sync(record.number)
 
-    assert sections(desk) == before
+    assert sections(desk.library) == before
     assert "is archived" in report.failed[0].reason
 
 
@@ -266,7 +247,7 @@ async def test_a_renamed_channel_stays_the_same_source_and_its_name_does_not_lea
 
     await desk.syncs.sync(record.number)
 
-    assert sections(desk) == said(slack, support)
+    assert sections(desk.library) == said(slack, support)
     assert {entry.source.partition("/")[0] for entry in desk.library.store.entries()} == {"slack:#help"}
 
 
@@ -296,7 +277,7 @@ async def test_what_is_said_to_the_bot_is_kept_only_where_another_person_answers
 
     await desk.syncs.ingest("slack:#support", collection="default")
 
-    assert sections(desk) == {
+    assert sections(desk.library) == {
         link(slack, asked): "How high is the crane?",
         link(slack, answer): "Forty metres.",
     }

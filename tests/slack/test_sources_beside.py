@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import ssl
 from contextlib import closing
 
-from fakes.git_server import Repository
+from fakes.git_server import Repository, make_certificate
+from fakes.website import FakeWebsite, html
 from office import PATIENCE
 from test_commands_beside import Shell
 
@@ -55,4 +57,40 @@ async def test_a_source_is_read_by_who_serves_and_again_when_it_is_due(office):
         "Forgot wiki/docs/ice.md (1 passage).",
     ]
     assert "wiki" not in listed.out
+    assert office.faults == []
+
+
+async def test_a_website_over_https_is_read_beside_the_bot_and_answered_from_and_forgotten(
+    office, slack, ann, general, tmp_path_factory
+):
+    certificate = make_certificate(tmp_path_factory.mktemp("authority"))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    shell = Shell(office)
+    office.settings |= {"SSL_CERT_FILE": str(certificate), "PRIVATE_HOSTS": "127.0.0.1"}
+    async with FakeWebsite(tls=context) as site, office:
+        site.put("/guide/", html("Guide", "<p>All of the harbour.</p>", links=["fuel", "lost", "/elsewhere"]))
+        site.put("/guide/fuel", html("Fuel", "<p>The fuel dock sells diesel only.</p>"))
+        site.put("/elsewhere", html("Elsewhere", "<p>Not below the guide.</p>"))
+        site.failing["/guide/lost"] = 500
+        await office.open()
+
+        ingested = await shell.run("ingest", f"{site.url}/guide/", "--follow", "--every", "1d")
+        (answer,) = await office.until_answered(
+            await slack.mention(ann, general, "What does the fuel dock sell?")
+        )
+        listed = await shell.run("sources")
+        forgotten = await shell.run("forget", f"{site.url}/guide/")
+        (gone,) = await office.until_answered(
+            await slack.mention(ann, general, "What does the fuel dock sell?")
+        )
+
+    assert (ingested.code, ingested.err) == (0, "")
+    assert ingested.out == (f"2 documents added, 1 failed.\n  {site.url}/guide/lost: answered HTTP 500\n")
+    assert "diesel only" in answer.visible
+    assert f"{site.url}/guide/fuel" in str(answer.blocks)
+    assert listed.out.startswith(f"{site.url}/guide\tsynced 20")
+    assert "site+" not in ingested.out + listed.out + forgotten.out
+    assert len(forgotten.out.splitlines()) == 2
+    assert "diesel" not in gone.visible
     assert office.faults == []

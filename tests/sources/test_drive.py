@@ -178,7 +178,7 @@ async def test_a_folder_that_is_gone_takes_its_documents_along_and_may_come_back
         1,
         1,
     )
-    assert "is not shared with" in first.failed[0].reason
+    assert "is not shared with" in first.notes[0].text
     assert "is not shared with" in again.failed[0].reason
     assert (last.added, drive_desk.below(f"drive:{root}")) == (1, world.hashes(root))
 

@@ -13,6 +13,8 @@ from source_desk import open_desk
 
 from core.errors import SettingsError
 from core.library.sync import SyncReport
+from core.sources.git.source import KIND
+from core.sources.store import overlap
 
 
 async def ingest(desk, address, **more) -> SyncReport:
@@ -285,6 +287,37 @@ async def test_a_source_within_another_is_refused(desk, server, repository):
 
     with pytest.raises(SettingsError, match="share files"):
         await ingest(desk, server.address("harbour/docs.git", "#docs/api"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("git+https://github.com/acme/wiki", "git+https://github.com/Acme/wiki.git", True),
+        ("git+https://github.com/acme/wiki", "git+ssh://git@github.com/acme/wiki", True),
+        ("git+https://github.com/acme/wiki", "git+https://github.com/acme/wiki#docs", True),
+        ("git+https://github.com/acme/wiki#@main", "git+https://github.com/acme/wiki#docs@main", True),
+        ("git+https://github.com/acme/wiki#docs", "git+https://github.com/acme/wiki#api", False),
+        ("git+https://github.com/acme/wiki#@v1", "git+https://github.com/acme/wiki#@v2", False),
+        ("git+https://github.com/acme/wiki", "git+https://github.com/acme/wiki-2", False),
+        ("git+https://github.com/acme/wiki", "git+https://gitlab.com/acme/wiki", False),
+    ],
+)
+def test_two_addresses_of_the_same_files_are_known(one, other, is_same):
+    places = (KIND.place(KIND.canonical(one)), KIND.place(KIND.canonical(other)))
+
+    assert (overlap(*places), overlap(*reversed(places))) == (is_same, is_same)
+
+
+async def test_a_repository_by_two_addresses_is_read_once(desk, server, repository):
+    repository.commit({"docs/a.md": "One."})
+    first = server.address("harbour/docs.git")
+    await ingest(desk, first)
+
+    with pytest.raises(SettingsError, match="share files"):
+        await ingest(desk, first.removesuffix(".git"))
+    again = await ingest(desk, first)
+
+    assert (again.skipped, len(desk.syncs.store.all())) == (1, 1)
 
 
 async def test_nothing_of_a_repository_runs(desk, tmp_path):

@@ -24,6 +24,9 @@ from core.bootstrap import open_library
 from core.library.readers import collection_for
 from core.storage.storage import open_storage
 
+#: Libraries that are imported where they are needed.
+HTTP = ("httpcore", "anyio._backends._asyncio")
+
 
 def in_short_and_long(database: str, *, kills: int, size: int, long_size: int):
     """Some kills in one database; two hundred in each, which takes minutes."""
@@ -51,18 +54,16 @@ def assert_equal(syncs, author, read) -> None:
     assert indexed == passages
 
 
-async def killed(settings, address, author, *, kills, go_on, read=hashes_of, **variables) -> None:
+async def killed(
+    settings, address, author, *, kills, go_on, read=hashes_of, imports=HTTP, **variables
+) -> None:
     """``go_on`` changes the source; ``read``: what is compared of each document, by its address."""
     syncs = KilledSyncs(
-        settings=settings,
-        address=address,
-        chance=random.Random(kills),
-        variables=variables,
+        settings=settings, address=address, chance=random.Random(kills), variables=variables, imports=imports,
         is_timed=kills > 100,
-    )
-    await read_while_killed(
-        syncs, kills, assert_equal=partial(assert_equal, syncs, author, read), go_on=go_on
-    )
+    )  # fmt: skip
+    equal = partial(assert_equal, syncs, author, read)
+    await read_while_killed(syncs, kills, assert_equal=equal, go_on=go_on)
 
 
 def options(**kinds) -> dict[str, str]:
@@ -94,8 +95,9 @@ async def test_no_page_is_lost_or_doubled_by_kills(settings, site, kills, size, 
     author.begin(size)
 
     await killed(
-        settings, f"site+{site.url}", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8))
-    )
+        settings, f"site+{site.url}", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)),
+        imports=(*HTTP, "protego"),
+    )  # fmt: skip
 
 
 def editions_of(library) -> dict[str, str]:
@@ -124,7 +126,7 @@ async def test_no_page_of_notion_is_lost_or_doubled_by_kills(settings, notion, k
 
     await killed(
         settings, "notion:", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)), read=editions_of,
-        NOTION_TOKEN=TOKEN, **options(notion={"origin": notion.url, "interval": 0.0}),
+        imports=("notion_client", *HTTP), NOTION_TOKEN=TOKEN, **options(notion={"origin": notion.url, "interval": 0.0}),
     )  # fmt: skip
 
 
@@ -175,7 +177,7 @@ async def drive_killed(settings, google, *, shared: bool, kills: int, size: int)
     author.begin(size)
     await killed(
         settings, f"drive:{author.root}", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)),
-        read=held_of, DRIVE_CREDENTIALS=settings.drive_credentials, **options(drive={"base": google.base}),
+        read=held_of, imports=("google.oauth2.service_account", "google.auth.jwt", *HTTP), DRIVE_CREDENTIALS=settings.drive_credentials, **options(drive={"base": google.base}),
     )  # fmt: skip
 
 
@@ -205,5 +207,5 @@ async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki, kil
 
     await killed(
         settings, wiki.address("/spaces/ENG"), author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)),
-        read=hashes_and_collections, CONFLUENCE_TOKENS=f"127.0.0.1={LOGIN}",
+        read=hashes_and_collections, imports=("atlassian.rest_client", "core.sources.confluence.session"), CONFLUENCE_TOKENS=f"127.0.0.1={LOGIN}",
     )  # fmt: skip

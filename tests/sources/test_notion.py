@@ -98,8 +98,9 @@ async def test_an_unchanged_workspace_is_only_listed(desk, notion):
     assert report == SyncReport(skipped=40)
     assert notion.asked == {"search": 1, "data_sources/ID/query": 2}
     assert notion.asked.total() <= 0.04 * requests
-    assert notion.sent <= 0.12 * first[0]
-    assert notion.written <= 0.12 * first[1]
+    print(f"\n{first[0]:,} bytes, {requests} requests; then {notion.sent:,} and {notion.asked.total()}")
+    assert notion.sent <= 0.06 * first[0]
+    assert notion.written <= 0.08 * first[1]
 
 
 async def test_a_change_within_the_minute_after_the_read_is_not_lost(desk, notion):
@@ -166,7 +167,8 @@ async def test_more_rows_than_notion_lists_at_once_are_read(desk, notion):
     report = await ingest(desk)
 
     assert set(texts(desk)) == rows | {home}
-    assert [each.reason for each in report.failed] == [
+    assert report.failed == ()
+    assert [each.text for each in report.notes] == [
         "Notion does not list all that is shared. Narrower addresses, as notion:ID of a page, read the rest."
     ]
 

@@ -14,12 +14,22 @@ from source_desk import Desk, open_desk
 
 from bots.chat.access import forget_documents
 from core.conversation import Answer, Citation, Outcome
+from core.library.documents import Document
+from core.library.formats import markdown, parser_process
+from core.library.formats.parser_process import Worker, Workers
 from core.library.links import SourceLinks
+from core.library.source_documents import SourceDocuments
 from core.library.sync import SyncReport
 from core.library.throttle import enable_throttling
-from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable, parse_as_file
+from core.settings import Settings
+from core.sources import sync
+from core.sources.source import ItemUnreadable, SourceItem, SourceThrottled, SourceUnavailable, parse_as_file
 from core.sources.sources import forget_in_sources
+from core.sources.store import SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT
+from core.turns import computing as at_work
+
+LOOKS = 50  # at the library during a turn: in that time a page would be written
 
 
 @pytest.fixture
@@ -51,6 +61,19 @@ def texts(desk: Desk) -> dict[str, str]:
 def the_source(desk: Desk):
     (record,) = desk.syncs.store.all()
     return record
+
+
+def listing_without(shelf: Shelf, name: str):
+    """The shelf's changes, of which one page is not part any more."""
+    inner = shelf.changes
+
+    async def changes(cursor):
+        async for batch in inner(cursor):
+            gone = [each.id for each in batch.items if each.id == f"{name}.md"]
+            kept = [each for each in batch.items if each.id not in gone]
+            yield replace(batch, items=kept, gone=[*batch.gone, *gone])
+
+    return changes
 
 
 async def test_a_document_is_as_old_as_its_source_or_it_itself_says(desk, shelf, clock):
@@ -179,6 +202,31 @@ async def test_an_item_that_changes_between_listing_and_fetching_ends_as_it_is(d
     await ingest(desk)
 
     assert texts(desk) == shelf.texts
+
+
+@pytest.mark.parametrize("cut_before", ["SourceDocuments.remove", "SourceStore.drop"])
+async def test_what_left_a_source_is_never_fetched_again_however_its_removal_was_cut_off(
+    desk, shelf, monkeypatch, cut_before
+):
+    await ingest(desk)
+    text = shelf.texts["p3"]
+    shelf.remove("p3")
+    owner = {"SourceDocuments": SourceDocuments, "SourceStore": SourceStore}[cut_before.partition(".")[0]]
+
+    def cut(*_: object) -> None:
+        raise SourceUnavailable("The power is gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, cut_before.partition(".")[2], cut)
+        broken = await ingest(desk)
+    moved = dict(shelf.texts)
+    shelf.texts["p3"] = text  # it lies elsewhere, where the account may read it too
+    shelf.fetched.clear()
+    shelf.changes = listing_without(shelf, "p3")
+    mended = await ingest(desk)
+
+    assert [failure.reason for failure in broken.failed] == ["The power is gone."]
+    assert (texts(desk), mended.failed, shelf.fetched) == (moved, (), [])
 
 
 async def test_an_item_that_goes_between_listing_and_fetching_is_gone(desk, shelf):
@@ -342,3 +390,80 @@ async def test_a_footnote_leads_to_the_lines_of_its_quote(desk, shelf):
     assert linked.answer is not None
     assert linked.answer.citations[0].url == f"{entry.url}?plain=1#L5-L6"
     assert entry.changed_at == 2.0
+
+
+async def test_where_questions_are_served_a_worker_reads_texts_as_they_would_be_read_here(
+    tmp_path, clock, shelf, monkeypatch
+):
+    """The same passages and terms, of a file and of what a source parses itself."""
+
+    def parse(item: SourceItem, data: bytes) -> Document:
+        return markdown.parse(data.decode()) if item.id == "p1.md" else parse_as_file(item, data)
+
+    started = []
+    workers = Workers(at_once=1, start=lambda: started.append(Worker.start()) or started[-1])
+    monkeypatch.setitem(parser_process._WORKERS, "texts", workers)
+    shelf.write(
+        p1="# Hours\n\nThe ferry leaves at nine.\n\n## Sunday\n\nIt does not leave \U0001f6a2.\n\n" * 40
+    )
+    kinds = {"shelf": replace(shelf.kinds["shelf"], parse=parse)}
+
+    with open_desk(Settings(data_dir=tmp_path / "here"), clock, kinds) as desk:
+        await ingest(desk)
+        here = indexed(desk)
+    with open_desk(Settings(data_dir=tmp_path / "apart"), clock, kinds) as desk, enable_throttling():
+        none_yet = [*started]
+        report = await ingest(desk)
+        apart = indexed(desk)
+    workers.close()
+
+    assert (report.added, none_yet, len(started)) == (8, [], 1)
+    assert len(here) > 8
+    assert apart == here
+
+
+def indexed(desk: Desk) -> list[tuple[object, ...]]:
+    """All that is indexed of each passage, in order."""
+    return desk.library.store.database.rows(
+        "SELECT d.source, d.title, p.path, p.location, p.text, p.start, p.line, w.scope, w.title, w.body FROM words w"
+        " JOIN passages p ON p.id = w.rowid JOIN documents d ON d.id = p.document ORDER BY d.source, p.ordinal"
+    )
+
+
+async def test_nothing_is_written_while_a_turn_computes(desk, shelf, monkeypatch):
+    """A turn begins when a page is fetched, and goes on until after the sync gives way to it."""
+    monkeypatch.setattr(at_work, "LONGEST_WAY", 60.0)
+    loop, has_begun, gives_way = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    during = []
+
+    def give_way() -> None:
+        if at_work.is_anybody_computing():
+            loop.call_soon_threadsafe(gives_way.set)
+        at_work.give_way()
+
+    async def turn() -> None:
+        await has_begun.wait()
+        with at_work.computing():
+            await asyncio.wait_for(gives_way.wait(), 60)
+            during.extend([await asyncio.to_thread(texts, desk) for _ in range(LOOKS)])
+
+    monkeypatch.setattr(sync, "give_way", give_way)
+    shelf.remove(*(name for name in [*shelf.texts] if name != "p1"))
+    shelf.before_fetch = lambda _name: has_begun.set()
+
+    await asyncio.gather(ingest(desk), turn())
+
+    assert during == [{}] * LOOKS
+    assert texts(desk) == shelf.texts
+
+
+async def test_a_sync_has_threads_of_its_own(desk, shelf):
+    """Not those in which questions are answered, of which there are few."""
+    names = set()
+    put = desk.library.store.put
+    desk.library.store.put = lambda document: (names.add(threading.current_thread().name), put(document))
+
+    await ingest(desk)
+
+    assert names
+    assert all(name.startswith("sync") for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,8 @@ from fakes.website import FakeWebsite, WebAuthor, html, own_documents
 from source_desk import open_desk
 
 from bots.chat.access import forget_documents
+from bots.indexing import Targets, ingest_targets
+from core.bootstrap import make_fetcher
 from core.conversation import Citation, Outcome
 from core.library.formats.read import parse_html
 from core.library.links import SourceLinks
@@ -409,8 +412,39 @@ async def test_a_limit_that_is_reached_is_told(desk_with, site, limits, names, s
         (record,) = desk.syncs.store.all()
 
         assert set(desk.below(address_of(site))) == names
-        assert [(each.source, each.reason) for each in report.failed] == [(site.url, sentence)]
-        assert (record.failure, record.synced_at is None) == (sentence, False)
+        assert [(each.source, each.text) for each in report.notes] == [(site.url, sentence)]
+        assert report.failed == ()
+        assert (record.note, record.failure, record.synced_at is None) == (sentence, "", False)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_page_that_was_indexed_alone_is_read_with_its_website_and_once(
+    desk, site, settings, is_first
+):
+    site.put("/", html("Harbour", "<p>All.</p>", links=["ferry"]))
+    site.put("/ferry", html("Ferry", "<p>It sails at noon.</p>"))
+    page = Targets(urls=(f"{site.url}/ferry",))
+
+    async def index_page():
+        fetcher = make_fetcher(settings, for_operator=True)
+        return await asyncio.to_thread(ingest_targets, desk.library, page, fetcher, notify=lambda *_: None)
+
+    if is_first:
+        alone = await index_page()
+    report = await ingest(desk, address_of(site))
+    if not is_first:
+        alone = await index_page()
+
+    assert sorted(desk.hashes()) == [f"{address_of(site)}//", f"{address_of(site)}/ferry"]
+    told = [note.text for note in (report if is_first else alone).notes]
+    if is_first:
+        assert (alone.added, told) == (
+            1,
+            ["Pages that were indexed alone before, and are read with it now: 1."],
+        )
+    else:
+        again = f"`footnote ingest {site.url} --follow` reads all of that again."
+        assert (alone.skipped, told) == (1, [f"is read with {site.url} already: {again}"])
 
 
 async def test_a_server_without_marks_is_compared_by_content(desk, site):

@@ -12,9 +12,11 @@ from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.text.language import LANGUAGES
 from core.text.terms import (
     LONGEST_WORD,
     LOOKED_UP,
+    _known_stems,
     known_terms,
     query_terms,
     term_weights,
@@ -229,3 +231,14 @@ def test_texts_cut_side_by_side_come_out_as_alone():
     stemmer = snowballstemmer.stemmer("english")
 
     assert together == [[stemmer.stemWord(word) for word in text.split()] for text in texts]
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, "ja"])
+def test_a_number_is_a_term_as_it_is_and_fills_no_cache(language):
+    before = _known_stems.cache_info().currsize
+
+    found = terms("0 007 4711 20261123", language)
+
+    assert found == ["0", "007", "4711", "20261123"]
+    assert [_known_stems.__wrapped__(each, language) for each in found] == [(each,) for each in found]
+    assert _known_stems.cache_info().currsize == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.errors import DocumentError
@@ -92,6 +92,16 @@ class Part:
     page: int | None = None
     row: int | None = None
     is_recognized: bool = False
+
+
+def table_text(rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown; its first row is the header, short rows are filled up. Empty without cells."""
+    width = max(map(len, rows), default=0)
+    if not width:
+        return ""
+    cells = ([" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows)
+    head, *body = (f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in cells)
+    return "\n".join((head, "|" + " --- |" * width, *body))
 
 
 def assemble(

@@ -2,6 +2,8 @@
 
 A worker (:mod:`core.library.formats.worker`) is started for the first such file, keeps its libraries loaded for
 the next one and ends when it is idle. A worker that does not finish in time is killed and replaced.
+
+Where questions are answered, what nobody waits for is parsed and cut there too, whatever it is: see :func:`apart`.
 """
 
 from __future__ import annotations
@@ -17,14 +19,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
 from core.library.formats.ocr import ScannedPages
+from core.library.throttle import elsewhere, is_throttling
 
 LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
 
@@ -35,6 +40,7 @@ def frame(header: Mapping[str, Any], data: bytes = b"") -> bytes:
     return LENGTH.pack(len(written)) + written + data
 
 
+Pool = Literal["files", "texts", "scans", "pages"]
 AT_ONCE = 2  # workers for files, and as many for pages: one slow file leaves a worker for the others
 FILE_TIME = 240.0  # seconds for a file; 5,000 pages of a book take about 60 of processor time
 SCAN_TIME = 1_800.0  # seconds for text recognition; 300 pages take up to 1,500 of processor time
@@ -43,12 +49,13 @@ MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one 
 
 #: Formats with large parsers of other projects; files of any format are parsed apart unless they are SMALL.
 FOREIGN = frozenset({
-    ".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".zip"
+    ".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".eml", ".zip"
 })  # fmt: skip
 SMALL = 1_000_000  # bytes
 
 _LOG = logging.getLogger(__name__)
 _ROOT = str(Path(__file__).resolve().parents[3])
+_is_apart: ContextVar[bool] = ContextVar("is_apart", default=False)
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "TZ")  # of the environment; no secrets
 
 
@@ -61,46 +68,85 @@ def is_foreign(suffix: str, size: int) -> bool:
     return os.name == "posix" and (suffix.lower() in FOREIGN or size > SMALL)
 
 
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within, where questions are answered, a worker computes what can be computed there."""
+    token = _is_apart.set(os.name == "posix" and is_throttling())
+    try:
+        yield
+    finally:
+        _is_apart.reset(token)
+
+
+def is_apart() -> bool:
+    return _is_apart.get()
+
+
 def read_file(data: bytes, name: str) -> Document:
     """Parsed by the suffix of its name. DocumentError, or ParserError."""
+    workers: Pool = "files" if is_foreign(Path(name).suffix, len(data)) else "texts"
     request = {"name": name, "memory": MEMORY}
     try:
-        return _read(request | {"kind": "file", "seconds": FILE_TIME}, data)
+        return _document(_ask(workers, request | {"kind": "file", "seconds": FILE_TIME}, data))
     except ScannedPages:
-        return _read(request | {"kind": "scan", "seconds": SCAN_TIME}, data)
+        return _document(_ask("scans", request | {"kind": "scan", "seconds": SCAN_TIME}, data))
 
 
 def read_page(data: bytes | str, *, name: str, url: str | None) -> Document:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    request = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str)}
-    return _read(request | {"seconds": PAGE_TIME, "memory": MEMORY}, raw)
+    request = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str), "memory": MEMORY}
+    if is_apart():
+        return _document(_ask("files", request | {"seconds": FILE_TIME}, raw))
+    return _document(_ask("pages", request | {"seconds": PAGE_TIME}, raw))
 
 
-def _read(request: dict[str, Any], data: bytes) -> Document:
-    reply = _WORKERS[request["kind"]].ask(request, data)
+def with_pieces(document: Document) -> Document:
+    """A document that was parsed here, cut into pieces. DocumentError, or ParserError."""
+    request = {"kind": "cut", "name": "a text", "unit": document.unit, "seconds": FILE_TIME, "memory": MEMORY}
+    reply = _ask("texts", request | {"blocks": [*map(row_of, document.blocks)]}, document.text.encode())
+    return replace(document, pieces=_pieces(reply, document.text))
+
+
+def _ask(workers: Pool, request: dict[str, Any], data: bytes) -> dict[str, Any]:
+    with elsewhere():
+        reply = _WORKERS[workers].ask(request | {"pool": workers}, data)
     for note in reply["notes"]:
         _LOG.warning("%s: %s", request["name"], note)
     if "fault" in reply:
         raise (ScannedPages if reply.get("is_scanned") else DocumentError)(reply["fault"])
     if "broken" in reply:
         raise ParserError(reply["broken"])
-    return _document(reply)
+    return reply
 
 
 def _document(reply: dict[str, Any]) -> Document:
     text = reply["text"]
-    blocks = (
-        Block(kind=kind, start=start, end=end, level=level, page=page, row=row, is_recognized=is_recognized)
-        for kind, start, end, level, page, row, is_recognized in reply["blocks"]
-    )
-    pieces = (
-        Piece(path=tuple(path), location=location, text=text[start:end], start=start, end=end)
-        for path, location, start, end in reply["pieces"]
-    )
     return Document(
-        title=reply["title"], text=text, url=reply["url"], blocks=tuple(blocks), pieces=tuple(pieces),
-        changed_at=reply["changed_at"],
+        title=reply["title"], text=text, url=reply["url"], blocks=tuple(map(block_of, reply["blocks"])),
+        pieces=_pieces(reply, text), changed_at=reply["changed_at"],
     )  # fmt: skip
+
+
+def _pieces(reply: dict[str, Any], text: str) -> tuple[Piece, ...]:
+    return tuple(
+        Piece(
+            path=tuple(path), location=location, text=text[start:end], start=start, end=end,
+            words=words and tuple(words),
+        )
+        for path, location, start, end, words in reply["pieces"]
+    )  # fmt: skip
+
+
+def row_of(block: Block) -> tuple[Any, ...]:
+    """A block as it is sent."""
+    return (block.kind, block.start, block.end, block.level, block.page, block.row, block.is_recognized)
+
+
+def block_of(row: Sequence[Any]) -> Block:
+    kind, start, end, level, page, number, is_recognized = row
+    return Block(
+        kind=kind, start=start, end=end, level=level, page=page, row=number, is_recognized=is_recognized
+    )
 
 
 class WorkerStopped(BaseException):
@@ -247,8 +293,11 @@ class Workers:
             self._idle.pop().stop()
 
 
-#: Separate, so that a page for a question does not wait for uploaded files, nor these for a scanned book.
-_WORKERS: Mapping[str, Workers] = {"file": Workers(), "scan": Workers(at_once=1), "page": Workers()}
+#: Separate, so that a page for a question does not wait for uploaded files, nor these for a scanned book; and so
+#: that a source of small texts keeps one small process at work.
+_WORKERS: Mapping[Pool, Workers] = {
+    "files": Workers(), "texts": Workers(at_once=1), "scans": Workers(at_once=1), "pages": Workers()
+}  # fmt: skip
 
 
 @atexit.register

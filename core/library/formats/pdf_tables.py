@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, groupby
 
+from core.library.formats.assembly import table_text
+
 SHORT_CELL = 60  # characters; a longer line is no cell
 ROWS = 3  # of a table, its header included
 
@@ -29,7 +31,7 @@ def with_tables(lines: Sequence[str], layout: Callable[[], Sequence[str]]) -> li
     for rows in _tables(layout()):
         found = _place(kept, "".join(_bare(cell) for row in rows for cell in row))
         if found:
-            kept[found[0] : found[1]] = [_markdown(rows)]
+            kept[found[0] : found[1]] = [table_text(rows)]
     return kept
 
 
@@ -64,8 +66,3 @@ def _place(lines: Sequence[str], wanted: str) -> tuple[int, int] | None:
 
 def _bare(text: str) -> str:
     return _OTHER.sub("", text)
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
-    return "\n".join((head, "|" + " --- |" * len(rows[0]), *body))

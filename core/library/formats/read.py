@@ -67,8 +67,8 @@ def parse_file(path: Path, data: bytes) -> Document:
     if not data.strip():
         raise DocumentError("is empty")
     try:
-        foreign = parser_process.is_foreign(path.suffix, len(data))
-        document = parser_process.read_file(data, path.name) if foreign else loader(data, path)
+        is_elsewhere = parser_process.is_apart() or parser_process.is_foreign(path.suffix, len(data))
+        document = parser_process.read_file(data, path.name) if is_elsewhere else loader(data, path)
     except ScannedPages:  # without a process of its own, as on Windows
         document = _scanned(data)
     except DocumentError:
@@ -132,13 +132,14 @@ def _word(data: bytes, path: Path) -> Document:
 
 
 def _office(data: bytes, path: Path) -> Document:
-    from core.library.formats import office
+    from core.library.formats import book, mail, presentation, workbook
 
     return {
-        ".pptx": office.parse_presentation,
-        ".xlsx": office.parse_workbook,
-        ".epub": office.parse_book,
-        ".msg": office.parse_mail,
+        ".pptx": presentation.parse,
+        ".xlsx": workbook.parse,
+        ".epub": book.parse,
+        ".msg": mail.parse_outlook,
+        ".eml": mail.parse_internet,
     }[path.suffix.lower()](data)
 
 
@@ -189,6 +190,6 @@ SUFFIXES: Mapping[str, Loader] = MappingProxyType(
         ".ipynb": _text_loader(notebook.parse),
         ".zip": _archive,
     }
-    | dict.fromkeys((".pptx", ".xlsx", ".epub", ".msg"), _office)
+    | dict.fromkeys((".pptx", ".xlsx", ".epub", ".msg", ".eml"), _office)
     | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: _webpage(data, name=_name_of(path)))
 )

@@ -1,22 +1,35 @@
-"""Word documents (.docx): headings, paragraphs, lists and tables, in reading order."""
+"""Word documents (.docx): headings, paragraphs, lists and tables, in reading order.
+
+A footnote or an endnote stands below the paragraph or the table that refers to it. Headers, footers and comments are
+left out.
+"""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.library.documents import Document
-from core.library.formats.archives import refuse_bombs
-from core.library.formats.assembly import Part, assemble
+from core.library.formats import packages
+from core.library.formats.assembly import Part, assemble, table_text
 
+REPEATED = 200  # characters of a merged cell, at most, that stands in each of its rows
+COLUMN_LIMIT = 63  # that a cell may span: Word has no table with more
 INHERITANCE_LIMIT = 20  # styles based on one another; a broken file has cycles
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats a text box
+_FORMULA_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
+_PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
+_NOTES = {  # the type of a part's relationship, the notes in it, and what refers to one
+    "/footnotes": (f"{_W}footnote", f"{_W}footnoteReference"),
+    "/endnotes": (f"{_W}endnote", f"{_W}endnoteReference"),
+}
 _SEEN_AS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_CONTAINERS = {f"{_W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag")}
 _HEADING_NAME = re.compile(r"heading ([1-9])")
 _LIST_NAME = re.compile(r"list (?:bullet|number|paragraph)(?: ([1-9]))?")
 
@@ -26,16 +39,42 @@ Element = Any
 
 def parse(data: bytes, *, name: str) -> Document:
     """The document's text under a heading; ``name`` is used where it has no title."""
-    refuse_bombs(data, suffix=".docx")
+    data = packages.readable(data, suffix=".docx")
     import docx
 
     word = docx.Document(io.BytesIO(data))
-    parts = list(_nested(_parts(word.element.body, _roles(word.styles.element))))
+    parts = list(_nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part))))
     declared = " ".join(word.core_properties.title.split())
     if parts and parts[0].kind != "heading":
         parts.insert(0, Part(kind="heading", text=f"# {declared or name}", level=1))
     first = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return assemble(parts, title=first or declared)
+    return replace(assemble(parts, title=first or declared), changed_at=packages.changed_at(data))
+
+
+#: What refers to a note, and its number -> its text.
+Notes = Mapping[tuple[str, str | None], str]
+
+
+def _notes(part: Any) -> Notes:
+    from docx.oxml import parse_xml
+
+    found = {}
+    for relation in part.rels.values():
+        kind = relation.reltype[relation.reltype.rfind("/") :]
+        if kind not in _NOTES or relation.is_external:
+            continue
+        note, reference = _NOTES[kind]
+        for each in parse_xml(relation.target_part.blob).iter(note):
+            if not each.get(f"{_W}type"):  # others are lines between the text and the notes
+                found[reference, each.get(f"{_W}id")] = _text(each)
+    return found
+
+
+def _notes_below(element: Element, notes: Notes) -> Iterator[Part]:
+    references = (reference for _, reference in _NOTES.values())
+    for each in element.iter(*references):
+        if text := notes.get((each.tag, each.get(f"{_W}id"))):
+            yield Part(kind="prose", text=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +128,7 @@ def _value(element: Element) -> str | None:
     return None if element is None else element.get(f"{_W}val")
 
 
-def _parts(body: Element, roles: dict[str | None, _Role]) -> Iterator[Part]:
+def _parts(body: Element, roles: dict[str | None, _Role], notes: Notes) -> Iterator[Part]:
     for unseen in [*body.iter(_FALLBACK, f"{_W}moveFrom")]:
         unseen.getparent().remove(unseen)
     title_styles = {style_id for style_id, role in roles.items() if role.level == 0}
@@ -99,6 +138,7 @@ def _parts(body: Element, roles: dict[str | None, _Role]) -> Iterator[Part]:
             yield from _table(element)
         elif text := _text(element):
             yield _paragraph(element, text, roles, below_title=has_title)
+        yield from _notes_below(element, notes)
 
 
 def _in_order(container: Element) -> Iterator[Element]:
@@ -106,7 +146,7 @@ def _in_order(container: Element) -> Iterator[Element]:
     for child in container:
         if child.tag in (f"{_W}p", f"{_W}tbl"):
             yield child
-        elif child.tag in (f"{_W}sdt", f"{_W}sdtContent", f"{_W}ins"):
+        elif child.tag in _CONTAINERS:
             yield from _in_order(child)
 
 
@@ -144,29 +184,59 @@ def _nested(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _text(element: Element) -> str:
-    """What a reader sees of a paragraph or cell: with insertions and links, without deletions and field codes."""
+    """What a reader sees of a paragraph or cell: with insertions, links, formulas and what is said of pictures; without
+    deletions, field codes and hidden text.
+    """
     seen: list[str] = []
-    for node in element.iter(f"{_W}t", f"{_W}p", *_SEEN_AS):
-        if node.tag == f"{_W}t":
-            seen.append(node.text or "")
-        elif node.tag == f"{_W}p":
+    for node in element.iter(f"{_W}t", f"{_W}p", _FORMULA_TEXT, _PICTURE, *_SEEN_AS):
+        if node.tag == f"{_W}p":
             seen.append("\n" if seen else "")  # a paragraph inside a cell or a text box
-        elif node.getparent().tag == f"{_W}r":  # elsewhere a tab is a tab stop
-            seen.append(_SEEN_AS[node.tag])
+        elif node.tag == _FORMULA_TEXT:
+            seen.append(node.text or "")
+        elif node.tag == _PICTURE:
+            said = node.get("descr") or ""
+            seen.append(said.splitlines()[0] if said.strip() else "")  # below it Word says that it guessed
+        elif node.getparent().tag == f"{_W}r" and not _is_hidden(node.getparent()):
+            # Outside of a run a tab is a tab stop.
+            seen.append(node.text or "" if node.tag == f"{_W}t" else _SEEN_AS[node.tag])
     return "".join(seen).strip()
 
 
+def _is_hidden(run: Element) -> bool:
+    hidden = run.find(f"{_W}rPr/{_W}vanish")
+    return hidden is not None and _value(hidden) not in ("0", "false", "off")
+
+
 def _table(table: Element) -> Iterator[Part]:
-    rows = [
-        [" ".join(_text(cell).split()).replace("|", "\\|") for cell in _within(row, f"{_W}tc", f"{_W}tr")]
-        for row in _within(table, f"{_W}tr", f"{_W}tbl")
-    ]
-    width = max(map(len, rows), default=0)
+    rows: list[dict[int, str]] = []
+    for row in _within(table, f"{_W}tr", f"{_W}tbl"):
+        if row.find(f"{_W}trPr/{_W}del") is None:
+            rows.append(_cells(row, rows[-1] if rows else {}))
+    width = max((column + 1 for row in rows for column in row), default=0)
     if width == 1:  # a frame around text
-        yield from (Part(kind="prose", text=cell) for (cell,) in filter(None, rows))
+        yield from (Part(kind="prose", text=row[0]) for row in rows if row.get(0))
     elif width:
-        head, *body = (f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows)
-        yield Part(kind="table", text="\n".join((head, "|" + " --- |" * width, *body)))
+        text = table_text([[row.get(column, "") for column in range(width)] for row in rows])
+        yield Part(kind="table", text=text)
+
+
+def _cells(row: Element, above: Mapping[int, str]) -> dict[int, str]:
+    """By column. A cell that is merged downwards stands in each of its rows, unless it is long."""
+    cells: dict[int, str] = {}
+    column = _span(row.find(f"{_W}trPr/{_W}gridBefore"), least=0)
+    for cell in _within(row, f"{_W}tc", f"{_W}tr"):
+        merged = cell.find(f"{_W}tcPr/{_W}vMerge")
+        goes_on = merged is not None and _value(merged) != "restart"
+        text = above.get(column, "") if goes_on else " ".join(_text(cell).split())
+        cells[column] = text if not goes_on or len(text) <= REPEATED else ""
+        column += _span(cell.find(f"{_W}tcPr/{_W}gridSpan"), least=1)
+    return cells
+
+
+def _span(element: Element, *, least: int) -> int:
+    """A number of columns."""
+    value = _value(element) or ""
+    return min(max(int(value), least), COLUMN_LIMIT) if value.isdecimal() else least
 
 
 def _within(owner: Element, tag: str, owner_tag: str) -> Iterator[Element]:

@@ -23,15 +23,15 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import ocr, pdf, webpage
-from core.library.formats.parser_process import LENGTH, frame
+from core.library.formats.parser_process import LENGTH, Pool, block_of, frame, row_of
 from core.library.formats.read import SUFFIXES
+from core.library.lexical import text_terms
 from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
-#: Questions go first. Somebody waits for a page; a file is read only while the processor is idle, so that
+#: Questions go first. Somebody waits for a page; all else is read only while the processor is idle, so that
 #: a process that wakes up meanwhile runs at once.
-NICENESS = {"file": 10, "scan": 10, "page": 5}
-IDLE_KINDS = frozenset({"file", "scan"})
+PAGE_NICENESS, NICENESS = 5, 10
 WARNING_LIMIT = 20  # warnings about one file that are sent back
 
 
@@ -43,16 +43,17 @@ def main() -> None:
     logging.getLogger().addHandler(warnings)
     while _has_request(requests) and (request := receive(requests)):
         data = _exactly(requests, request["size"])
-        _lower_priority(request["kind"])
+        _lower_priority(request["pool"])
         _set_limits(request["seconds"], request["memory"])
         reply, text = _reply_to(request, data)
         replies.write(frame(reply | {"notes": warnings.drain()}, text))
         replies.flush()
 
 
-def _lower_priority(kind: str) -> None:
-    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[kind], os.getpriority(os.PRIO_PROCESS, 0)))
-    if kind in IDLE_KINDS and hasattr(os, "SCHED_IDLE"):  # on Linux alone
+def _lower_priority(pool: Pool) -> None:
+    niceness = PAGE_NICENESS if pool == "pages" else NICENESS
+    os.setpriority(os.PRIO_PROCESS, 0, max(niceness, os.getpriority(os.PRIO_PROCESS, 0)))
+    if pool != "pages" and hasattr(os, "SCHED_IDLE"):  # on Linux alone
         with suppress(OSError):  # a sandbox may forbid it
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
@@ -99,7 +100,9 @@ def _has_request(requests: BinaryIO) -> bool:
 
 def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
-        return _encode(_parse(request, data))
+        if request["kind"] == "cut":
+            return {"pieces": _cut(_document_of(request, data), request)}, b""
+        return _encode(_parse(request, data), request)
     except ocr.ScannedPages as fault:
         return {"fault": str(fault), "is_scanned": True}, b""
     except DocumentError as fault:
@@ -120,15 +123,28 @@ def _parse(request: dict[str, Any], data: bytes) -> Document:
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
-def _encode(document: Document) -> tuple[dict[str, Any], bytes]:
+def _document_of(request: dict[str, Any], data: bytes) -> Document:
+    """What the bot has parsed itself."""
+    blocks = tuple(map(block_of, request["blocks"]))
+    return Document(title="", text=data.decode(), blocks=blocks, unit=request["unit"])
+
+
+def _encode(document: Document, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     document = replace(document, text=whole(document.text))
-    blocks = [[b.kind, b.start, b.end, b.level, b.page, b.row, b.is_recognized] for b in document.blocks]
-    pieces = [[p.path, p.location, p.start, p.end] for p in cut(document)]
     header = {
-        "title": document.title, "url": document.url, "blocks": blocks, "pieces": pieces,
-        "changed_at": document.changed_at,
+        "title": document.title, "url": document.url, "blocks": [*map(row_of, document.blocks)],
+        "pieces": _cut(document, request), "changed_at": document.changed_at,
     }  # fmt: skip
     return header, document.text.encode()
+
+
+def _cut(document: Document, request: dict[str, Any]) -> list[list[Any]]:
+    """The pieces; with the terms by which they are indexed, unless it is a page of which one piece is read."""
+    is_indexed = request["pool"] != "pages"
+    return [
+        [piece.path, piece.location, piece.start, piece.end, text_terms(piece.text) if is_indexed else None]
+        for piece in cut(document)
+    ]
 
 
 class _Warnings(logging.Handler):

@@ -129,6 +129,16 @@ def without_branch(address: str) -> str:
     return f"{repository}{sign}{folder}" if folder else repository
 
 
+def place_of(address: str) -> str:
+    """Of a kept address, what is read, however it was reached: by https or ssh, with ".git" or without."""
+    parsed = parse(address)
+    path = parsed.path.removesuffix("/.git").removesuffix(".git")
+    # Hosts of repositories do not tell upper case from lower.
+    where = path if parsed.scheme == "file" else f"{parsed.host}/{path.strip('/')}".casefold()
+    folder = f"/{_escaped(parsed.folder, '%@')}" if parsed.folder else ""
+    return f"{where}@{_escaped(parsed.branch, '%@/')}{folder}"
+
+
 def local_address(name: str) -> str | None:
     """The address of a repository on this disk that was typed as ``PATH#FOLDER@BRANCH``; None for anything else."""
     path, sign, fragment = name.partition("#")

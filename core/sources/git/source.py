@@ -31,6 +31,7 @@ from core.sources.git.address import (
     is_repository,
     item_of,
     parse,
+    place_of,
     without_branch,
 )
 from core.sources.git.guide import GUIDE
@@ -396,6 +397,7 @@ KIND = SourceKind(
     label=lambda address: parse(address).name,
     open=open_git,
     without_version=without_branch,
+    place=place_of,
     check=check_git,
     guide=GUIDE,
 )

@@ -3,6 +3,10 @@
 The search gives a hundred pages in one answer, with the time of their last change. It does not promise to be complete
 (Notion, "Search optimizations and limitations"), so the rows of each data source are listed beside it, and a page that
 was there before or that another page names is asked for by itself. Only what Notion says is gone is gone.
+
+All rows of a data source are listed once a day, and in between those that were made since: a row that was there is
+asked for by itself if the search leaves it out. What the search leaves out, and came to a data source in another way
+than by being made there, is found a day later.
 """
 
 from __future__ import annotations
@@ -10,14 +14,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from core.sources.notion.address import bare_id
 from core.sources.notion.client import CursorLost, NotionApi, NotionMissing, NotionRefused, ResultPage
-from core.sources.notion.memory import NotionMemory
+from core.sources.notion.files import Serves, is_of_notion
+from core.sources.notion.memory import NotionMemory, RowList
 from core.sources.notion.page import NotionPage, is_trashed, page_of, parent_of
 from core.sources.source import SourceUnavailable
 
+ROWS_EVERY = 86_400.0  # seconds after which all rows of a data source are listed again
+OVERLAP = 120.0  # seconds: times of rows are rounded to the minute
 ASKED_AT_ONCE = 20  # pages that are asked for one by one, before those that are there are told
 RESTARTS = 5  # of lists whose cursor Notion does not know any more
 DEEPEST = 200  # things within one another
@@ -31,7 +39,11 @@ class PageListing:
 
     api: NotionApi
     memory: NotionMemory
+    serves: Serves = is_of_notion  #: whether files are read at an address
     is_cut_off: bool = False  #: whether Notion does not list all there are
+    row_lists: dict[str, RowList] = field(
+        default_factory=dict
+    )  #: that were read to their ends, by data source
     unread: dict[str, str] = field(default_factory=dict)  #: pages that it does not send, and why
     _found: list[NotionPage] = field(default_factory=list)  #: that are to be told
     _seen: dict[str, str] = field(default_factory=dict)  #: when each page was edited; empty: it is not there
@@ -43,6 +55,7 @@ class PageListing:
     _known: set[str] = field(default_factory=set)  #: data sources and databases that need not be looked for
     _cursor: str | None = None
     _since: str = ""  #: when the rows were made that are listed next
+    _row_list: RowList | None = None  #: the one that is under way
     _is_searched: bool = False
     _restarts: int = 0
 
@@ -87,12 +100,15 @@ class PageListing:
     async def _rows(self, data_source: str) -> None:
         """Rows without their properties, which the search has told, unless it is not complete."""
         is_brief = not self.is_cut_off
+        if self._row_list is None:
+            self._row_list = await self._begin_rows(data_source)
         try:
             page = await self._part(
                 lambda: self.api.rows(data_source, self._cursor, since=self._since, is_brief=is_brief)
             )
         except NotionMissing:
-            page = ResultPage(results=(), next_cursor=None)
+            self._end_rows()
+            return
         if page is None:
             return
         if is_brief:
@@ -109,7 +125,22 @@ class PageListing:
         newest = max((str(each.get("created_time", "")) for each in page.results), default="")
         self._since = newest if page.is_cut_off and newest > self._since else ""
         if not self._since:
-            self._data_sources.pop()
+            if self._row_list is not None:
+                self.row_lists[self._data_sources[-1]] = self._row_list
+            self._end_rows()
+
+    async def _begin_rows(self, data_source: str) -> RowList:
+        """All rows, or those that were made since they were listed last."""
+        now, last = self.api.now, await asyncio.to_thread(self.memory.row_list, data_source)
+        if self.is_cut_off or last is None or not 0 <= now - last.full_at < ROWS_EVERY:
+            self._since = ""
+            return RowList(full_at=now, read_at=now)
+        self._since = datetime.fromtimestamp(last.read_at - OVERLAP, UTC).isoformat()
+        return RowList(full_at=last.full_at, read_at=now)
+
+    def _end_rows(self) -> None:
+        self._data_sources.pop()
+        self._cursor, self._since, self._row_list = None, "", None
 
     async def _part(self, ask: Callable[[], Awaitable[ResultPage]]) -> ResultPage | None:
         """A part of a list; None if the list begins anew, as its cursor is not known any more."""
@@ -125,7 +156,7 @@ class PageListing:
         return page
 
     async def _take(self, results: Sequence[Mapping[str, Any]]) -> None:
-        pages = [page for each in results if (page := page_of(each)) is not None]
+        pages = [page for each in results if (page := page_of(each, self.serves)) is not None]
         await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
 
     async def _find(self, pages: Sequence[NotionPage]) -> None:
@@ -170,7 +201,7 @@ class PageListing:
             if each in self._seen:
                 continue
             try:
-                page = page_of(await self.api.page(each))
+                page = page_of(await self.api.page(each), self.serves)
             except NotionMissing:
                 page = None
             except NotionRefused as refused:

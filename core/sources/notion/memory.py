@@ -1,20 +1,24 @@
-"""What the reader of Notion remembers: which pages there were, their titles, and what lies within them.
+"""What the reader of Notion remembers: which pages there were, their titles, what lies within them, and their files.
 
 Notion's search does not promise to list everything, and tells of no deletion. So pages that were listed before and are
 not now are asked for one by one, and pages that others name are looked for. It lies in the source's folder, and may
-vanish: then what the search leaves out is not missed until it lists it again.
+vanish: then what the search leaves out is not missed until it lists it again, and each page is read again, by which
+its files are found.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from core.conversation import value
 from core.sources.memory import open_memory_file
-from core.storage.database import Database
+from core.sources.notion.files import NotionFile
+from core.storage.database import Connection, Database
 from core.storage.schema import Schema
 
 FILE = "notion.db"
@@ -30,9 +34,43 @@ CREATE TABLE IF NOT EXISTS children (  -- pages and databases that a page names 
     page TEXT NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (page, id)
 );
 """
-SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
+_FILES = """
+CREATE TABLE IF NOT EXISTS files (
+    page TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL,
+    block TEXT NOT NULL,  -- in which it lies; empty: in a property of the page
+    PRIMARY KEY (page, key)
+);
+"""
+_ROW_LISTS = """
+CREATE TABLE IF NOT EXISTS row_lists (  -- of data sources; seconds since the epoch, by Notion's clock
+    data_source TEXT PRIMARY KEY,
+    full_at REAL NOT NULL,  -- when all rows were listed last
+    read_at REAL NOT NULL   -- when rows were listed last that had been added
+);
+"""
+_MARK = """
+CREATE TABLE IF NOT EXISTS marks (mark TEXT NOT NULL);  -- one row, which tells this memory from one made anew
+"""
+
+
+def _add_files(database: Connection) -> None:
+    for each in (_FILES, _ROW_LISTS, _MARK):
+        database.execute(each)
+
+
+SCHEMA = Schema(
+    tables=_TABLES + _FILES + _ROW_LISTS + _MARK, migrations=(_add_files,), cure="Delete it: it is made anew."
+)
 
 ChildKind = Literal["page", "database"]
+
+
+@value
+class RowList:
+    """When the rows of a data source were listed. Seconds since the epoch, by Notion's clock."""
+
+    full_at: float  #: all of them
+    read_at: float  #: all, or those that were added since
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +114,57 @@ class NotionMemory:
                 ((page, child, kind) for child, kind in children.items()),
             )
 
+    def keep_files(self, page: str, files: Iterable[NotionFile]) -> None:
+        """Remember which files lie in the blocks of a page."""
+        with self.database.transaction() as writing:
+            writing.execute("DELETE FROM files WHERE page = ? AND block <> ''", (page,))
+            _insert(writing, page, files)
+
+    def keep_row_files(self, files: Mapping[str, Iterable[NotionFile]]) -> None:
+        """Remember which files lie in properties, by page."""
+        with self.database.transaction() as writing:
+            for page, each in files.items():
+                writing.execute("DELETE FROM files WHERE page = ? AND block = ''", (page,))
+                _insert(writing, page, each)
+
+    def files(self, pages: Iterable[str]) -> dict[str, list[NotionFile]]:
+        """Those of these pages."""
+        wanted, found = list(dict.fromkeys(pages)), dict[str, list[NotionFile]]()
+        for begin in range(0, len(wanted), AT_ONCE):
+            part = wanted[begin : begin + AT_ONCE]
+            rows = self.database.rows(
+                f"SELECT page, key, name, block FROM files WHERE page IN ({', '.join('?' * len(part))})"
+                " ORDER BY rowid",
+                part,
+            )
+            for page, key, name, block in rows:
+                found.setdefault(page, []).append(NotionFile(key=key, name=name, block=block))
+        return found
+
+    def keep_row_lists(self, lists: Mapping[str, RowList]) -> None:
+        """Remember when rows were listed, by data source."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "INSERT OR REPLACE INTO row_lists VALUES (?, ?, ?)",
+                ((data_source, each.full_at, each.read_at) for data_source, each in lists.items()),
+            )
+
+    def row_list(self, data_source: str) -> RowList | None:
+        """When its rows were listed last; None if they never were."""
+        rows = self.database.rows(
+            "SELECT full_at, read_at FROM row_lists WHERE data_source = ?", (data_source,)
+        )
+        return RowList(full_at=rows[0][0], read_at=rows[0][1]) if rows else None
+
+    def mark(self) -> str:
+        """The same as long as this memory is there."""
+        with self.database.transaction() as writing:
+            rows = list(writing.execute("SELECT mark FROM marks"))
+            if not rows:
+                rows = [(secrets.token_hex(4),)]
+                writing.execute("INSERT INTO marks VALUES (?)", rows[0])
+        return str(rows[0][0])
+
     def children(self, kind: ChildKind) -> frozenset[str]:
         """What lies within any page."""
         rows = self.database.rows("SELECT id FROM children WHERE kind = ?", (kind,))
@@ -87,6 +176,14 @@ class NotionMemory:
             for page in pages:
                 writing.execute("DELETE FROM pages WHERE id = ?", (page,))
                 writing.execute("DELETE FROM children WHERE page = ?", (page,))
+                writing.execute("DELETE FROM files WHERE page = ?", (page,))
+
+
+def _insert(writing: Connection, page: str, files: Iterable[NotionFile]) -> None:
+    writing.executemany(
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
+        ((page, each.key, each.name, each.block) for each in files),
+    )
 
 
 @contextmanager

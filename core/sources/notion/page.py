@@ -12,9 +12,11 @@ from core.library.sync import printable
 from core.sources.anchored import AnchoredPart, AnchoredText, joined
 from core.sources.notion.address import LABEL, bare_id
 from core.sources.notion.blocks import PageBlock, parts_of
+from core.sources.notion.files import NotionFile, Serves, files_of_properties, is_of_notion
 from core.sources.notion.properties import Cell, cells_of, table, title_of
 from core.sources.source import SourceItem
 
+PAGE_NAME = "page.md"
 UNTITLED = "–"
 SHORT_ID = 6  # digits of an ID that tell pages of one title apart
 #: Seconds after which a page cannot have been changed without a new time: Notion rounds it to the nearest minute
@@ -34,13 +36,14 @@ class NotionPage:
     parent: str = ""  #: ID of the page, data source, database or block that it lies in; empty: the workspace
     parent_kind: str = ""  #: Notion's name of what that is: page_id, data_source_id, database_id or block_id
     cells: tuple[Cell, ...] = ()  #: of a row
+    files: tuple[NotionFile, ...] = ()  #: in properties of a row
 
     @property
     def related(self) -> tuple[str, ...]:
         return tuple(page for each in self.cells for page in each.related)
 
 
-def page_of(data: Mapping[str, Any]) -> NotionPage | None:
+def page_of(data: Mapping[str, Any], serves: Serves = is_of_notion) -> NotionPage | None:
     """The page that Notion sent; None for one in the trash, or of which it sent nothing but the ID."""
     if data.get("object") != "page" or is_trashed(data) or "last_edited_time" not in data:
         return None
@@ -50,7 +53,7 @@ def page_of(data: Mapping[str, Any]) -> NotionPage | None:
     return NotionPage(
         id=bare_id(str(data["id"])), title=title, title_name=name, url=str(data.get("url") or ""),
         edited=str(data["last_edited_time"]), parent=parent, parent_kind=kind,
-        cells=cells_of(properties),
+        cells=cells_of(properties), files=files_of_properties(properties, serves),
     )  # fmt: skip
 
 
@@ -67,8 +70,9 @@ def parent_of(data: Mapping[str, Any]) -> tuple[str, str]:
     return (bare_id(held), kind) if isinstance(held, str) else ("", kind)
 
 
-def item_of(page: NotionPage, titles: Mapping[str, str], now: float) -> SourceItem:
+def item_of(page: NotionPage, titles: Mapping[str, str], now: float, memory: str = "") -> SourceItem:
     """``titles``: of related pages, as far as they are known; ``now``: seconds since the epoch, by Notion's clock.
+    ``memory``: the mark of what is remembered of pages that were read; each is read again where that is lost.
 
     A page that was changed a moment ago may be changed again without a new time: it is read once more at the next sync.
     """
@@ -79,8 +83,8 @@ def item_of(page: NotionPage, titles: Mapping[str, str], now: float) -> SourceIt
     title = printable(page.title) or UNTITLED
     return SourceItem(
         id=page.id,
-        version=f"{page.edited} {mark}" + ("" if is_settled else f" at {now:.0f}"),
-        name="page.md",
+        version=f"{page.edited} {mark} {memory}".rstrip() + ("" if is_settled else f" at {now:.0f}"),
+        name=PAGE_NAME,
         source=f"{LABEL}/{title} ({page.id[-SHORT_ID:]})",
         title=title,
         url=page.url or None,

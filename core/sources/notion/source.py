@@ -1,4 +1,4 @@
-"""Notion as a source: the pages that are shared with an integration, those of data sources among them.
+"""Notion as a source: the pages that are shared with an integration, those of data sources among them, and their files.
 
 Each sync lists everything, and reads the blocks of what changed. Notion tells nobody who may read a page: the
 collection decides.
@@ -14,14 +14,16 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from core.errors import SettingsError
-from core.sources.anchored import parse_item, to_bytes
+from core.library.documents import Document
+from core.sources.anchored import parse_anchored, to_bytes
 from core.sources.hosts import addresses_of
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
+from core.sources.notion.files import Serves, file_items, is_of_notion, read_file, url_of
 from core.sources.notion.guide import GUIDE
 from core.sources.notion.listing import PageListing
 from core.sources.notion.memory import NotionMemory, open_memory
-from core.sources.notion.page import NotionPage, is_trashed, item_of, page_of, text_of_page
+from core.sources.notion.page import PAGE_NAME, NotionPage, is_trashed, item_of, page_of, text_of_page
 from core.sources.notion.tree import BlockTree
 from core.sources.source import (
     ItemGone,
@@ -32,6 +34,7 @@ from core.sources.source import (
     SourceKind,
     SourceUnavailable,
     UnreadItem,
+    parse_as_file,
 )
 
 BATCH = 100  # items
@@ -53,16 +56,19 @@ class NotionSource:
     root: str  #: ID; empty: all
     api: NotionApi
     memory: NotionMemory
+    mark: str  #: of the memory
+    private_hosts: Sequence[str] = ()
+    serves: Serves = is_of_notion  #: whether files are read at an address
     _listing: PageListing | None = None
     _later: dict[str, NotionPage] = field(default_factory=dict)  #: to be told when everything is listed
-    _told: set[str] = field(default_factory=set)  #: IDs of the items of this list
+    _told: dict[str, SourceItem] = field(default_factory=dict)  #: pages of this list, by ID
     _pages: dict[str, NotionPage] = field(default_factory=dict)  #: of the items of this batch
 
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         if cursor is None or self._listing is None:
             await self._require_root()
-            self._listing = PageListing(api=self.api, memory=self.memory)
-            self._later, self._told = {}, set()
+            self._listing = PageListing(api=self.api, memory=self.memory, serves=self.serves)
+            self._later, self._told = {}, {}
         try:
             while (pages := await self._next_pages(self._listing)) is not None:
                 if pages:
@@ -72,10 +78,12 @@ class NotionSource:
             raise SourceUnavailable(f"What is in Notion {refused}.") from refused
         if not self._told:
             raise SourceUnavailable(NOTHING)
+        async for batch in self._file_batches():
+            yield batch
         yield SourceBatch(
             unread=self._unread(self._listing), note=CUT_OFF if self._listing.is_cut_off else ""
         )
-        await asyncio.to_thread(self._forget_others)
+        await asyncio.to_thread(self._finish, self._listing)
 
     async def _require_root(self) -> None:
         """A page that is away is not an empty one."""
@@ -117,26 +125,42 @@ class NotionSource:
         titles = await asyncio.to_thread(
             self.memory.titles, [each for page in pages for each in page.related]
         )
-        self._told |= self._pages.keys()
-        return SourceBatch(
-            items=[item_of(page, titles, self.api.now) for page in pages], cursor=str(len(self._told))
-        )
+        items = [item_of(page, titles, self.api.now, self.mark) for page in pages]
+        self._told |= {item.id: item for item in items}
+        return SourceBatch(items=items, cursor=str(len(self._told)))
+
+    async def _file_batches(self) -> AsyncIterator[SourceBatch]:
+        """The files of all pages. Which lie in the blocks of one is known once it was read, in this sync or an earlier
+        one.
+        """
+        pages = list(self._told)
+        for begin in range(0, len(pages), BATCH):
+            part = pages[begin : begin + BATCH]
+            known = await asyncio.to_thread(self.memory.files, part)
+            items = [item for page in part for item in file_items(self._told[page], known.get(page, ()))]
+            for first in range(0, len(items), BATCH):
+                yield SourceBatch(items=items[first : first + BATCH], cursor=f"files {begin} {first}")
 
     def _keep(self, pages: Sequence[NotionPage]) -> None:
         self.memory.keep({page.id: page.title for page in pages}, are_items=True)
+        self.memory.keep_row_files({page.id: page.files for page in pages})
 
     def _unread(self, listing: PageListing) -> list[UnreadItem]:
-        items = self.memory.items()
-        titles = self.memory.titles(listing.unread)
-        return [
-            UnreadItem(item=SourceItem(id=page, version="", name="page.md", source=f"{LABEL}/{titles[page]}"), reason=why)
-            for page, why in listing.unread.items()
-            if page in items
-        ]  # fmt: skip
+        """Pages that cannot be looked at now, and their files."""
+        known = self.memory.items()
+        titles, files = self.memory.titles(listing.unread), self.memory.files(listing.unread)
+        found = list[UnreadItem]()
+        for page, why in listing.unread.items():
+            if page in known:
+                item = SourceItem(id=page, version="", name=PAGE_NAME, source=f"{LABEL}/{titles[page]}")
+                both = (item, *file_items(item, files.get(page, ())))
+                found += [UnreadItem(item=each, reason=why) for each in both]
+        return found
 
-    def _forget_others(self) -> None:
-        unread = self._listing.unread if self._listing is not None else {}
-        self.memory.forget(self.memory.items() - self._told - unread.keys())
+    def _finish(self, listing: PageListing) -> None:
+        """Remember what counts only once everything that was listed is stored."""
+        self.memory.forget(self.memory.items() - self._told.keys() - listing.unread.keys())
+        self.memory.keep_row_lists(listing.row_lists)
 
     # Pages
 
@@ -144,19 +168,43 @@ class NotionSource:
         pass
 
     async def fetch(self, item: SourceItem) -> bytes:
+        page, _, key = item.id.partition("/")
         try:
-            page = self._pages.get(item.id) or page_of(await self.api.page(item.id))
-            if page is None:
-                raise ItemGone(f"{item.source} is in the trash.")
-            tree = BlockTree(api=self.api)
-            blocks = await tree.read(item.id)
+            return await self._file(page, key) if key else await self._page(page)
         except NotionMissing:
             raise ItemGone(f"{item.source} is gone.") from None
         except NotionRefused as refused:
             raise ItemUnreadable(str(refused)) from None
-        await asyncio.to_thread(self.memory.keep_children, item.id, tree.children)
+
+    async def _page(self, this: str) -> bytes:
+        page = self._pages.get(this) or page_of(await self.api.page(this))
+        if page is None:
+            raise ItemGone(f"{this} is in the trash.")
+        tree = BlockTree(api=self.api, serves=self.serves)
+        try:
+            blocks = await tree.read(this)
+        except (NotionMissing, NotionRefused, ItemUnreadable):
+            await asyncio.to_thread(self.memory.keep_files, this, ())
+            raise
+        await asyncio.to_thread(self.memory.keep_children, this, tree.children)
+        await asyncio.to_thread(self.memory.keep_files, this, tree.files)
         titles = await asyncio.to_thread(self.memory.titles, page.related)
         return to_bytes(text_of_page(page, blocks, titles))
+
+    async def _file(self, page: str, key: str) -> bytes:
+        """Its address is asked for now: it ends after an hour."""
+        files = (await asyncio.to_thread(self.memory.files, [page])).get(page, ())
+        block = next((each.block for each in files if each.key == key), "")
+        data = await self.api.block(block) if block else await self.api.page(page)
+        url = None if is_trashed(data) else url_of(data, key, self.serves)
+        if url is None:
+            raise ItemGone(f"The file {key} of {page} is gone.")
+        return await read_file(url, self.private_hosts)
+
+
+def parse_item(item: SourceItem, data: bytes) -> Document:
+    """A page as Markdown with the names of its blocks, a file by its suffix. DocumentError."""
+    return parse_as_file(item, data) if "/" in item.id else parse_anchored(data)
 
 
 @asynccontextmanager
@@ -167,6 +215,7 @@ async def open_notion(
     origin: str = ORIGIN,
     interval: float = INTERVAL,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    serves: Serves = is_of_notion,
 ) -> AsyncIterator[NotionSource]:
     """Raises SourceUnavailable where Notion may not be read, SettingsError where something is missing for it."""
     token = context.settings.notion_token
@@ -177,7 +226,10 @@ async def open_notion(
     opened = partial(open_api, token, addresses, origin=origin, interval=interval, pause=pause)
     async with opened(connections=AT_ONCE) as api:
         with open_memory(context.folder) as memory:
-            yield NotionSource(root=root_of(text), api=api, memory=memory)
+            yield NotionSource(
+                root=root_of(text), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
+                private_hosts=context.settings.private_hosts, serves=serves,
+            )  # fmt: skip
 
 
 KIND = SourceKind(

@@ -9,6 +9,7 @@ from typing import Any
 from core.sources.notion.address import bare_id
 from core.sources.notion.blocks import CHILDREN, PageBlock
 from core.sources.notion.client import CursorLost, NotionApi, NotionMissing, NotionRefused
+from core.sources.notion.files import NotionFile, Serves, file_of_block, is_of_notion
 from core.sources.notion.memory import ChildKind
 from core.sources.source import ItemUnreadable
 
@@ -24,6 +25,8 @@ class BlockTree:
     """What was read of a page."""
 
     api: NotionApi
+    serves: Serves = is_of_notion
+    files: list[NotionFile] = field(default_factory=list)
     children: dict[str, ChildKind] = field(default_factory=dict)  #: pages and databases within it
     _count: int = 0
 
@@ -40,6 +43,8 @@ class BlockTree:
         if kind in CHILDREN:
             self.children[block] = _KINDS[kind]
             return ()
+        if (file := file_of_block(data, self.serves)) is not None:
+            self.files.append(file)
         if not data.get("has_children") or depth > DEPTH_LIMIT:
             return ()
         original = ((data.get("synced_block") or {}).get("synced_from") or {}).get("block_id")

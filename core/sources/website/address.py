@@ -152,6 +152,11 @@ def label_of(address: str) -> str:
     return address.removeprefix(MARK)
 
 
+def place_of(address: str) -> str:
+    """What is read, over https or without."""
+    return address.partition("://")[2]
+
+
 def options_of(address: str) -> tuple[str, ...]:
     """Without it, the address of a first page would mean that page alone."""
     return () if parse(address).is_sitemap else ("--follow",)

@@ -20,7 +20,7 @@ from core.errors import DocumentError, FootnoteError, SearchTrouble
 from core.library.formats.encoding import decode
 from core.library.formats.read import FILE_LIMIT
 from core.sources.source import SourceThrottled
-from core.web.fetch import DEFAULT_PORTS, default_tls, pin_request, read_body
+from core.web.fetch import DEFAULT_PORTS, certificate_fault, default_tls, pin_request, read_body
 from core.web.request import OK, TOO_MANY_REQUESTS, seconds_asked
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ class SiteClient:
                 )
             except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
                 logger.info("%s at %s: %r", target.host, address, trouble)
+                if fault := certificate_fault(trouble):
+                    raise SiteSilent(fault) from None
         raise SiteSilent("could not be reached")
 
 

@@ -44,6 +44,7 @@ from core.sources.website.address import (
     normal_url,
     options_of,
     parse,
+    place_of,
     typed_website,
 )
 from core.sources.website.client import (
@@ -388,6 +389,7 @@ KIND = SourceKind(
     parse=parse_page,
     typed=label_of,
     options=options_of,
+    place=place_of,
     check=check_website,
     guide=SourceGuide(
         title="A website, by its links and its sitemap",

@@ -1,98 +1,36 @@
-"""Presentations, workbooks, books and mails, with the packages of the extra ``office``.
-
-markitdown turns presentations, books and mails into Markdown. A workbook is read by openpyxl itself: markitdown
-would lose the numbers of its rows, and read it through pandas.
-"""
+"""Workbooks (.xlsx), with openpyxl of the extra ``office``: markitdown would lose the numbers of rows, and needs pandas."""
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
 from core.errors import DocumentError
 from core.library.documents import Document
-from core.library.formats import markdown
-from core.library.formats.archives import refuse_bombs
+from core.library.formats import packages
 from core.library.formats.assembly import Part, assemble
 from core.library.formats.delimited import names_columns, row_line
 
 CELL_LIMIT = 3_000_000  # of a workbook, empty ones too
 EMPTY_ROWS = 10_000  # empty rows in a row, after which a sheet ends
 
-_SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
-_PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
-_SUBJECT = re.compile(r"^\*\*Subject:\*\* (.+)$", re.MULTILINE)
 
-
-def parse_presentation(data: bytes) -> Document:
-    """Slide by slide, its notes below it."""
-    refuse_bombs(data, suffix=".pptx")
-    _, *slides = _SLIDE.split(_converted("PptxConverter", data, ".pptx")[0])
-    parts = (
-        part
-        for number, text in zip(slides[::2], slides[1::2], strict=True)
-        for part in _parts(_PICTURE.sub(r"\1", text), page=int(number))
-    )
-    return assemble(parts, unit="slide")
-
-
-def parse_book(data: bytes) -> Document:
-    """The chapters in their order, without what the catalogue says about the book."""
-    refuse_bombs(data, suffix=".epub")
-    text, title = _converted("EpubConverter", data, ".epub")
-    metadata, _, chapters = text.partition("\n\n")
-    return assemble(_parts(chapters if metadata.startswith("**") else text), title=title)
-
-
-def parse_mail(data: bytes) -> Document:
-    """From, to and subject, then what was written; attachments are left out."""
-    text, title = _converted("OutlookMsgConverter", data, ".msg")
-    subject = _SUBJECT.search(text)
-    return assemble(
-        _parts(text.replace("# Email Message", "", 1)), title=title or (subject[1] if subject else "")
-    )
-
-
-def _converted(converter: str, data: bytes, suffix: str) -> tuple[str, str]:
-    """(Markdown, title)."""
-    try:
-        from markitdown import MissingDependencyException, StreamInfo, converters
-    except ImportError as error:
-        raise _without_extra(suffix) from error
-    try:
-        result = getattr(converters, converter)().convert(io.BytesIO(data), StreamInfo(extension=suffix))
-    except MissingDependencyException as error:
-        raise _without_extra(suffix) from error
-    return result.markdown, " ".join((result.title or "").split())
-
-
-def _without_extra(suffix: str) -> DocumentError:
-    return DocumentError(
-        f"needs the extra “office” ({suffix}): .uv/bin/uv sync --no-dev --inexact --extra office"
-    )
-
-
-def _parts(text: str, *, page: int | None = None) -> Iterator[Part]:
-    document = markdown.parse(text)
-    for block in document.blocks:
-        yield Part(kind=block.kind, text=document.text[block.start : block.end], level=block.level, page=page)
-
-
-def parse_workbook(data: bytes) -> Document:
+def parse(data: bytes) -> Document:
     """Sheet by sheet, each row a block that names its columns; rows count as in the workbook, from 1."""
-    refuse_bombs(data, suffix=".xlsx")
+    data = packages.readable(data, suffix=".xlsx")
     try:
         import openpyxl
     except ImportError as error:
-        raise _without_extra(".xlsx") from error
+        raise packages.without_office(".xlsx") from error
     workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     try:
         left = [CELL_LIMIT]
         parts = [part for sheet in workbook.worksheets for part in _sheet(sheet, left)]
-        return assemble(parts, title=" ".join((workbook.properties.title or "").split()), unit="sheet")
+        title = " ".join((workbook.properties.title or "").split())
+        return replace(assemble(parts, title=title, unit="sheet"), changed_at=packages.changed_at(data))
     finally:
         workbook.close()
 

@@ -1,0 +1,183 @@
+"""Presentations (.pptx), with the packages of the extra ``office``: slide by slide, each with its notes.
+
+The slides are walked here and not by markitdown, which joins the lines of a text, leaves out SmartArt, formulas and
+merged cells, names every picture, and fails at shapes that it does not know. Charts are turned into tables by it.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from core.library.documents import Document
+from core.library.formats import markdown, packages
+from core.library.formats.assembly import Part, assemble, table_text
+
+TITLE_LIMIT = 80  # characters of a heading that is made of the first words of a slide
+
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_DGM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_R_DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
+_FORMULA_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
+
+_TITLES = ("title", "ctrTitle")  # types of placeholders: ECMA-376, 19.7.10
+_ON_EVERY_SLIDE = ("dt", "ftr", "hdr", "sldNum")  # date, footer, header and number
+_LISTS = ("body", "obj", None)  # their paragraphs are points; without a type it is an object
+
+#: A shape of python-pptx, or an lxml element of its tree.
+Shape = Any
+Element = Any
+
+
+def parse(data: bytes) -> Document:
+    """Each slide under its title, or under its first words, its notes below it."""
+    data = packages.readable(data, suffix=".pptx")
+    try:
+        import pptx
+    except ImportError as error:
+        raise packages.without_office(".pptx") from error
+    deck = pptx.Presentation(io.BytesIO(data))
+    parts = [part for number, slide in enumerate(deck.slides, start=1) for part in _slide(slide, number)]
+    title = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
+    return replace(assemble(parts, title=title, unit="slide"), changed_at=packages.changed_at(data))
+
+
+def _slide(slide: Any, number: int) -> Iterator[Part]:
+    for alternative in [*slide.element.iter(f"{_MC}AlternateContent")]:
+        _choose(alternative)
+    titles = [shape for shape in slide.shapes if _placeholder(shape) in _TITLES]
+    title = " ".join(" ".join(text for text, _ in _paragraphs(shape.element)) for shape in titles)
+    body = [part for shape in _placed(slide.shapes) if shape not in titles for part in _shape(shape, slide)]
+    notes = list(_notes(slide))
+    if not title.strip() and (body or notes):
+        first = (body or notes)[0]
+        words = " ".join(first.text.removeprefix("- ").removeprefix("| ").split())
+        title = textwrap.shorten(words, TITLE_LIMIT, placeholder=" …")
+        body = body[1:] if first.kind == "prose" and words == title else body
+    if title.strip():
+        yield Part(kind="heading", text=f"# {' '.join(title.split())}", level=1, page=number)
+    yield from (replace(part, page=number) for part in (*body, *notes))
+
+
+def _choose(alternative: Element) -> None:
+    """Put what newer programs show in the place of the choice between it and a picture of it."""
+    shown = alternative.find(f"{_MC}Choice")
+    owner = alternative.getparent()
+    if shown is not None and owner is not None:
+        place = owner.index(alternative)
+        owner[place : place + 1] = list(shown)
+
+
+def _placeholder(shape: Shape) -> str | None:
+    """The type of a placeholder; None: it has none, empty: the shape is no placeholder."""
+    found = shape.element.find(f"*/{_P}nvPr/{_P}ph")
+    return "" if found is None else found.get("type")
+
+
+def _placed(shapes: Iterable[Shape]) -> list[Shape]:
+    """From top to bottom, and from left to right."""
+    return sorted(shapes, key=_place)
+
+
+def _place(shape: Shape) -> tuple[int, int]:
+    try:
+        return shape.top or 0, shape.left or 0
+    except (AttributeError, ValueError):  # of what python-pptx does not know
+        return 0, 0
+
+
+def _shape(shape: Shape, slide: Any) -> Iterator[Part]:
+    element, kind = shape.element, _placeholder(shape)
+    if kind in _ON_EVERY_SLIDE:
+        return
+    if element.tag == f"{_P}grpSp":
+        for inner in _placed(shape.shapes):
+            yield from _shape(inner, slide)
+    elif element.tag == f"{_P}graphicFrame":
+        yield from _graphic(shape, slide)
+    elif element.tag == f"{_P}pic":
+        said = element.find(f"*/{_P}cNvPr").get("descr") or ""
+        if said.strip():
+            yield Part(kind="prose", text=said.splitlines()[0])  # below it PowerPoint says that it guessed
+    else:
+        paragraphs = list(_paragraphs(element))
+        if kind in _LISTS and len(paragraphs) > 1:
+            yield from (Part(kind="item", text=f"{'  ' * depth}- {text}") for text, depth in paragraphs)
+        elif paragraphs:
+            yield Part(kind="prose", text="\n".join(text for text, _ in paragraphs))
+
+
+def _paragraphs(element: Element) -> Iterator[tuple[str, int]]:
+    """(text, depth in its list) of those that say something."""
+    for paragraph in element.iter(f"{_A}p"):
+        text = _text(paragraph)
+        if text.strip():
+            properties = paragraph.find(f"{_A}pPr")
+            level = properties.get("lvl", "0") if properties is not None else "0"
+            yield text.strip(), int(level) if level.isdecimal() else 0
+
+
+def _text(paragraph: Element) -> str:
+    """A line that was broken goes on."""
+    return "".join(
+        " " if node.tag == f"{_A}br" else node.text or ""
+        for node in paragraph.iter(f"{_A}t", f"{_A}br", _FORMULA_TEXT)
+    )
+
+
+def _graphic(shape: Shape, slide: Any) -> Iterator[Part]:
+    """A table, a chart or a diagram."""
+    diagram = next(shape.element.iter(f"{_DGM}relIds"), None)
+    if shape.has_table:
+        yield Part(kind="table", text=table_text(list(_rows(shape.element))))
+    elif shape.has_chart:
+        yield from _chart(shape.chart)
+    elif diagram is not None:
+        yield from _diagram(slide.part.related_part(diagram.get(_R_DATA)).blob)
+
+
+def _rows(table: Element) -> Iterator[list[str]]:
+    """A cell that is merged downwards stands in each of its rows."""
+    above: list[str] = []
+    for row in table.iter(f"{_A}tr"):
+        cells = []
+        for column, cell in enumerate(row.iter(f"{_A}tc")):
+            goes_on = cell.get("vMerge") in ("1", "true") and column < len(above)
+            cells.append(above[column] if goes_on else " ".join(text for text, _ in _paragraphs(cell)))
+        yield cells
+        above = cells
+
+
+def _chart(chart: Any) -> Iterator[Part]:
+    from markitdown import converters
+
+    converter: Any = converters.PptxConverter  # without types
+    document = markdown.parse(converter()._convert_chart_to_markdown(chart) or "")  # noqa: SLF001 - nothing else does
+    for block in document.blocks:
+        text = document.text[block.start : block.end]
+        if block.kind == "table":
+            yield Part(kind="table", text=text)
+        elif block.kind == "heading" and ": " in text:
+            yield Part(kind="prose", text=text.partition(": ")[2])
+
+
+def _diagram(data: bytes) -> Iterator[Part]:
+    """The points of SmartArt, in the order in which they are stored."""
+    from pptx.oxml import parse_xml
+
+    for point in parse_xml(data).iter(f"{_DGM}pt"):
+        if text := " ".join(text for text, _ in _paragraphs(point)):
+            yield Part(kind="item", text=f"- {text}")
+
+
+def _notes(slide: Any) -> Iterator[Part]:
+    frame = slide.notes_slide.notes_placeholder if slide.has_notes_slide else None
+    lines = [text for text, _ in _paragraphs(frame.element)] if frame is not None else []
+    if lines:
+        yield Part(kind="heading", text="### Notes:", level=3)
+        yield Part(kind="prose", text="\n".join(lines))
