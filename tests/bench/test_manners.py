@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from benchmarks.manners import HALVES, LANGUAGES, Message, figures_of, read_messages, verdicts_on
+from benchmarks.manners import HALVES, Message, figures_of, read_messages, verdicts_on
 
 from core.reasoning.reasoner import Ask, Grades, Plan, Reasoner
 
@@ -40,19 +40,9 @@ def test_there_are_enough_messages_of_each_kind():
     assert len({(each.language, each.question, each.message) for each in messages}) == len(messages)
 
 
-@pytest.fixture(
-    scope="module", params=[3, pytest.param(1, marks=pytest.mark.long)], ids=["every third", "all"]
-)
-def messages(request):
-    return read_messages()[:: request.param]
-
-
-def test_every_third_has_both_kinds_in_each_language_and_half():
-    kinds = {(each.half, each.language, each.answered) for each in read_messages()[::3]}
-
-    assert kinds == {
-        (half, language, kind) for half in HALVES for language in LANGUAGES for kind in (True, False)
-    }
+@pytest.fixture(scope="module")
+def messages():
+    return read_messages()
 
 
 async def test_without_a_model_follow_ups_are_answered_and_talk_is_not(messages):

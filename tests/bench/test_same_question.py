@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks import same_question
 from benchmarks.rewordings import Pairs
 from fakes.tiny_network import write_tiny_network
@@ -40,10 +41,14 @@ def test_the_half_of_a_question_never_changes():
     assert same_question.half_of("How do I add CORS?") == "judged"
 
 
-def test_a_quick_run_measures_every_rule_by_words_and_with_vectors(shared_data, tmp_path):
+@pytest.fixture(scope="module")
+def by_words(shared_data):
+    return same_question.run(print, data=shared_data, quick=True)
+
+
+def test_a_quick_run_measures_every_rule_by_words_and_with_vectors(by_words, shared_data, tmp_path):
     network = str(write_tiny_network(tmp_path / "tiny"))
 
-    by_words = same_question.run(print, data=shared_data, quick=True)
     with_vectors = same_question.run(print, data=shared_data, model=network, quick=True)
 
     for section, rules in ((by_words, 2), (with_vectors, 4)):
@@ -62,8 +67,8 @@ def test_a_quick_run_measures_every_rule_by_words_and_with_vectors(shared_data, 
     assert with_vectors.figures["vectors, no credit, all, near: of"] == same_question.QUICK
 
 
-def test_every_pair_is_in_one_half(shared_data):
-    figures = same_question.run(print, data=shared_data, quick=True).figures
+def test_every_pair_is_in_one_half(by_words):
+    figures = by_words.figures
 
     for name, what in (("FastAPI", "same"), ("FastAPI", "near"), ("SQuAD 2", "near")):
         whole, *parts = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,6 +144,7 @@ def _spread(items: Sequence[T], count: int) -> tuple[T, ...]:
 # Sets
 
 
+@cache
 def squad(data: Path) -> EvaluationSet:
     """SQuAD 2: each paragraph a document in the folder of its article; ``near`` are its impossible questions."""
     paragraphs = lines(data / "squad2/paragraphs.jsonl")
@@ -169,6 +171,7 @@ def article(title: str) -> str:
     return _address("squad", title)
 
 
+@cache
 def clapnq(data: Path) -> EvaluationSet:
     """CLAPNQ: each passage a document; ``near`` are the questions that their own passage does not answer."""
     answerable, unanswerable = (lines(data / f"clapnq/{name}answerable.jsonl") for name in ("", "un"))
@@ -208,6 +211,7 @@ def _found_in(text: str, sentences: Iterable[str]) -> dict[str, tuple[int, int]]
     return found
 
 
+@cache
 def mtrag(data: Path) -> EvaluationSet:
     """MTRAG: each passage a document without a title; questions with the turns before them.
 

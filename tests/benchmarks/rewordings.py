@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,7 @@ def of_fastapi(data: Path) -> Pairs:
     return Pairs(same=tuple(same), near=tuple(near))
 
 
+@cache
 def of_squad(data: Path) -> Pairs:
     same = [pair for group in labels()["squad2"] for pair in combinations(group, 2)]
     answered: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ from itertools import product
 import pytest
 from fakes import discord_markdown
 from fakes.hostile import KINDS, by_kind
+from fakes.passages import thorough
 from fakes.slack.rendering import entities_of, visible_text
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -195,7 +196,7 @@ NASTY = st.sampled_from(
 @every_platform
 @given(text=st.lists(NASTY, max_size=60).map("".join))
 @example(text="[a](b)`[`https://evil.com")
-@settings(max_examples=150, deadline=None)
+@thorough
 def test_no_mixture_of_signs_does_anything(text, platform):
     for piece in pieces(text, links=(GOOD,), limit=300, dialect=platform.dialect):
         assert_stands_alone(piece, 300, platform)

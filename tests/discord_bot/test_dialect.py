@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from fakes.discord_markdown import Entity, entities, visible
 from fakes.hostile import KINDS, by_kind
-from hypothesis import given, settings
+from fakes.passages import thorough
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bots.chat.markdown.pieces import pieces
@@ -247,7 +248,7 @@ def test_hostile_words_only_show(texts):
 
 
 @given(st.text(alphabet="<>@#!|`~*_[]()\\&:/.- 01at", max_size=40))
-@settings(max_examples=200, deadline=None)
+@thorough
 def test_no_mixture_of_signs_is_more_than_words(text):
     assert entities(f"{words(text)} {words(text)}") == []
     assert visible(words(text)).replace("\u200b", "").split() == text.split()

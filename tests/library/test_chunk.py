@@ -7,7 +7,8 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from fakes.passages import thorough
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.library.chunking import LIMIT, LONG_PROSE, TARGET, TINY, cut
@@ -68,7 +69,7 @@ def uncovered(document: Document, pieces: Sequence[Piece], block: Block) -> str:
 
 
 @given(documents)
-@settings(max_examples=150)
+@thorough
 def test_pieces_are_verbatim_in_order_apart_and_within_the_limit(document):
     pieces = cut(document)
 
@@ -79,7 +80,7 @@ def test_pieces_are_verbatim_in_order_apart_and_within_the_limit(document):
 
 
 @given(documents)
-@settings(max_examples=150)
+@thorough
 def test_nothing_but_white_space_and_markup_is_lost(document):
     pieces = cut(document)
 
@@ -89,7 +90,7 @@ def test_nothing_but_white_space_and_markup_is_lost(document):
 
 
 @given(documents)
-@settings(max_examples=100)
+@thorough
 def test_cutting_is_deterministic(document):
     assert cut(document) == cut(document)
 

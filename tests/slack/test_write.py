@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.hostile import HOSTILE, KINDS, by_kind
+from fakes.passages import thorough
 from fakes.quotes import quotes_behind
 from fakes.slack.blocks import is_too_long, message_faults, view_faults
 from fakes.slack.rendering import entities_of, visible_text
@@ -621,7 +622,7 @@ NASTY = st.sampled_from(
 
 @given(st.lists(NASTY, max_size=60).map("".join))
 @example("[a](b)`[`https://evil.com")
-@settings(max_examples=150, deadline=None)
+@thorough
 def test_no_mixture_of_signs_does_anything(text):
     made = pieces(text, limit=300, dialect=SLACK)
 

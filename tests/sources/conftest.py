@@ -47,7 +47,8 @@ def clock() -> Clock:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """On both databases, but what reads one kind of source only in the long run: how that is stored, all kinds share."""
-    if "settings" in metafunc.fixturenames:
+    is_chosen = any("settings" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "settings" in metafunc.fixturenames and not is_chosen:
         marks = [pytest.mark.long] if metafunc.module.__name__.rpartition(".")[2] in READERS else []
         databases = ["sqlite", pytest.param("postgresql", marks=marks)]
         metafunc.parametrize("settings", databases, indirect=True)
