@@ -35,6 +35,7 @@ def document_of(
     A first import into a repository gives all its files one date, so a document that says an earlier one is believed.
     """
     document = drop_surrogates(parse(item, data))
+    pieces, suffix = cut(document), PurePosixPath(item.name).suffix.lower()
     return NewDocument(
         collection=record.collection_of(item),
         address=record.place_of(item.id),
@@ -45,7 +46,7 @@ def document_of(
         hash=hashlib.sha256(data).hexdigest(),
         size=len(data),
         modified=0,
-        pieces=with_lines(cut(document), PurePosixPath(item.name).suffix.lower(), data),
+        pieces=with_lines(pieces, suffix, data) if document.has_lines else pieces,
         changed_at=earliest(plausible(item.changed_at, now), plausible(document.changed_at, now)),
         anchors=json.dumps(document.anchors) if document.anchors else None,
     )
