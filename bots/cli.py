@@ -14,26 +14,26 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from bots.arguments import (
+    FAILED,
+    INTERRUPTED,
+    WRONG_USE,
+    Parser,
+    every_of,
+    from_1_to,
+    port,
+    price,
+    span,
+)
+
 CONCURRENCY_LIMIT = 64  # questions of one batch at a time
 PASSAGES_LIMIT = 100  # retrieved passages that one answer may list
 
 PLATFORMS = ("slack", "discord")
 PORT_OF_HOST = -1  # `--http` without a number: the port is the one that the host names in PORT
 
-#: What a shell completes an argument with that `--help` shows as this.
-COMPLETED_AS = {
-    "PATH": "file",
-    "PATH_OR_URL": "file",
-    "FILE": "file",
-    "QUESTIONS.jsonl": "file",
-    "DIR": "directory",
-}
 SHELLS = ("bash", "zsh")
-SHORTEST_EVERY = 60.0  # seconds between two syncs of a source
-SPANS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}  # seconds
 OUTCOMES = ("answered", "approval_needed", "no_answer", "clarify", "failed")  # core.conversation.OutcomeKind
-
-FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
 #: Thresholds of the garbage collector. What a command loads lives until it ends; at Python's own
 #: (700, 10, 10), a tenth of the start-up time is spent on scanning it.
@@ -137,24 +137,6 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports an error in one sentence, and marks for shtab which arguments are files."""
-
-    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
-        action = super().add_argument(*names, **options)
-        if (kind := COMPLETED_AS.get(str(action.metavar))) is not None:
-            action.complete = kind  # type: ignore[attr-defined]  # shtab reads it
-        return action
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        # No platform named: Python 3.11.7 and 3.12.1 look for the empty list among the choices.
-        if value != []:
-            super()._check_value(action, value)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(WRONG_USE, f"{self.prog}: {message}. `{self.prog} --help` shows how it is used.\n")
-
-
 class _Version(argparse.Action):
     """Looks the version up only when it is needed."""
 
@@ -170,7 +152,7 @@ class _Version(argparse.Action):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="footnote",
         description="Answers questions from your own documents, with footnotes you can check.",
         epilog="Settings come from the environment or a .env file; none is needed to begin.",
@@ -184,36 +166,36 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_concurrency(parser: _Parser, help_text: str, default: int | None = None) -> None:
+def _add_concurrency(parser: Parser, help_text: str, default: int | None = None) -> None:
     parser.add_argument(
         "--concurrency",
-        type=_from_1_to(CONCURRENCY_LIMIT),
+        type=from_1_to(CONCURRENCY_LIMIT),
         default=default,
         metavar="N",
         help=help_text,
     )
 
 
-def _add_docs(parser: _Parser) -> None:
+def _add_docs(parser: Parser) -> None:
     parser.add_argument(
         "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
     )
 
 
-def _add_thread(parser: _Parser, help_text: str) -> None:
+def _add_thread(parser: Parser, help_text: str) -> None:
     parser.add_argument("--thread", metavar="NAME", help=help_text)
 
 
-def _add_json(parser: _Parser) -> None:
+def _add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 
-def _define_chat(chat: _Parser) -> None:
+def _define_chat(chat: Parser) -> None:
     chat.add_argument("paths", nargs="*", metavar="PATH", help="files or folders to read; none: all indexed")
     _add_thread(chat, "come back to this conversation, or begin one of this name")
 
 
-def _define_ask(ask: _Parser) -> None:
+def _define_ask(ask: Parser) -> None:
     ask.add_argument("question", nargs="?")
     ask.add_argument(
         "--batch", metavar="FILE", help='one {"id", "question", "thread"?} per line; "-": standard input'
@@ -223,11 +205,11 @@ def _define_ask(ask: _Parser) -> None:
     _add_thread(ask, "ask within this conversation")
     _add_json(ask)
     ask.add_argument(
-        "--passages", type=_from_1_to(PASSAGES_LIMIT), default=0, metavar="N", help="list the N best passages"
+        "--passages", type=from_1_to(PASSAGES_LIMIT), default=0, metavar="N", help="list the N best passages"
     )
 
 
-def _define_decide(decide: _Parser) -> None:
+def _define_decide(decide: Parser) -> None:
     decide.add_argument("proposal", metavar="PROPOSAL_ID")
     verdict = decide.add_mutually_exclusive_group(required=True)
     verdict.add_argument("--approve", dest="verdict", action="store_const", const="approve")
@@ -237,7 +219,7 @@ def _define_decide(decide: _Parser) -> None:
     _add_json(decide)
 
 
-def _define_ingest(ingest: _Parser) -> None:
+def _define_ingest(ingest: Parser) -> None:
     ingest.description = "Without arguments, in a terminal, it asks what to add and looks at it first."
     ingest.add_argument("targets", nargs="*", metavar="PATH_OR_URL")
     ingest.add_argument("--collection", metavar="NAME", help="put them into this part of the library")
@@ -254,21 +236,21 @@ def _define_ingest(ingest: _Parser) -> None:
     _add_json(ingest)
 
 
-def _define_archive(command: _Parser) -> None:
+def _define_archive(command: Parser) -> None:
     command.add_argument("file", metavar="FILE")
 
 
-def _define_move(move: _Parser) -> None:
+def _define_move(move: Parser) -> None:
     move.add_argument(
         "--to", required=True, metavar="PLACE", help="postgresql://…, or a folder when DATABASE_URL is set"
     )
 
 
-def _define_forget(forget: _Parser) -> None:
+def _define_forget(forget: Parser) -> None:
     forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
 
 
-def _define_access(access: _Parser) -> None:
+def _define_access(access: Parser) -> None:
     access.description = (
         "Without options: who may read each collection. The default one is open, every other is closed until "
         "you open it; options add to those who may read it. --nobody with others sets exactly those."
@@ -289,12 +271,12 @@ def _define_access(access: _Parser) -> None:
     )  # fmt: skip
 
 
-def _define_run(run: _Parser) -> None:
+def _define_run(run: Parser) -> None:
     run.add_argument("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord")
     run.add_argument(
         "--http",
         nargs="?",
-        type=_port,
+        type=port,
         const=PORT_OF_HOST,
         metavar="PORT",
         help="take Slack's events over HTTP on this port, or on the one in the variable PORT, not a socket",
@@ -302,11 +284,11 @@ def _define_run(run: _Parser) -> None:
     _add_page(run, "serve the operators' page too, on this machine unless HOST says otherwise")
 
 
-def _add_page(parser: _Parser, help_text: str) -> None:
+def _add_page(parser: Parser, help_text: str) -> None:
     parser.add_argument("--page", metavar="[HOST:]PORT", help=help_text)
 
 
-def _define_page(page: _Parser) -> None:
+def _define_page(page: Parser) -> None:
     _add_page(page, "where it is served (127.0.0.1:8467)")
     page.add_argument("--link", action="store_true", help="print a link that lets one browser in, and end")
     page.add_argument("--role", choices=("reader", "editor"), help="of the link (editor)")
@@ -314,28 +296,28 @@ def _define_page(page: _Parser) -> None:
     page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
 
 
-def _define_doctor(doctor: _Parser) -> None:
+def _define_doctor(doctor: Parser) -> None:
     doctor.add_argument(
         "platforms",
         nargs="*",
         choices=(*PLATFORMS, "sources"),
         metavar="PART",
-        help="also require these to be there and to work: slack, discord, sources",
+        help="also require these to be there and to work: slack, discord; sources alone: look at nothing else",
     )
     _add_json(doctor)
 
 
-def _define_manifest(manifest: _Parser) -> None:
+def _define_manifest(manifest: Parser) -> None:
     manifest.add_argument("platform", choices=PLATFORMS)
     manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
     manifest.add_argument("--http", metavar="ADDRESS", help="for Slack over HTTP at https://your.host")
 
 
-def _define_questions(questions: _Parser) -> None:
+def _define_questions(questions: Parser) -> None:
     questions.add_argument(
         "--since",
-        type=_span,
-        default=_span("7d"),
+        type=span,
+        default=span("7d"),
         metavar="SPAN",
         help="as 90m, 12h, 7d or 4w; by default 7d",
     )
@@ -343,18 +325,18 @@ def _define_questions(questions: _Parser) -> None:
     questions.add_argument("--csv", action="store_true", help="print comma-separated values and nothing else")
 
 
-def _define_gaps(gaps: _Parser) -> None:
+def _define_gaps(gaps: Parser) -> None:
     gaps.add_argument(
         "--since",
-        type=_span,
-        default=_span("7d"),
+        type=span,
+        default=span("7d"),
         metavar="SPAN",
         help="as 12h, 7d or 4w, compared with as long before; by default 7d",
     )
     gaps.add_argument("--csv", action="store_true", help="print a line for each question and nothing else")
 
 
-def _define_completion(completion: _Parser) -> None:
+def _define_completion(completion: Parser) -> None:
     completion.description = (
         'For every new shell: put eval "$(footnote completion bash)" into ~/.bashrc,'
         ' or eval "$(footnote completion zsh)" into ~/.zshrc after compinit.'
@@ -362,7 +344,7 @@ def _define_completion(completion: _Parser) -> None:
     completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh")
 
 
-def _define_eval(evaluate: _Parser) -> None:
+def _define_eval(evaluate: Parser) -> None:
     evaluate.add_argument(
         "questions",
         metavar="QUESTIONS.jsonl",
@@ -372,7 +354,7 @@ def _define_eval(evaluate: _Parser) -> None:
     _add_concurrency(evaluate, "at a time (8 with a model, else 1)")
     for side in ("in", "out"):
         evaluate.add_argument(
-            f"--price-{side}", type=_price, metavar="PRICE", help=f"of a million tokens {side}"
+            f"--price-{side}", type=price, metavar="PRICE", help=f"of a million tokens {side}"
         )
     evaluate.add_argument(
         "--out", default="footnote-eval", metavar="DIR", help="where the report's files go (footnote-eval)"
@@ -382,7 +364,7 @@ def _define_eval(evaluate: _Parser) -> None:
 
 #: What can be typed after ``footnote``: the module and function in ``bots.commands`` that carry it out, what adds
 #: its arguments, and its line of help.
-COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
+COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None], str]] = {
     "chat": ("chat:run", _define_chat, "talk with your documents in the terminal"),
     "ask": ("ask:run", _define_ask, "ask one question, or many with --batch"),
     "decide": ("decide:run", _define_decide, "allow or decline a proposed web search"),
@@ -407,52 +389,3 @@ COMMANDS: Mapping[str, tuple[str, Callable[[_Parser], None], str]] = {
 
 #: The doctor looks for faults in the settings itself, completion uses none.
 WITHOUT_SETTINGS = ("doctor", "completion")
-
-
-def _port(typed: str) -> int:
-    number = int(typed) if typed.isdecimal() else -1
-    if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{typed} is not a port")
-    return number
-
-
-def _span(typed: str) -> float:
-    """Seconds of "7d"."""
-    number, unit = typed[:-1], typed[-1:]
-    if not (number.isascii() and number.isdecimal()) or unit not in SPANS or not 0 < int(number) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{typed} is not a span of time, as 12h or 7d")
-    return int(number) * SPANS[unit]
-
-
-def every_of(typed: str) -> float:
-    """Seconds; 0 for "off"."""
-    seconds = 0.0 if typed == "off" else _span(typed)
-    if 0 < seconds < SHORTEST_EVERY:
-        raise argparse.ArgumentTypeError(f"{typed} is too often, {SHORTEST_EVERY:.0f} seconds are the least")
-    return seconds
-
-
-def span_of(seconds: float) -> str:
-    """As it is typed: "90m"."""
-    unit = max((each for each in SPANS if seconds % SPANS[each] == 0), key=SPANS.__getitem__)
-    return f"{seconds / SPANS[unit]:.0f}{unit}"
-
-
-def _price(typed: str) -> float:
-    try:
-        price = float(typed)
-    except ValueError:
-        price = -1.0
-    if not 0 <= price < float("inf"):
-        raise argparse.ArgumentTypeError(f"{typed} is not a price")
-    return price
-
-
-def _from_1_to(most: int) -> Any:
-    def parse(typed: str) -> int:
-        number = int(typed) if typed.isdecimal() else 0
-        if not 1 <= number <= most:
-            raise argparse.ArgumentTypeError(f"{typed} is not a number from 1 to {most}")
-        return number
-
-    return parse

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bots.chat.texts import counted, nothing_to_read
-from bots.source_addresses import ADDRESSES
+from bots.source_addresses import ADDRESSES, ingest_command
 from core.bootstrap import Announce, make_embedder
 from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
@@ -108,9 +108,8 @@ def update_index(
     """
     for address in targets.sources:
         if not any(is_within(entry.address, address) for entry in library.store.entries()):
-            typed = typed_of(address)
-            option = "" if source_address(typed) == address else " --follow"
-            raise SettingsError(f"Nothing of {typed} is indexed yet: footnote ingest '{typed}'{option}.")
+            typed = typed_of(address, ADDRESSES)
+            raise SettingsError(f"Nothing of {typed} is indexed yet: `{ingest_command(address)}`.")
     report = library.refresh(notify=notify)
     new = [path for path in targets.paths if not _is_indexed(library, path)]
     return report + ingest_targets(library, replace(targets, paths=tuple(new)), fetcher, notify=notify)

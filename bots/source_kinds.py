@@ -1,22 +1,91 @@
-"""All kinds of sources that can be read: those of core, and the channels of the platforms."""
+"""All kinds of sources that can be read: those of core, and the channels of the platforms, with how one is added."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bots.chat.channel_address import typed_channel
 from bots.discord.route import PLATFORM as DISCORD
+from bots.discord.settings import read_discord_settings
 from bots.slack.route import PLATFORM as SLACK
+from bots.slack.settings import read_slack_settings
+from bots.source_addresses import DISCORD_CHANNELS, SLACK_CHANNELS
+from core.settings import Settings
+from core.sources.credentials import Credential
 from core.sources.kinds import KINDS
-from core.sources.source import SourceKind
+from core.sources.source import SourceGuide, SourceKind
 
 if TYPE_CHECKING:
     from bots.chat.channels import ChannelStore
 
+#: Addresses that "Copy link" gives, and that a browser shows, with what is typed in their place.
+SLACK_LINK = re.compile(
+    r"https://(?:[\w.-]+\.slack\.com/archives|app\.slack\.com/client/[TE][A-Z0-9]+)/([CG][A-Z0-9]+)(?:[/?].*)?"
+)
+DISCORD_LINK = re.compile(r"https://(?:\w+\.)?discord\.com/channels/(\d{17,20}/\d{17,20})(?:/.*)?")
+ASKS = "Its name, its id or its address, of a channel that the bot is in and that everyone may read"
+EVERY = "1d"  # what is said and edited is told by events; a sync finds what was missed
 
-def source_kinds(channel_store: ChannelStore | None) -> Mapping[str, SourceKind]:
-    """The store says who is served, and who asked not to be read; without it channels are looked up and not read."""
+
+def source_kinds(
+    channel_store: ChannelStore | None, *, is_waited_for: bool = False
+) -> Mapping[str, SourceKind]:
+    """The store says who is served, and who asked not to be read; without it channels are looked up and not read.
+
+    ``is_waited_for``: a person waits for the first few items, so that calls need not leave room for questions.
+    """
     from bots.discord.channel_source import discord_kind
-    from bots.slack.channel_source import slack_kind
+    from bots.slack.channel_source import INTERVAL, slack_kind
 
-    return {**KINDS, SLACK: slack_kind(channel_store), DISCORD: discord_kind(channel_store)}
+    slack = slack_kind(channel_store, interval=0.0 if is_waited_for else INTERVAL)
+    return {
+        **KINDS,
+        SLACK: replace(slack, guide=SLACK_GUIDE),
+        DISCORD: replace(discord_kind(channel_store), guide=DISCORD_GUIDE),
+    }
+
+
+def _slack_credentials(_address: str, _settings: Settings) -> tuple[Credential, ...]:
+    return (
+        Credential(
+            setting="SLACK_BOT_TOKEN",
+            entry="xoxb-TOKEN",
+            made_at="https://api.slack.com/apps",
+            rights="of an app from what `footnote manifest slack` prints, invited to the channel",
+            is_set=read_slack_settings(os.environ, is_served=False) is not None,
+        ),
+    )
+
+
+def _discord_credentials(_address: str, _settings: Settings) -> tuple[Credential, ...]:
+    return (
+        Credential(
+            setting="DISCORD_TOKEN",
+            entry="TOKEN",
+            made_at="https://discord.com/developers/applications",
+            rights="of a bot with the Message Content intent, added to the server",
+            is_set=read_discord_settings(os.environ) is not None,
+        ),
+    )
+
+
+SLACK_GUIDE = SourceGuide(
+    title="A channel of Slack",
+    asks=ASKS,
+    example="#support",
+    address=lambda typed: typed_channel(typed, SLACK_CHANNELS, SLACK_LINK),
+    credentials=_slack_credentials,
+    every=EVERY,
+)
+DISCORD_GUIDE = SourceGuide(
+    title="A channel of Discord",
+    asks=ASKS,
+    example="#support",
+    address=lambda typed: typed_channel(typed, DISCORD_CHANNELS, DISCORD_LINK),
+    credentials=_discord_credentials,
+    every=EVERY,
+)

@@ -29,9 +29,7 @@ from core.library.library import Library
 from core.library.scoped_documents import Refresh, ScopedDocuments
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
-from core.reasoning.extractive import ExtractiveReasoner, Similarity
-from core.reasoning.prices import Prices
-from core.reasoning.reasoner import Reasoner
+from core.reasoning.models import open_models, prices_of, reasoner_maker
 from core.settings import Settings
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase
@@ -58,7 +56,6 @@ if TYPE_CHECKING:
 #: What a question of this conversation and this author may read.
 Reads = Callable[[Conversation, str, Library], Awaitable[Readable]]
 LIBRARY = "library.sqlite"  # in the data folder
-RESERVE = 5.0  # seconds of a turn that the model may not use
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
 
 Announce = Callable[[str], None]
@@ -106,8 +103,6 @@ async def open_footnote(
     # LangGraph takes half a second to import, and commands that only list or remove documents do not need it.
     from core.answers.answers import CountedUses
     from core.graph.graph import build_graph
-    from core.sources.kinds import KINDS
-    from core.sources.sources import SourceSyncs, open_source_store
     from core.turns.assistant import Assistant
 
     async with AsyncExitStack() as open_now:
@@ -117,14 +112,11 @@ async def open_footnote(
         open_now.callback(library.close)
         library.check_model()
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
-        models = _models_of(settings, storage, open_now)
+        models = open_models(settings, storage, open_now)
         meters = Meters(circuits=models.circuits if models else {})
         log = _open_log(settings, storage, meters, open_now)
         answers = await _open_answers(settings, storage, library, open_now)
-        sources = SourceSyncs(
-            library=library, store=open_now.enter_context(open_source_store(storage)), settings=settings,
-            replicas=replicas, kinds=KINDS if source_kinds is None else source_kinds,
-        )  # fmt: skip
+        sources = _open_sources(settings, storage, library, replicas, open_now, kinds=source_kinds)
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,
             make_deps=_deps_maker(settings, answers, reads, models, refresh), turn_timeout=settings.turn_timeout,
@@ -236,7 +228,7 @@ def _open_log(settings: Settings, storage: Storage, meters: Meters, open_now: As
 
     listeners = (meters.turn_ended, *_telemetry_of(settings, meters, open_now))
     opening = open_question_log(
-        storage, days=settings.trace_days, prices=_prices_of(settings), listeners=listeners
+        storage, days=settings.trace_days, prices=prices_of(settings), listeners=listeners
     )
     return open_now.enter_context(opening)
 
@@ -250,6 +242,25 @@ async def _open_answers(
     answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
     await asyncio.to_thread(answers.sync)
     return answers
+
+
+def _open_sources(
+    settings: Settings,
+    storage: Storage,
+    library: Library,
+    replicas: Replicas,
+    open_now: AsyncExitStack,
+    *,
+    kinds: Mapping[str, SourceKind] | None,
+) -> SourceSyncs:
+    """What reads the sources into the library; ``open_now`` closes its store."""
+    from core.sources.kinds import KINDS
+    from core.sources.sources import SourceSyncs, open_source_store
+
+    return SourceSyncs(
+        library=library, store=open_now.enter_context(open_source_store(storage)), settings=settings,
+        replicas=replicas, kinds=KINDS if kinds is None else kinds,
+    )  # fmt: skip
 
 
 def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) -> tuple[Listener, ...]:
@@ -330,7 +341,7 @@ def _deps_maker(
     refresh: Refresh | None,
 ) -> Callable[[Turn, Report], Awaitable[Deps]]:
     web, library = make_web(settings), answers.library
-    make_reasoner = _reasoner_maker(settings, library, models)
+    make_reasoner = reasoner_maker(settings, library, models)
 
     async def make_deps(turn: Turn, report: Report) -> Deps:
         from core.graph.context import Deps
@@ -360,63 +371,3 @@ def _deps_maker(
         )
 
     return make_deps
-
-
-def _models_of(settings: Settings, storage: Storage, open_now: AsyncExitStack) -> ChatModels | None:
-    """The chat models that the operator chose; ``open_now`` closes them."""
-    if not settings.has_chat_model:
-        return None
-    from core.reasoning.chat_model import ChatModels
-    from core.reasoning.limits import open_budget
-    from core.reasoning.providers import Access
-
-    limits = (
-        settings.tokens_per_day, settings.tokens_per_day_per_channel, settings.tokens_per_day_per_person
-    )  # fmt: skip
-    day, channel, person = limits
-    budget = (
-        open_now.enter_context(open_budget(day, storage, per_channel=channel, per_person=person))
-        if any(limits)
-        else None
-    )
-    models = ChatModels.open(
-        chat_model=settings.chat_model,
-        grader_model=settings.judging_model,
-        access=Access.of(settings, timeout=settings.model_timeout),
-        budget=budget,
-        prices=_prices_of(settings),
-    )
-    open_now.push_async_callback(models.aclose)
-    return models
-
-
-def _prices_of(settings: Settings) -> Prices:
-    return Prices(of=settings.prices, currency=settings.currency, is_shown=settings.show_cost)
-
-
-def _reasoner_maker(
-    settings: Settings, library: Library, models: ChatModels | None
-) -> Callable[[Turn], Reasoner]:
-    def extractive() -> ExtractiveReasoner:
-        return ExtractiveReasoner(_similarity_of(library))  # not earlier: the embedder may be set later
-
-    if models is None:
-        return lambda _turn: extractive()
-    from core.reasoning.fallback import FallbackReasoner
-
-    # Leaves time for quotes if the model hangs.
-    seconds = settings.turn_timeout - min(RESERVE, settings.turn_timeout / 5)
-    return lambda turn: FallbackReasoner(
-        models.reasoner(turn_timeout=seconds, channel=turn.conversation.channel_id, person=turn.author),
-        extractive(),
-    )
-
-
-def _similarity_of(library: Library) -> Similarity | None:
-    if library.embedder is None:
-        return None
-
-    async def similarity(question: str, texts: Sequence[str]) -> Sequence[float]:
-        return await asyncio.to_thread(library.similarity, question, texts)
-
-    return similarity

@@ -95,6 +95,10 @@ def _names(raw: str) -> tuple[str, ...]:
     return tuple(name for part in raw.split(",") if (name := part.strip()))
 
 
+def _names_or_off(raw: str) -> tuple[str, ...]:
+    return () if raw.lower() == "off" else _names(raw)
+
+
 def _experts(raw: str) -> dict[str, tuple[str, ...]]:
     """``ID``, or ``COLLECTION=ID`` or ``CHANNEL=ID``, separated by commas; "" has those of everywhere."""
     experts: dict[str, tuple[str, ...]] = {}
@@ -264,6 +268,8 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "private_hosts": _hosts,
     "git_tokens": _tokens_of_hosts,
     "confluence_tokens": _tokens_of_hosts,
+    "confluence_everyone": _names_or_off,
+    "confluence_open_spaces": _names,
     "model_timeout": _seconds,
     "search_timeout": _seconds,
     "turn_timeout": _seconds,

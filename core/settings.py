@@ -61,6 +61,11 @@ class Settings:
     ] = ()  #: hosts that are not public, which the operator's own sources may be read from
     git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
     confluence_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the same
+    #: groups of Confluence that hold everybody: what they may view is for all who may read the collection
+    confluence_everyone: tuple[str, ...] = ("confluence-users",)
+    confluence_open_spaces: tuple[
+        str, ...
+    ] = ()  #: keys of spaces of which nobody asks who may view them: the collection decides; or * for all
     drive_credentials: str = (
         ""  #: path of the JSON file of a service account's key; what is in it is read when it is used
     )

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
-from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
+from bots.chat.channel_schema import SCHEMA, STORE
+from bots.chat.channels import OWN, AccessRule
 from bots.chat.uploads import discard
 from bots.source_addresses import ADDRESSES
 from core.conversation import value

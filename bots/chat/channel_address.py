@@ -26,6 +26,22 @@ def channel_addresses(platform: str, *, ids: str, hint: str) -> AddressKind:
     return AddressKind(prefixes=(f"{platform}:",), canonical=canonical, label=str)
 
 
+def typed_channel(typed: str, addresses: AddressKind, link: re.Pattern[str]) -> str:
+    """The address of a channel that a person named by its name, its id, a link or its address; SettingsError.
+
+    ``link``: of the platform, with the id in its group.
+    """
+    (prefix,) = addresses.prefixes
+    bare = typed.removeprefix(prefix)
+    named = found[1] if (found := link.fullmatch(bare)) else bare
+    try:
+        return addresses.canonical(f"{prefix}{named}")
+    except SettingsError:
+        if named.startswith("#"):
+            raise
+        return addresses.canonical(f"{prefix}#{named}")
+
+
 def channel_in(address: str) -> tuple[str, str]:
     """The workspace or server, which may be empty, and the channel's id or "#name"."""
     space, _, channel = address.partition(":")[2].removeprefix("//").rpartition("/")

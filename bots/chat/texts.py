@@ -258,19 +258,31 @@ def nothing_to_read(place: str, suffixes: Mapping[str, object]) -> str:
 
 
 def synced(report: SyncReport, language: str = ENGLISH) -> str:
-    """ "12 documents added, 1 failed."; zeros are left out."""
+    """ "12 documents added, 1 failed. 1 source could not be read."; zeros are left out."""
     say = say_in(language)
+    sources = sum(failure.is_source for failure in report.failed)
     counts = {
         "added": report.added,
         "changed": report.changed,
         "removed": report.removed,
         "unchanged": report.skipped,
-        "failed": len(report.failed),
+        "failed": len(report.failed) - sources,
     }
-    happened = [(key, number) for key, number in counts.items() if number] or [("changed", 0)]
-    named = [say("documents", count=happened[0][1]), *(say.number(number) for _, number in happened[1:])]
-    phrases = (say(key, count=number, of=of) for (key, number), of in zip(happened, named, strict=True))
-    return ", ".join(phrases) + "."
+    happened = [(key, number) for key, number in counts.items() if number]
+    if not happened and not sources:
+        happened = [("changed", 0)]
+    named = (
+        say.number(number) if at else say("documents", count=number)
+        for at, (_, number) in enumerate(happened)
+    )
+    phrases = [say(key, count=number, of=of) for (key, number), of in zip(happened, named, strict=True)]
+    unread = say("sources_failed", count=sources) if sources else ""
+    return " ".join(filter(None, (f"{', '.join(phrases)}." if phrases else "", unread)))
+
+
+def told_of(source: str, told: str) -> str:
+    """ "docs/a.md: is empty": for the operator; an address may end in a colon itself, as "drive:"."""
+    return f"{source.removesuffix(':')}: {told}"
 
 
 def source_lists(entries: Iterable[Entry], say: Wording) -> Iterator[tuple[str, str, list[str], str]]:

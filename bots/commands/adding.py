@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bots.arguments import every_of, span_of
 from bots.chat.access import check_name
 from bots.chat.texts import counted, nothing_to_read
-from bots.cli import every_of, span_of
 from bots.indexing import Targets, document_of, read_targets
+from bots.source_addresses import ingest_command
 from bots.terminal.markdown import line
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher
@@ -26,10 +27,11 @@ from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import list_files
 from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, is_exposed
-from core.sources.probe import TITLES, Glimpse, check, missing_extra, probe
+from core.sources.probe import TITLES, Glimpse, missing_extra, probe
 from core.sources.source import SourceKind, kind_of
 
 NAMED_COLLECTIONS = 10  # that are offered by name
+NOTHING_ADDED = "Nothing was added."
 
 
 class AskLine(Protocol):
@@ -54,11 +56,10 @@ class Addition:
     def command(self) -> str:
         """What does the same without questions."""
         span = "" if self.every is None else span_of(self.every) if self.every else "off"
-        named = [shlex.quote(each) for each in self.targets.addresses]
-        collection = (
-            [] if self.collection == DEFAULT_COLLECTION else ["--collection", shlex.quote(self.collection)]
+        (named,) = self.targets.addresses
+        return " ".join(
+            [ingest_command(named, collection=self.collection), *(["--every", span] if span else [])]
         )
-        return " ".join(["footnote ingest", *named, *collection, *(["--every", span] if span else [])])
 
 
 @value
@@ -120,6 +121,19 @@ class Questions:
         name = await self._collection(collection or DEFAULT_COLLECTION)
         seconds = await self._every(targets, every) if targets.sources else None
         return Addition(targets=targets, collection=name, every=seconds)
+
+    async def addition_or_none(
+        self, *, collection: str | None = None, every: float | None = None
+    ) -> Addition | None:
+        """The same; None for a person who leaves by Ctrl-C or Ctrl-D, who is told that nothing was added."""
+        try:
+            return await self.addition(collection=collection, every=every)
+        except (EOFError, KeyboardInterrupt):
+            self.screen.note(NOTHING_ADDED)
+            return None
+        except asyncio.CancelledError:  # Ctrl-C while something was looked at
+            self.screen.note(NOTHING_ADDED)
+            raise
 
     # What
 
@@ -195,12 +209,6 @@ class Questions:
         """FootnoteError says what is in the way."""
         with self.screen.looking("Looking at it…"):
             for address in targets.sources:
-                kind = kind_of(address, self.kinds)
-                if (
-                    kind is not None and kind.guide is None
-                ):  # as a channel, which is listed only for who reads it
-                    await check(address, settings, kinds=self.kinds)
-                    return Glimpse(titles=(), count=0, is_estimate=True)
                 return await probe(address, settings, kinds=self.kinds)
             if targets.urls:
                 resource = await make_fetcher(settings, for_operator=True).get_public(targets.urls[0])
@@ -209,9 +217,6 @@ class Questions:
             return await asyncio.to_thread(_files_of, targets)
 
     def _show(self, found: Glimpse) -> None:
-        if not found.titles and found.is_estimate:
-            self.screen.write("It can be read.")
-            return
         about = "about " if found.is_estimate else ""
         self.screen.write(f"It can be read, {about}{counted(found.count, 'document')}:")
         for title in found.titles:

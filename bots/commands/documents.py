@@ -6,17 +6,22 @@ import asyncio
 import json
 import os
 from argparse import Namespace
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
-from bots.chat.channels import open_channel_store
+from bots.chat.channel_schema import STORE as CHANNELS
+from bots.chat.channels import ChannelStore, open_channel_store
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
 from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
+from bots.source_addresses import ways_of_reading
 from bots.source_kinds import source_kinds
 from bots.terminal.backend import Forgotten
 from bots.terminal.prompt import ask_line, is_interactive
@@ -27,7 +32,7 @@ from core.library.library import DEFAULT_COLLECTION, Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, read_settings
 from core.sources.sources import SourceSyncs, open_source_store
-from core.storage.storage import open_storage
+from core.storage.storage import file_of, open_storage
 
 
 def ingest(arguments: Namespace, settings: Settings) -> int:
@@ -48,30 +53,48 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
     if arguments.follow and not targets.sources:
         raise SettingsError("--follow is for websites: footnote ingest https://HOST/ --follow.")
     if arguments.every is not None and not targets.sources:
-        raise SettingsError(
-            "--every is for sources: files are looked at before each question, pages when you say."
-        )
+        raise SettingsError(_no_source(arguments.targets))
     return _carry_out(arguments, targets, settings, screen)
+
+
+def _no_source(names: Sequence[str]) -> str:
+    """Why files and pages are not read again by the clock, and how what may have been meant is written."""
+    hints = (ways_of_reading(name) for name in names)
+    told = "--every is for sources: files are looked at before each question, pages when you say."
+    return " ".join(filter(None, (told, *hints)))
 
 
 def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
     """What a person chooses, with the settings as they are by then."""
     read = partial(read_settings, os.environ)
-    questions = Questions(
-        ask=ask_line,
-        screen=screen,
-        read_settings=read,
-        kinds=source_kinds(None),
-        collections=_collections(read()),
-    )
-    try:
-        chosen = process.result_of(questions.addition(collection=arguments.collection, every=arguments.every))
-    except EOFError:
-        screen.note("Nothing was added.")
+    settings = read()
+    with _channel_store(settings) as channel_store:
+        questions = Questions(
+            ask=ask_line,
+            screen=screen,
+            read_settings=read,
+            kinds=source_kinds(channel_store, is_waited_for=True),
+            collections=_collections(settings),
+        )
+        chosen = process.result_of(
+            questions.addition_or_none(collection=arguments.collection, every=arguments.every)
+        )
+    if chosen is None:
         return process.INTERRUPTED
     screen.note(f"The same without questions: {chosen.command}")
     given = {**vars(arguments), "collection": chosen.collection, "every": chosen.every}
     return _carry_out(Namespace(**given), chosen.targets, read(), screen)
+
+
+@contextmanager
+def _channel_store(settings: Settings) -> Iterator[ChannelStore]:
+    """Who asked not to be read; where nobody was asked yet, a store that is gone afterwards."""
+    with ExitStack() as stack:
+        if settings.postgres_url is None and not file_of(settings.data_dir, CHANNELS).is_file():
+            folder = stack.enter_context(TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True))
+            settings = replace(settings, data_dir=Path(folder))
+        storage = stack.enter_context(open_storage(settings))
+        yield stack.enter_context(open_channel_store(storage))
 
 
 def _collections(settings: Settings) -> Sequence[str]:
@@ -137,6 +160,7 @@ def record_of(report: SyncReport, made: int) -> dict[str, object]:
         "removed": report.removed,
         "unchanged": report.skipped,
         "failed": [{"source": each.source, "reason": each.reason} for each in report.failed],
+        "notes": [{"source": each.source, "note": each.text} for each in report.notes],
         "vectors": made,
     }
 
@@ -144,7 +168,9 @@ def record_of(report: SyncReport, made: int) -> dict[str, object]:
 def _print_report(report: SyncReport, screen: Screen) -> None:
     screen.write(texts.synced(report))
     for failure in report.failed:
-        screen.write(f"  {failure.source}: {failure.reason}")
+        screen.write(f"  {texts.told_of(failure.source, failure.reason)}")
+    for note in report.notes:
+        screen.write(f"  {texts.told_of(note.source, note.text)}")
 
 
 def _check_rebuild(arguments: Namespace) -> None:

@@ -155,13 +155,9 @@ async def _serving(
     async with AsyncExitStack() as open_now:
         platforms = await _open_platforms(served, footnote, channel_store, open_now)
         page_store = open_now.enter_context(open_page_store(footnote.storage))
-        messengers: dict[str, Messenger] = {
-            **{name: server.messenger for name, server in platforms.by_name.items()},
-            TERMINAL: TerminalMessenger(operations=operations),
-            PAGE: PageMessenger(PageThreads(page_store)),  # also for a page that is served beside
-        }
         opening = open_turns(
-            footnote.assistant, messengers, database_url=queue_url(footnote.settings), replicas=footnote.replicas,
+            footnote.assistant, _messengers(platforms, operations, PageThreads(page_store)),
+            database_url=queue_url(footnote.settings), replicas=footnote.replicas,
         )  # fmt: skip
         turns = await open_now.enter_async_context(opening)
         footnote.meters.load = turns.load
@@ -186,6 +182,15 @@ async def _serving(
             work=work, meters=footnote.meters,
         )  # fmt: skip
         yield await open_now.enter_async_context(page)
+
+
+def _messengers(platforms: Platforms, operations: Operations, page: PageThreads) -> dict[str, Messenger]:
+    """Who delivers to each platform."""
+    return {
+        **{name: server.messenger for name, server in platforms.by_name.items()},
+        TERMINAL: TerminalMessenger(operations=operations),
+        PAGE: PageMessenger(page),  # also for a page that is served beside
+    }
 
 
 async def _open_platforms(

@@ -8,8 +8,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
+from bots.arguments import span_of
 from bots.chat import texts
-from bots.cli import span_of
 from bots.record import iso
 from bots.terminal import render
 from bots.terminal.screen import Screen
@@ -17,9 +17,9 @@ from core.bootstrap import open_library
 from core.library.overview import as_listed
 from core.library.store import Entry
 from core.settings import Settings
+from core.sources.records import ListedSource
 from core.sources.sightings import Sightings
 from core.sources.sources import label_of, open_source_store, typed_of
-from core.sources.store import ListedSource
 from core.storage.storage import open_storage
 
 #: What ``footnote sources --json`` prints of each document, besides its kind.
@@ -49,7 +49,7 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
             f"\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:
-            screen.write(f"  {failed.label}: {failed.failure}")
+            screen.write(f"  {texts.told_of(failed.label, failed.failure)}")
     if not entries and not listed:
         screen.note(texts.NOTHING_INDEXED)
     elif screen.is_drawn:
@@ -92,6 +92,7 @@ def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, 
         "failed": counts.failed,
         "failures": [{"source": each.label, "reason": each.failure} for each in listed.failed],
         "failure": record.failure or None,
+        "note": record.note or None,
     }
 
 
@@ -110,6 +111,7 @@ def described(listed: ListedSource, *, is_stale: bool) -> str:
         f"{counts.due} to read" if counts.due else "",
         f"{counts.failed} failed" if counts.failed else "",
         record.failure,
+        record.note,
     ]
     return "; ".join(filter(None, parts))
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -47,6 +48,16 @@ PLATFORMS: Mapping[str, PlatformDoctor] = {"slack": slack, "discord": discord}
 _PLATFORM_SETTINGS = tuple(name for platform in PLATFORMS.values() for name in platform.SETTINGS)
 SETTING_NAMES = (*NAMES, *PAGE_SETTINGS, *_PLATFORM_SETTINGS)
 SECRET_NAMES = (*SECRETS, *_PLATFORM_SETTINGS)
+STORE_SETTINGS = ("DATA_DIR", "DATABASE_URL")
+MODEL_SETTINGS = ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "CHAT_MODEL", "GRADER_MODEL", "MODEL_TIMEOUT")
+SEARCH_SETTINGS = (
+    "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
+)  # fmt: skip
+EMBEDDING_SETTINGS = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
+SOURCE_SETTINGS = (
+    *STORE_SETTINGS, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "CONFLUENCE_EVERYONE",
+    "CONFLUENCE_OPEN_SPACES", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
+)  # fmt: skip
 
 
 @value
@@ -61,45 +72,48 @@ class Check:
 
 def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     """All checks. A platform that is named has to work, the others only where one of their tokens is set. Where the
-    sources are named, there has to be one.
+    sources are named, there has to be one; where nothing else is, only what they stand on is looked at too.
     """
-    model_settings = (
-        "GOOGLE_API_KEY",
-        "GOOGLE_GEMINI_BASE_URL",
-        "CHAT_MODEL",
-        "GRADER_MODEL",
-        "MODEL_TIMEOUT",
-    )
-    search_settings = (
-        "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
-    )  # fmt: skip
-    embedding_settings = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
-    turn_settings = ("DATA_DIR", "DATABASE_URL")
-    source_settings = (
-        *turn_settings, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
-    )  # fmt: skip
+    if set(names) == {sources.NAME}:
+        return (_settings_check(SOURCE_SETTINGS), _folder_check(), _sources_check(is_named=True))
     return (
-        Check(name=settings.NAME, examine=_in_thread(lambda each: settings.examine(each, SETTING_NAMES))),
-        Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",)),
+        _settings_check(),
+        _folder_check(),
         Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.NAME),
-        Check(
-            name=sources.NAME,
-            examine=partial(sources.examine, is_named=sources.NAME in names, kinds=source_kinds(None)),
-            reads=source_settings,
-            after=folder.NAME,
-        ),
-        Check(name=models.NAME, examine=models.examine, reads=model_settings),
-        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=embedding_settings),
-        Check(name=search.NAME, examine=search.examine, reads=search_settings),
+        _sources_check(is_named=sources.NAME in names),
+        Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
+        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
+        Check(name=search.NAME, examine=search.examine, reads=SEARCH_SETTINGS),
         Check(
             name=folder.TURNS,
             examine=_in_thread(folder.examine_turns),
-            reads=turn_settings,
+            reads=STORE_SETTINGS,
             after=folder.NAME,
         ),
         *(_check_of(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
         Check(name=PEOPLE, examine=examine_people),
     )
+
+
+def _settings_check(names: Collection[str] | None = None) -> Check:
+    """``names``: the settings whose faults count; None: all."""
+
+    def look(configuration: Configuration) -> list[Finding]:
+        faults = {
+            name: fault for name, fault in configuration.faults.items() if names is None or name in names
+        }
+        return settings.examine(replace(configuration, faults=faults), SETTING_NAMES)
+
+    return Check(name=settings.NAME, examine=_in_thread(look))
+
+
+def _folder_check() -> Check:
+    return Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",))
+
+
+def _sources_check(*, is_named: bool) -> Check:
+    examine_sources = partial(sources.examine, is_named=is_named, kinds=source_kinds(None))
+    return Check(name=sources.NAME, examine=examine_sources, reads=SOURCE_SETTINGS, after=folder.NAME)
 
 
 async def examine(checks: Collection[Check], configuration: Configuration) -> AsyncIterator[Finding]:

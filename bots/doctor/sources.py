@@ -13,19 +13,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
-from bots.chat.texts import counted
-from bots.cli import span_of
+from bots.arguments import span_of
+from bots.chat.texts import counted, told_of
 from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
+from bots.source_addresses import ADDRESSES, ingest_command
 from core.errors import FootnoteError, SettingsError
-from core.library.library import DEFAULT_COLLECTION
 from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, read_owner_only
 from core.sources.kinds import KINDS
 from core.sources.probe import check, missing_extra
+from core.sources.records import ListedSource
 from core.sources.source import SourceKind, SourceThrottled, kind_of
-from core.sources.store import SCHEMA, STORE, ListedSource, SourceRecord, SourceStore
+from core.sources.sources import typed_of
+from core.sources.store import SCHEMA, STORE, SourceStore
 from core.storage.database import Database, Dialect, Row
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase
@@ -104,7 +106,7 @@ async def _faults(
         await asyncio.wait(late)
     found = {}
     for address, task in tasks.items():
-        silent = f"{address} did not answer within {ANSWER_TIME:g} s."
+        silent = f"{typed_of(address, kinds)} did not answer within {ANSWER_TIME:g} s."
         fault = failed(NAME, silent, "Look whether it is there.") if task in late else task.result()
         if fault is not None:
             found[address] = fault
@@ -116,13 +118,14 @@ async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, Source
     if kind is None:
         unknown = f"{address} is of a kind that this Footnote does not read."
         return failed(NAME, unknown, f"`footnote forget {shlex.quote(address)}`")
+    name = kind.typed(address)
     if sentence := missing_extra(kind):
         told, _, command = sentence.partition(": ")
-        return failed(NAME, f"{address}: {told}.", f"`{command}`")
+        return failed(NAME, f"{told_of(name, told)}.", f"`{command}`")
     credentials = kind.guide.credentials(address, settings) if kind.guide else ()
     lacking = next((each for each in credentials if not each.is_set), None)
     if lacking is not None and lacking.is_needed:
-        unset = f"{address} needs {lacking.setting}, which is not set for it."
+        unset = f"{name} needs {lacking.setting}, which is not set for it."
         return failed(NAME, unset, _fix_of(lacking))
     files = [each.file for each in credentials if each.file is not None]
     return await _trouble_of(address, settings, kinds, files, _fix_of(lacking) if lacking else "")
@@ -132,20 +135,21 @@ async def _trouble_of(
     address: str, settings: Settings, kinds: Mapping[str, SourceKind], files: Sequence[Path], fix: str
 ) -> Finding | None:
     """What the source itself says. ``fix``: where its error names none."""
+    name = typed_of(address, kinds)
     try:
         for file in files:
             await asyncio.to_thread(read_owner_only, file)
         await check(address, settings, kinds=kinds)
     except SourceThrottled as throttled:
-        later = f"{address} wants to be asked again in {throttled.retry_after:.0f} s."
+        later = f"{name} wants to be asked again in {throttled.retry_after:.0f} s."
         return warning(NAME, later, "Nothing is to be done: a sync waits.")
     except FootnoteError as error:
         told = from_error(NAME, error, fix)
-        return told if address in told.text else replace(told, text=f"{address}: {told.text}")
+        return told if name in told.text else replace(told, text=told_of(name, told.text))
     except Exception as error:
         # The boundary of one source: the others are looked at.
         logger.exception("a source could not be examined")
-        sentence = f"Footnote has a fault of its own with {address} ({type(error).__name__})."
+        sentence = f"Footnote has a fault of its own with {name} ({type(error).__name__})."
         return failed(NAME, sentence, "`LOG_LEVEL=info footnote doctor` shows where.")
     return None
 
@@ -161,20 +165,22 @@ def _fix_of(credential: Credential) -> str:
 
 def findings_of(source: ListedSource, fault: Finding | None, now: float) -> Iterator[Finding]:
     """What is to be said of one source. ``fault``: why it cannot be read now."""
-    record, counts = source.record, source.counts
-    again = f"`footnote ingest {shlex.quote(record.address)}{_option(record)}`"
+    record, counts, name = source.record, source.counts, typed_of(source.record.address, ADDRESSES)
+    again = f"`{ingest_command(record.address, collection=record.collection)}`"
     if fault is not None:
         yield fault
     elif record.synced_at is None:
-        yield warning(NAME, f"{record.address} can be read, and was not yet read to its end.", again)
+        yield warning(NAME, f"{name} can be read, and was not yet read to its end.", again)
     else:
-        yield ok(NAME, f"{record.address} can be read: {_counted(source)}.")
+        yield ok(NAME, f"{name} can be read: {_counted(source)}.")
     if record.failure and fault is None:
-        yield warning(NAME, f"{record.address}, when it was read last: {record.failure}", again)
+        yield warning(NAME, f"{name}, when it was read last: {record.failure}", again)
+    if record.note:
+        yield ok(NAME, f"{name}, when it was read last: {record.note}")
     if record.every is not None and record.next_at is not None and now > record.next_at + LATE:
         yield warning(
             NAME,
-            f"{record.address} should have been read again on {_moment(record.next_at)}.",
+            f"{name} should have been read again on {_moment(record.next_at)}.",
             "`footnote run` reads what is due while it serves; its log says what keeps it.",
         )
     if counts.failed:
@@ -182,14 +188,9 @@ def findings_of(source: ListedSource, fault: Finding | None, now: float) -> Iter
         more = counts.failed - len(some)
         named = ", ".join(some) + (f" and {more:,} more" if more > 0 else "")
         yield warning(
-            NAME, f"{counted(counts.failed, 'document')} of {record.address} cannot be read: {named}.",
+            NAME, f"{counted(counts.failed, 'document')} of {name} cannot be read: {named}.",
             f"`footnote sources` lists them. Once they are mended, {again} tries them again.",
         )  # fmt: skip
-
-
-def _option(record: SourceRecord) -> str:
-    is_default = record.collection == DEFAULT_COLLECTION
-    return "" if is_default else f" --collection {shlex.quote(record.collection)}"
 
 
 def _counted(source: ListedSource) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bots.chat import channels
+from bots.chat import channel_schema
 from bots.page import sessions
 from bots.slack import oauth
 from core.answers import store as answers
@@ -21,7 +21,7 @@ from core.turns import admission, checkpoints, queue
 
 #: Those that a folder and a PostgreSQL have, with the same tables.
 OURS: Mapping[str, Schema] = {
-    channels.STORE: channels.SCHEMA,
+    channel_schema.STORE: channel_schema.SCHEMA,
     oauth.STORE: oauth.SCHEMA,
     limits.STORE: limits.SCHEMA,
     log.STORE: log.SCHEMA,

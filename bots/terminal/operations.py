@@ -33,7 +33,7 @@ from core.errors import (
 )
 from core.library.library import Phase
 from core.library.store import Entry
-from core.library.sync import Failure, SyncReport
+from core.library.sync import Failure, SourceNote, SyncReport
 from core.settings import Settings
 from core.sources.schedule import LOOK_AGAIN, SYNC_SOURCE
 from core.turns.archive import plain
@@ -295,7 +295,8 @@ def targets_in(details: Details) -> Targets:
 
 def report_in(record: Record) -> SyncReport:
     failed = tuple(Failure(**failure) for failure in record["failed"])
-    return SyncReport(**{**record, "failed": failed})
+    notes = tuple(SourceNote(**note) for note in record["notes"])
+    return SyncReport(**{**record, "failed": failed, "notes": notes})
 
 
 def error_record(error: FootnoteError) -> Record:

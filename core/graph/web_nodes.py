@@ -117,21 +117,15 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         return outcomes.end_unfinished(state, work, Sentence("no_longer_readable"))
     deps.report(Progress(stage="searching"))
     question = proposal.standalone or work.question
+    documents = deps.documents.retrieve(
+        work.question, limit=deps.policy.passages, history=context_of(state, work), within=work.sources
+    )
     try:
         hits, found = await asyncio.gather(
-            find_on_web(deps.web, proposal.allowed, question, deps.report),
-            deps.documents.retrieve(
-                work.question,
-                limit=deps.policy.passages,
-                history=context_of(state, work),
-                within=work.sources,
-            ),
+            find_on_web(deps.web, proposal.allowed, question, deps.report), documents
         )
     except SearchTrouble as trouble:
-        work = work.with_step("web_search")
-        if deps.approval == "never_ask":
-            return outcomes.end_without_answer(state, work, proposal.closest, trouble.sentence)
-        return outcomes.end_unfinished(state, work, trouble.sentence)
+        return _end_troubled(state, work.with_step("web_search"), proposal, deps, trouble)
     kept = _kept_passages(found.passages, proposal, deps.policy)
     deps.report(Progress(stage="checking", count=len(hits)))
     work = replace(
@@ -147,6 +141,12 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
     work = replace(work, grades={}, sufficient=()).with_grades(grades).with_step("web_search")
     return {"work": replace(work, next=_after_hits(work, deps.policy) if hits else "propose")}
+
+
+def _end_troubled(state: State, work: Work, proposal: Proposal, deps: Deps, trouble: SearchTrouble) -> State:
+    if deps.approval == "never_ask":
+        return outcomes.end_without_answer(state, work, proposal.closest, trouble.sentence)
+    return outcomes.end_unfinished(state, work, trouble.sentence)
 
 
 async def may_send(proposal: Proposal, deps: Deps, readable: frozenset[str]) -> bool:

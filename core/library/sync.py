@@ -46,6 +46,15 @@ class Failure:
 
     source: str
     reason: str
+    is_source: bool = False  #: whether it is a whole source that could not be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceNote:
+    """What a person should know of a source that was read, as that a limit was reached."""
+
+    source: str
+    text: str  #: sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,13 +166,14 @@ def printable(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a sync did, in documents."""
+    """What a sync did, in documents, and what is to be told of it."""
 
     added: int = 0
     changed: int = 0
     removed: int = 0
     skipped: int = 0
     failed: tuple[Failure, ...] = ()
+    notes: tuple[SourceNote, ...] = ()
 
     @property
     def touched(self) -> int:
@@ -176,6 +186,7 @@ class SyncReport:
             removed=self.removed + other.removed,
             skipped=self.skipped + other.skipped,
             failed=(*self.failed, *other.failed),
+            notes=(*self.notes, *other.notes),
         )
 
 

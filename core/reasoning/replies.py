@@ -69,7 +69,11 @@ _DEFINITION = re.compile(
 _RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
+_SIGN = re.compile(r"[^\n]")
 _NO_ANSWER = re.compile(rf"^.*\b{NO_ANSWER}\b.*$", re.MULTILINE)
+
+#: From what a pattern finds in a draft, where code is masked, and the draft's own words there: what replaces them.
+Change = Callable[[re.Match[str], str], str]
 
 
 def _slim(schema: dict[str, Any]) -> None:
@@ -243,10 +247,7 @@ def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
     """The draft in a reply. It does not answer when NO_ANSWER stands before the first footnote."""
     written = plain(text)[:DRAFT_LIMIT]
     kept = _NO_ANSWER.sub("", written)
-    pieces = _CODE.split(kept)
-    is_bracketed = any(_MARKERS.search(piece) for piece in pieces[::2])
-    pieces[::2] = [_prose(piece, strips, is_bracketed=is_bracketed) for piece in pieces[::2]]
-    text = _MARKS_ALONE.sub("", _with_bold_headings("".join(pieces))).strip()
+    text = _MARKS_ALONE.sub("", _with_bold_headings(_prose(kept, strips))).strip()
     return Draft(text=text, composed=True, answers=kept == written or _cites_before_giving_up(written))
 
 
@@ -264,31 +265,52 @@ def _with_bold_headings(text: str) -> str:
     return text
 
 
-def _prose(text: str, strips: tuple[Strip, ...], *, is_bracketed: bool) -> str:
+def _prose(text: str, strips: tuple[Strip, ...]) -> str:
+    """The draft with its footnotes as ``[1]``, without links, rules and lists of sources."""
     known = "\n".join(f"{strip.text}\n{strip.retrieved.passage.url or ''}" for strip in strips)
     numbers = {strip.number for strip in strips}
-    if not is_bracketed:  # if footnotes have square brackets, "(1)" means something else
-        text = _IN_PARENTHESES.sub(r"\1[\2]", text)
-    text = _LINK.sub(_link(known), _DEFINITION.sub("", text))
-    text = _ADDRESS.sub(lambda found: found[0] if found[0].rstrip(".,;:!?") in known else "", text)
-    text = _RULE.sub("", text)  # a rule below a paragraph would make it a heading
-    return _MARKERS.sub(_marker(numbers), text)
+    if not _MARKERS.search(_masked(text)):  # if footnotes have square brackets, "(1)" means something else
+        text = _changed(_IN_PARENTHESES, lambda found, _: f"{found[1]}[{found[2]}]", text)
+    text = _changed(_DEFINITION, lambda _found, _words: "", text)
+    text = _changed(_LINK, _link(known), text)
+    text = _changed(_ADDRESS, lambda found, _: found[0] if found[0].rstrip(".,;:!?") in known else "", text)
+    text = _changed(_RULE, lambda _found, _words: "", text)  # below a paragraph it would make a heading
+    return _changed(_MARKERS, _marker(numbers), text)
 
 
-def _link(known: str) -> Callable[[re.Match[str]], str]:
-    def keep(found: re.Match[str]) -> str:
-        image, label, target = found.groups()
+def _masked(text: str) -> str:
+    """The text of the same length and lines, with code that nothing is found in."""
+    return _CODE.sub(lambda code: _SIGN.sub("`", code[0]), text)
+
+
+def _changed(pattern: re.Pattern[str], change: Change, text: str) -> str:
+    """The text with what a pattern finds outside code replaced.
+
+    What stands around code is looked at together with it: "- `x`" is no rule, and "`x` [1]:" no link's address.
+    """
+    pieces, position = [], 0
+    for found in pattern.finditer(_masked(text)):
+        pieces += [text[position : found.start()], change(found, text[found.start() : found.end()])]
+        position = found.end()
+    return "".join((*pieces, text[position:]))
+
+
+def _link(known: str) -> Change:
+    def keep(found: re.Match[str], words: str) -> str:
+        image, masked, target = found.groups()
+        start = len(image) + 1
+        label = words[start : start + len(masked)]
         if not image and target and target in known:
-            return found[0]
+            return words
         return f"[{label}]" if label.isdecimal() else label
 
     return keep
 
 
-def _marker(numbers: set[int]) -> Callable[[re.Match[str]], str]:
+def _marker(numbers: set[int]) -> Change:
     largest = max(numbers, default=0)
 
-    def keep(found: re.Match[str]) -> str:
+    def keep(found: re.Match[str], _words: str) -> str:
         named = dict.fromkeys(_named(found[1] or found[2], largest))
         marks = "".join(f"[{number}]" for number in named if number in numbers)
         space = " " if found[0][0] in " \t" else ""

@@ -18,8 +18,8 @@ from core.library.formats.encoding import decode
 from core.library.links import OTHER_TEXT
 from core.library.store import NewDocument
 from core.library.sync import drop_surrogates
+from core.sources.records import SourceRecord
 from core.sources.source import SourceItem, parse_as_file
-from core.sources.store import SourceRecord
 
 
 def document_of(

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from core.conversation import Citation, Outcome
 from core.library.readers import base_of
 from core.library.store import DocumentStore, Entry
-from core.sources.store import SourceRecord, SourceStore
+from core.sources.records import SourceRecord
+from core.sources.store import SourceStore
 
 DAY = 86_400.0  # seconds
 

@@ -170,6 +170,10 @@ class SourceGuide:
     every: str = "1h"  #: how often it is read unless a person says otherwise, as it is typed
 
 
+def _no_options(_address: str) -> tuple[str, ...]:
+    return ()
+
+
 @value
 class AddressKind:
     """How the addresses of a kind of source look. Whoever only reads addresses needs no more of it."""
@@ -182,6 +186,7 @@ class AddressKind:
         [str], str
     ]  #: how people name the source of a kept address: the sources of its items begin with it
     typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
+    options: Callable[[str], tuple[str, ...]] = _no_options  #: that are typed behind it to have it ingested
     #: a kept address without what chooses one of several versions of the same place, as a branch does
     without_version: Callable[[str], str] = str
 

@@ -21,6 +21,7 @@ from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.kinds import KINDS, source_address
+from core.sources.records import SourceCounts, SourceRecord
 from core.sources.source import (
     AddressKind,
     FollowedSource,
@@ -32,7 +33,7 @@ from core.sources.source import (
     SourceWithdrawn,
     kind_of,
 )
-from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
+from core.sources.store import SCHEMA, STORE, SourceStore
 from core.sources.sync import LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
@@ -87,7 +88,7 @@ class SourceSyncs:
         if not is_new or record is None or not await asyncio.to_thread(self._drop_empty, number):
             return report
         # A name was mistyped, or nothing is shared yet.
-        nothing = Failure(source=typed_of(kept, self.kinds), reason=NOTHING_THERE)
+        nothing = self._failure(kept, NOTHING_THERE)
         return report if report.failed else replace(report, failed=(nothing,))
 
     async def add(self, address: str, *, collection: str, every: float) -> int:
@@ -243,13 +244,15 @@ class SourceSyncs:
             lambda: withdraw(record, library=self.library, store=self.store, reason=reason)
         )
         logger.info("a source was withdrawn: %s", reason, extra={"source": record.number})
-        return SyncReport(removed=removed, failed=(Failure(source=record.address, reason=reason),))
+        return SyncReport(removed=removed, failed=(self._failure(record.address, reason),))
 
     async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
         logger.info("a sync did not end: %s", reason, extra={"source": record.number})
         await asyncio.to_thread(lambda: self.store.fail(record.number, reason, next_at=next_at))
-        typed = typed_of(record.address, self.kinds)
-        return SyncReport(failed=(Failure(source=typed, reason=reason),))
+        return SyncReport(failed=(self._failure(record.address, reason),))
+
+    def _failure(self, address: str, reason: str) -> Failure:
+        return Failure(source=typed_of(address, self.kinds), reason=reason, is_source=True)
 
     def _folder(self, number: int) -> Path:
         return folder_of(self.settings.data_dir, number)

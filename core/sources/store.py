@@ -9,13 +9,11 @@ import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
 
-from core.conversation import value
 from core.errors import SettingsError
-from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.scoping import among_texts
+from core.sources.records import FailedItem, ItemState, KnownItem, ListedSource, SourceCounts, SourceRecord
 from core.sources.source import SourceItem
 from core.storage.database import Connection, Database
 from core.storage.schema import Schema
@@ -37,6 +35,7 @@ CREATE TABLE IF NOT EXISTS sources (
     synced_at REAL,             -- when the last one ended that read everything
     next_at REAL,               -- when the next one is due
     failure TEXT NOT NULL DEFAULT '',  -- why the last one did not end well, a sentence
+    note TEXT NOT NULL DEFAULT '',     -- what the source said of itself in the last one that ended, as a limit
     UNIQUE (collection, address)
 );
 CREATE TABLE IF NOT EXISTS source_items (
@@ -69,81 +68,18 @@ def _know_authors(sources: Connection) -> None:
     sources.execute("ALTER TABLE source_items ADD COLUMN authors TEXT NOT NULL DEFAULT '[]'")
 
 
+def _keep_notes(sources: Connection) -> None:
+    """Version 4: what a source says of itself is no failure; what stands there leaves with its next sync."""
+    sources.execute("ALTER TABLE sources ADD COLUMN note TEXT NOT NULL DEFAULT ''")
+
+
 SCHEMA = Schema(
     tables=_TABLES,
-    migrations=(_add_sightings, _know_authors),
+    migrations=(_add_sightings, _know_authors, _keep_notes),
     cure="Move it away, and ingest your sources again: their documents stay, and are compared.",
 )
 #: What forgetting deletes from.
 ERASED = ("sources", "source_items", "forgotten_source_items")
-
-ItemState = Literal["due", "read", "failed"]
-
-
-@value
-class SourceRecord:
-    """A source, and how far it was read."""
-
-    number: int
-    collection: str
-    address: str
-    every: float | None  #: seconds
-    cursor: str | None
-    listing: int
-    is_listing: bool
-    added_at: float
-    started_at: float | None
-    synced_at: float | None
-    next_at: float | None
-    failure: str
-
-    @property
-    def seen_at(self) -> float:
-        """When all of it was last seen, in seconds since the epoch."""
-        return self.added_at if self.synced_at is None else self.synced_at
-
-    def place_of(self, item: str) -> str:
-        """The address of an item's document."""
-        return f"{self.address}/{item}"
-
-    def collection_of(self, item: SourceItem) -> str:
-        """Where an item's document is: with the source's others, or with those that the same people may read."""
-        return collection_for(self.collection, item.readers)
-
-
-@value
-class KnownItem:
-    """What is stored of an item, to be compared with what is listed."""
-
-    item: SourceItem
-    state: ItemState
-
-
-@value
-class SourceCounts:
-    """How many items of a source are in which state."""
-
-    read: int = 0
-    due: int = 0
-    failed: int = 0
-
-
-@value
-class FailedItem:
-    """An item that could not be read."""
-
-    label: str
-    failure: str
-
-
-@value
-class ListedSource:
-    """A source as an operator reads it."""
-
-    record: SourceRecord
-    counts: SourceCounts
-    failed: tuple[FailedItem, ...] = ()  #: the first of them
-
 
 _COLUMNS = tuple(field.name for field in fields(SourceRecord))
 _ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers", "authors")
@@ -254,7 +190,8 @@ class SourceStore:
         """Note that everything was read, and what a person should know of that."""
         with self.database.transaction() as writing:
             writing.execute(
-                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = ? WHERE number = ?",
+                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = '', note = ?"
+                " WHERE number = ?",
                 (now, now, note, number),
             )
 
@@ -359,7 +296,7 @@ class SourceStore:
         with self.database.transaction() as writing:
             writing.execute("DELETE FROM source_items WHERE source = ?", (number,))
             writing.execute(
-                "UPDATE sources SET cursor = NULL, is_listing = 0, failure = ? WHERE number = ?",
+                "UPDATE sources SET cursor = NULL, is_listing = 0, failure = ?, note = '' WHERE number = ?",
                 (failure, number),
             )
         self.database.erase_deleted(ERASED)

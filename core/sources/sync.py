@@ -26,9 +26,10 @@ from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
-from core.library.sync import Failure, SyncReport
+from core.library.sync import Failure, SourceNote, SyncReport
 from core.library.throttle import resting
 from core.sources.documents import document_of
+from core.sources.records import KnownItem, SourceRecord
 from core.sources.source import (
     CursorExpired,
     FollowedSource,
@@ -42,7 +43,7 @@ from core.sources.source import (
     SourceUnavailable,
     parse_as_file,
 )
-from core.sources.store import KnownItem, SourceRecord, SourceStore
+from core.sources.store import SourceStore
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once
@@ -114,13 +115,14 @@ class SyncRun:
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        notes = [Failure(source=self.typed(self._record().address), reason=self._note)] if self._note else []
+        notes = [SourceNote(source=self.typed(self._record().address), text=self._note)] if self._note else []
         return SyncReport(
             added=self.added,
             changed=self.changed,
             removed=self.removed,
             skipped=max(0, counts.read - self.added - self.changed),
-            failed=(*notes, *(Failure(source=each.label, reason=each.failure) for each in failed)),
+            failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
+            notes=tuple(notes),
         )
 
     def _find_missing(self) -> None:

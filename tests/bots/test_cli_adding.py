@@ -11,7 +11,9 @@ from fakes.terminals import CTRL_C, CTRL_D, ENTER, Terminal
 from harbour import FERRY, HARBOUR
 
 from bots.commands.adding import Addition, Questions, choices_of
+from bots.commands.documents import _channel_store
 from bots.indexing import Targets
+from bots.source_kinds import source_kinds
 from bots.terminal.screen import Screen
 from core.errors import SettingsError
 from core.settings import Settings
@@ -193,14 +195,68 @@ async def test_what_cannot_be_read_may_be_named_otherwise(shelf, capsys, tmp_pat
     assert addition == Addition(targets=Targets(paths=(tmp_path.resolve(),)), collection="default")
 
 
-async def test_a_source_without_a_guide_is_only_tried(shelf, capsys):
-    asking = questions(shelf, "shelf://harbour", None, None)
-    kind = shelf.kinds["shelf"]
-    asking = replace(asking, kinds={**asking.kinds, "shelf": kind})
-    targets = Targets(sources=(ADDRESS,))
+@pytest.mark.parametrize(
+    ("kind", "typed", "address"),
+    [
+        ("slack", "#support", "slack:#support"),
+        ("slack", "support", "slack:#support"),
+        ("slack", "slack:C0123ABC", "slack:C0123ABC"),
+        ("slack", "https://acme.slack.com/archives/C0123ABC/p1700000000000100", "slack:C0123ABC"),
+        ("slack", "https://app.slack.com/client/T01/C0123ABC", "slack:C0123ABC"),
+        ("discord", "help", "discord:#help"),
+        (
+            "discord",
+            "https://discord.com/channels/111111111111111111/222222222222222222",
+            "discord:111111111111111111/222222222222222222",
+        ),
+    ],
+)
+def test_a_channel_may_be_named_as_people_name_it(kind, typed, address):
+    assert source_kinds(None)[kind].guide.address(typed) == address
 
-    assert await asking._look(targets)
-    assert capsys.readouterr().out == "It can be read.\n"
+
+def test_what_is_no_channel_is_told():
+    with pytest.raises(SettingsError, match="names no channel of Slack"):
+        source_kinds(None)["slack"].guide.address("https://acme.example/support")
+
+
+async def test_a_channel_of_slack_is_looked_at_with_the_token_and_without_leaving_a_store(
+    slack, shelf, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    ann = slack.add_user("ann")
+    channel = slack.add_channel("support", ann)
+    root = await slack.say(ann, channel, "Where is the key of the boathouse?")
+    await slack.say(ann, channel, "It hangs behind the door.", root.ts)
+    for name in slack.environment:
+        monkeypatch.delenv(name, raising=False)
+    settings = Settings(data_dir=tmp_path / "data")
+
+    with _channel_store(settings) as channel_store:
+        asking = questions(shelf, "slack:#support", "", None, None, settings=[settings])
+        asking = replace(asking, kinds=source_kinds(channel_store, is_waited_for=True))
+        asking = replace(asking, ask=WithTokens(asking.ask, slack.environment, monkeypatch))
+        addition = await asking.addition()
+
+    said = capsys.readouterr()
+    assert "It needs SLACK_BOT_TOKEN. Make one at https://api.slack.com/apps" in said.err
+    assert "  SLACK_BOT_TOKEN=xoxb-TOKEN\n" in said.out
+    assert "It can be read, 1 document:\n  Where is the key of the boathouse?\n" in said.out
+    assert addition.command == "footnote ingest 'slack:#support' --every 1d"
+    assert list(tmp_path.iterdir()) == []
+
+
+class WithTokens:
+    """Sets the tokens before the second question, as who is told which are missing."""
+
+    def __init__(self, ask, tokens, monkeypatch):
+        self._ask, self._tokens, self._monkeypatch, self._asked = ask, tokens, monkeypatch, 0
+
+    async def __call__(self, prompt, /, **more):
+        self._asked += 1
+        for name, token in self._tokens.items() if self._asked == 2 else ():
+            self._monkeypatch.setenv(name, token)
+        return await self._ask(prompt, **more)
 
 
 async def test_an_address_that_may_be_of_several_kinds_is_asked_about_and_not_typed_again(shelf, capsys):
@@ -282,6 +338,7 @@ async def test_whoever_leaves_at_any_step_leaves_nothing_behind(machine, termina
     terminal.press(keys)
 
     assert await terminal.ended() == 130
+    assert terminal.written.count("Nothing was added.") == 1
     assert "Traceback" not in terminal.written
     assert sorted(machine.folder.rglob("*")) == before
 
@@ -295,6 +352,6 @@ async def test_ingest_prints_json(machine):
     (failed,) = first.record["failed"]
     assert failed["source"] == "docs/broken.pdf"
     assert {**first.record, "failed": []} == {
-        "added": 2, "changed": 0, "removed": 0, "unchanged": 0, "failed": [], "vectors": 0,
+        "added": 2, "changed": 0, "removed": 0, "unchanged": 0, "failed": [], "notes": [], "vectors": 0,
     }  # fmt: skip
     assert second.record["unchanged"] == 2

@@ -70,7 +70,17 @@ async def test_a_repository_is_read_listed_and_forgotten(machine, repository):
     ("typed", "sentence"),
     [
         (("docs", "--every", "1h"), "--every is for sources"),
+        (
+            ("wiki", "--every", "1h"),
+            "To read what is committed in the repository wiki: `footnote ingest 'wiki#'`.",
+        ),
+        (
+            ("https://github.com/acme/wiki", "--every", "1h"),
+            "`footnote ingest git+https://github.com/acme/wiki`",
+        ),
+        (("https://docs.example/", "--every", "1h"), "`footnote ingest https://docs.example/ --follow`"),
         (("wiki#docs", "--every", "1"), "1 is not a span of time, as 12h or 7d"),
+        (("wiki#docs", "--every", "10s"), "10s counts seconds, and 1m is the least"),
         (
             ("git+https://ann:sesame@github.com/a/b",),
             "An address with a user or a password in it is not kept",
@@ -169,8 +179,9 @@ async def test_a_website_is_named_as_it_was_typed(machine):
 
     assert "site+" not in followed.out + followed.err + asked.err + unread.err
     assert f"  {site.url}/guide: 127.0.0.1 is not a public address." in followed.out
-    assert asked.err.endswith(f"footnote ingest '{site.url}/sitemap.xml'.\n")
-    assert unread.err.endswith(f"footnote ingest '{site.url}/guide' --follow.\n")
+    assert asked.err.endswith(f"`footnote ingest {site.url}/sitemap.xml`.\n")
+    assert unread.err.endswith(f"`footnote ingest {site.url}/guide --follow`.\n")
+    assert followed.out.startswith("1 source could not be read.\n")
 
 
 async def test_a_page_of_a_private_host_that_the_operator_named_is_read(machine):

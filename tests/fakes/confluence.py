@@ -22,6 +22,13 @@ from fakes.web_servers import LoopbackServer
 
 LOGIN = "ann@acme.org:sesame-of-confluence"  # in the cloud
 TOKEN = "sesame-of-a-data-center"
+EVERYBODY = "confluence-users"  # the group into which new users come
+#: What else a member may do in a space, each as a permission of its own.
+OPERATIONS = [
+    (key, kind)
+    for kind in ("page", "blogpost", "comment", "attachment")
+    for key in ("create", "delete")
+] + [("archive", "page"), ("delete", "space"), ("restrict_content", "space"), ("export", "space")]  # fmt: skip
 EPOCH = 1_600_000_000  # seconds, when the first page was written
 
 
@@ -67,6 +74,22 @@ class WikiUser:
     shown: str
     email: str
     is_hidden: bool = False
+    is_app: bool = False
+
+
+@dataclass
+class WikiViewers:
+    """Who may view a space: "Space permissions"."""
+
+    users: list[str] = field(default_factory=list)  #: ids
+    groups: list[str] = field(default_factory=lambda: [EVERYBODY])
+    classes: list[str] = field(default_factory=list)  #: of the cloud
+    is_anonymous: bool = False
+    is_secret: bool = False  #: whether the account may not see them
+
+    @property
+    def are_all(self) -> bool:
+        return self.is_anonymous or EVERYBODY in self.groups or bool({*self.classes} - {"ALL_PRODUCT_ADMINS"})
 
 
 class RefusedRequest(Exception):
@@ -88,6 +111,7 @@ class FakeConfluence(LoopbackServer):
         tls.load_cert_chain(certificate)
         super().__init__(tls=tls)
         self.spaces: dict[str, str] = {}  #: status by key
+        self.viewers: dict[str, WikiViewers] = {}  #: by the key of a space
         self.pages: dict[str, WikiPage] = {}
         self.files: dict[str, WikiFile] = {}
         self.people: dict[str, WikiUser] = {}
@@ -98,6 +122,7 @@ class FakeConfluence(LoopbackServer):
         self.before: Callable[[str], None] = lambda _path: None
         self.sent = 0  #: bytes, with the headers
         self.asked: list[str] = []
+        self.body: Any = None  #: of the request
         self.is_anonymous = False  #: whether it answers a bad token as it answers anybody
         self._number = 100_000
 
@@ -122,6 +147,7 @@ class FakeConfluence(LoopbackServer):
             id=self.new_id(), title=title, storage=storage, space=more.pop("space", "ENG"), **more
         )
         self.spaces.setdefault(page.space, "current")
+        self.viewers.setdefault(page.space, WikiViewers())
         self.pages[page.id] = page
         return page
 
@@ -150,16 +176,32 @@ class FakeConfluence(LoopbackServer):
 
     def readers_of(self, page: WikiPage) -> frozenset[str] | None:
         """Who may read a page, by the addresses that can be seen; None: everybody."""
-        readers: frozenset[str] | None = None
+        viewers = self.viewers[page.space]
+        readers = None if viewers.are_all else self._shown(viewers)
+        if viewers.is_secret:
+            readers = frozenset()
         for each in self.above(page):
             if each.is_restricted:
-                teams = [team for team in each.groups if team not in self.secret_teams]
-                ids = {*each.users, *(user for team in teams for user in self.teams[team])}
-                shown = frozenset(
-                    self.people[user].email.lower() for user in ids if not self.people[user].is_hidden
-                )
+                shown = self._shown(each)
                 readers = shown if readers is None else readers & shown
         return readers
+
+    def _shown(self, named: WikiPage | WikiViewers) -> frozenset[str]:
+        """The addresses of those who are named that can be seen."""
+        teams = [team for team in named.groups if team not in self.secret_teams]
+        people = {*named.users, *(user for team in teams for user in self.teams[team])}
+        found = [self.people[user] for user in people]
+        return frozenset(each.email.lower() for each in found if not each.is_hidden and not each.is_app)
+
+    def permissions(self, key: str) -> list[tuple[str, str, str, str]]:
+        """All of a space: the kind of whom each is for, who that is, the operation, and on what."""
+        viewers = self.viewers[key]
+        if viewers.is_secret:
+            raise RefusedRequest(403)
+        named = [("user", user) for user in viewers.users] + [("group", team) for team in viewers.groups]
+        may_read = [(*each, "read", "space") for each in named]
+        may_do = [(*each, key, kind) for each in (*named, ("group", "editors")) for key, kind in OPERATIONS]
+        return [*may_read, *may_do]
 
     def live(self, space: str | None = None) -> list[WikiPage]:
         """The pages and blog posts that are to be read."""
@@ -174,6 +216,7 @@ class FakeConfluence(LoopbackServer):
     async def answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path.removeprefix(self.context)
         self.asked.append(path)
+        self.body = json.loads(await request.read() or b"null")
         self.before(path)
         try:
             found = self._found(path, request)

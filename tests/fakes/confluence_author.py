@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from html import escape
 
-from fakes.confluence import FakeConfluence, WikiPage
+from fakes.confluence import EVERYBODY, FakeConfluence, WikiPage
 from markdown_it import MarkdownIt
 
 from core.library.formats.read import SUFFIXES
@@ -48,6 +48,14 @@ class WikiAuthor:
             self.now += 60
             page = self.chance.choice([each for each in self.wiki.live() if each.title != HOME])
             self._do(self.chance.choice(whats), page)
+
+    def change_space(self, key: str = "ENG") -> None:
+        """Let others view a space, which gives no page a new version."""
+        viewers = self.wiki.viewers[key]
+        viewers.users = self.chance.sample(sorted(self.wiki.people), self.chance.randint(0, 2))
+        viewers.groups = self.chance.sample(sorted(self.wiki.teams), self.chance.randint(0, 2))
+        if self.chance.random() < 0.3:
+            viewers.groups.append(EVERYBODY)
 
     def _do(self, what: str, page: WikiPage) -> None:
         getattr(self, f"_{what.replace(' ', '_')}")(page)

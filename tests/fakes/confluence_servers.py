@@ -56,7 +56,7 @@ class FakeCloud(FakeConfluence):
     def find(self, path: str, request: web.Request) -> Any:
         for pattern, answer in _CLOUD:
             if found := re.fullmatch(pattern, path):
-                return answer(self, request, *map(unquote, found.groups()))
+                return answer(self, request, *(unquote(each) for each in found.groups() if each is not None))
         raise RefusedRequest(404)
 
     def listed(self, request: web.Request, found: list[Any], entry: Any) -> dict[str, Any]:
@@ -124,6 +124,19 @@ class FakeCloud(FakeConfluence):
             raise RefusedRequest(404)
         return self.content(page, storage=request.query.get("body-format") == "storage")
 
+    def permission_list(self, request: web.Request, space: str) -> dict[str, Any]:
+        """Classes of people stand among users and groups, as answers of sites with roles show them."""
+        key = next((each for each in self.spaces if _space_id(each) == space), None)
+        if key is None:
+            raise RefusedRequest(404)
+        viewers = self.viewers[key]
+        classes = [*viewers.classes, *(["ANONYMOUS_USERS"] if viewers.is_anonymous else [])]
+        found = self.permissions(key) + [("access-class", each, "read", "space") for each in classes]
+        return self.listed(request, [_Permission(i, *each) for i, each in enumerate(found)], _Permission.sent)
+
+    def group_by_id(self, request: web.Request) -> dict[str, Any]:
+        return self.group(request.query["id"].removeprefix("id-of-"))
+
     def search(self, request: web.Request) -> dict[str, Any]:
         limit = min(int(request.query.get("limit", 25)), self.page_limit)
         part, cursor = after(self.searched(request.query["cql"]), request.query.get("cursor", ""), limit)
@@ -166,8 +179,8 @@ class FakeCloud(FakeConfluence):
 
     def user(self, user: WikiUser) -> dict[str, Any]:
         return {
-            "type": "known", "accountId": user.id, "accountType": "atlassian",
-            "email": "" if user.is_hidden else user.email, "publicName": user.shown, "displayName": user.shown,
+            "type": "known", "accountId": user.id, "accountType": "app" if user.is_app else "atlassian",
+            "email": "" if user.is_hidden or user.is_app else user.email, "publicName": user.shown, "displayName": user.shown,
             "isExternalCollaborator": False, "_expandable": {"operations": "", "personalSpace": ""},
             "_links": {"self": f"{self.base}/rest/api/user?accountId={user.id}"},
         }  # fmt: skip
@@ -189,6 +202,8 @@ class FakeCloud(FakeConfluence):
 _CLOUD: tuple[tuple[str, Any], ...] = (
     (r"/api/v2/spaces", FakeCloud.space_list),
     (r"/api/v2/spaces/(\d+)/(pages|blogposts)", FakeCloud.content_list),
+    (r"/api/v2/spaces/(\d+)/permissions", FakeCloud.permission_list),
+    (r"/rest/api/group/by-id", FakeCloud.group_by_id),
     (r"/api/v2/(pages|blogposts|folders)/(\d+)", FakeCloud.one),
     (r"/rest/api/content/search", FakeCloud.search),
     (r"/rest/api/content/(\d+)/restriction/byOperation/read",
@@ -204,6 +219,21 @@ class _Space:
 
     def __init__(self, key: str) -> None:
         self.key, self.id = key, _space_id(key)
+
+
+class _Permission:
+    """One of a space: "SpacePermissionAssignment" of the description of v2."""
+
+    def __init__(self, number: int, kind: str, name: str, key: str, target: str) -> None:
+        self.id, self.kind, self.key, self.target = f"{number:06}", kind, key, target
+        self.name = f"id-of-{name}" if kind == "group" else name
+
+    def sent(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "principal": {"type": self.kind, "id": self.name},
+            "operation": {"key": self.key, "targetType": self.target},
+        }
 
 
 def _space_id(key: str) -> str:
@@ -236,10 +266,12 @@ def file_record(server: FakeConfluence, file: WikiFile) -> dict[str, Any]:
 class FakeDataCenter(FakeConfluence):
     """Confluence Data Center."""
 
+    is_before_9_1 = False  #: whether permissions of spaces are told by the old remote API alone
+
     def find(self, path: str, request: web.Request) -> Any:
         for pattern, answer in _DATA_CENTER:
             if found := re.fullmatch(pattern, path):
-                return answer(self, request, *map(unquote, found.groups()))
+                return answer(self, request, *(unquote(each) for each in found.groups() if each is not None))
         raise RefusedRequest(404)
 
     def numbered(self, request: web.Request, found: list[Any], entry: Any) -> dict[str, Any]:
@@ -261,6 +293,45 @@ class FakeDataCenter(FakeConfluence):
         key, status = request.query.get("spaceKey"), request.query.get("status")
         found = [each for each in self.spaces if key in (None, each) and status in (None, self.spaces[each])]
         return self.numbered(request, found, lambda each: {"id": 98306, "key": each, "type": "global"})
+
+    def permission_list(self, request: web.Request, key: str, whose: str | None = None) -> list[Any]:
+        """A list without pages, since 9.1: "Get all space permissions" of the REST API of 10.0. People are keys."""
+        if self.is_before_9_1 or key not in self.spaces:
+            raise RefusedRequest(404)
+        found = self.permissions(key)
+        if whose == "anonymous":
+            may = [{"targetType": "space", "operationKey": "read"}] if self.viewers[key].is_anonymous else []
+            return [{"operation": each, "spaceKey": key, "spaceId": 131083} for each in may]
+        return [
+            {
+                "operation": {"targetType": target, "operationKey": operation},
+                "subject": {"type": "group", "name": name} if kind == "group" else {"type": "user", "userKey": name},
+                "spaceKey": key, "spaceId": 131083,
+            }
+            for kind, name, operation, target in found
+        ]  # fmt: skip
+
+    def permission_sets(self, request: web.Request) -> Any:
+        """Of the remote API, by JSON-RPC 2.0: "getSpacePermissionSets"."""
+        if request.method != "POST" or self.body["method"] != "getSpacePermissionSets":
+            raise RefusedRequest(405)
+        (key,) = self.body["params"]
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": self.body["id"]}
+        try:
+            found = self.permissions(key)
+        except RefusedRequest:
+            return answer | {"error": {"code": 401, "message": "You do not have permission to view this."}}
+        viewers = [each for each in found if each[2:] == ("read", "space")]
+        grants = [
+            {"type": "VIEWSPACE", "groupName": name if kind == "group" else None,
+             "userName": None if kind == "group" else self.people[name].name}
+            for kind, name, *_ in viewers
+        ]  # fmt: skip
+        if self.viewers[key].is_anonymous:
+            grants.append({"type": "VIEWSPACE", "groupName": None, "userName": None})
+        others = [{"type": "EXPORTSPACE", "groupName": None, "userName": None}]
+        sets = [("EXPORTSPACE", others), ("VIEWSPACE", grants)]
+        return answer | {"result": [{"type": kind, "spacePermissions": each} for kind, each in sets]}
 
     def scan(self, request: web.Request) -> dict[str, Any]:
         """Pages alone, of which each list ends with a cursor. Its link repeats only some of what was asked."""
@@ -364,6 +435,9 @@ class FakeDataCenter(FakeConfluence):
 
 _DATA_CENTER: tuple[tuple[str, Any], ...] = (
     (r"/rest/api/space", FakeDataCenter.space_list),
+    (r"/rest/api/space/([^/]+)/permissions(?:/(anonymous))?",
+     lambda server, request, key, whose="": server.permission_list(request, key, whose)),
+    (r"/rpc/json-rpc/confluenceservice-v2", FakeDataCenter.permission_sets),
     (r"/rest/api/content/scan", FakeDataCenter.scan),
     (r"/rest/api/content", FakeDataCenter.content_list),
     (r"/rest/api/content/search", FakeDataCenter.search),

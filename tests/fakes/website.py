@@ -243,3 +243,9 @@ def own_documents() -> list[str]:
     """The Markdown of this repository."""
     root = Path(__file__).resolve().parents[2]
     return [file.read_text(encoding="utf-8") for file in sorted(root.glob("core/**/*.md"))]
+
+
+def own_sections(count: int) -> list[str]:
+    """Short parts of it, for who reads much of it often."""
+    parts = [f"# {part}" for text in own_documents() for part in text.split("\n## ")[1:]]
+    return [part for part in parts if 200 < len(part) < 1_200][:count]

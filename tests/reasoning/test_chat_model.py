@@ -566,6 +566,23 @@ def test_a_draft_keeps_only_marks_and_addresses_that_its_strips_hold(written, ke
 
 
 @pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("- One goes. [1]\n- `Two` stays. [1]", "- One goes. [1]\n- `Two` stays. [1]"),
+        ("Make it with `x=1` [1]:\n\n```py\nf(x=1)\n```", "Make it with `x=1` [1]:\n\n```py\nf(x=1)\n```"),
+        ("Use [`f`](https://evil.example/f). [1]", "Use `f`. [1]"),
+        ("Use [the `f` of g](https://example.org/a). [1]", "Use [the `f` of g](https://example.org/a). [1]"),
+        ("See https://evil.example/`f`. [1]", "See `f`. [1]"),
+        ("Wait (1) `f` ends. (2)", "Wait (1) `f` ends. [2]"),
+        ("Use `f`. [1]\n\n[1]: see `f` of g", "Use `f`. [1]"),
+        ("- `f` [1]\n- `g` [1]", "- `f` [1]\n- `g` [1]"),
+    ],
+)
+def test_what_stands_beside_code_is_read_together_with_it(written, kept):
+    assert to_draft(written, (KNOWN, strip("Each may have 2 MB.", 2))).text == kept
+
+
+@pytest.mark.parametrize(
     ("written", "answers", "text"),
     [
         ("I must say NO_ANSWER.", False, ""),

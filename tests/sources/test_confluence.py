@@ -35,6 +35,7 @@ async def test_what_is_listed_equals_the_wiki_after_each_change_with_its_readers
     assert await read_all(wiki, tmp_path) == author.expected()
     for _ in range(12):
         author.go_on(8)
+        author.change_space()
         assert await read_all(wiki, tmp_path) == author.expected()
 
 

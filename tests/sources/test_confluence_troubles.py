@@ -284,7 +284,7 @@ async def test_who_cannot_be_found_out_may_not_read(wiki, tmp_path):
     found, note = await readers(wiki, tmp_path)
 
     assert found == {"Hidden": frozenset(), "Mixed": frozenset({"ann@acme.org"}), "Secret": frozenset()}
-    assert note.startswith("The e-mail addresses of 2 people or groups that restrictions name cannot be seen")
+    assert note.startswith("The e-mail addresses of 2 people or groups that spaces or restrictions name")
 
 
 async def test_long_restrictions_and_large_groups_are_read_to_their_ends(wiki, tmp_path):

@@ -3,123 +3,81 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import signal
-import sys
 from contextlib import closing
-from pathlib import Path
-from types import MappingProxyType
+from functools import partial
 
 import pytest
 from fakes.confluence import LOGIN
 from fakes.confluence_author import WikiAuthor, hashes_and_collections
 from fakes.confluence_servers import FakeCloud
 from fakes.drive.author import DriveAuthor
-from fakes.fork_server import DEVNULL, PIPE, start_python
 from fakes.git_server import Author
 from fakes.github import FakeGitHub, GitHubTeam
+from fakes.killed_syncs import KilledSyncs, read_while_killed
 from fakes.notion import TOKEN, FakeNotion
 from fakes.notion_author import NotionAuthor
-from fakes.website import FakeWebsite, WebAuthor, own_documents
+from fakes.website import FakeWebsite, WebAuthor, own_sections
 
 from core.bootstrap import open_library
 from core.library.readers import collection_for
 from core.storage.storage import open_storage
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-async def run(settings, address, point, variables) -> tuple[int, int]:
-    """Its exit code, and how many points it passed if it ended by itself."""
-    environment = {
-        "PATH": os.environ["PATH"], "HOME": str(settings.data_dir.parent), "LANG": "C.UTF-8",
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "SSL_CERT_FILE": os.environ["SSL_CERT_FILE"],
-        **variables,
-    }  # fmt: skip
-    process = await start_python(
-        "-m", "fakes.mortal_sync", str(settings.data_dir), settings.database_url, address, str(point),
-        cwd=settings.data_dir.parent, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=PIPE,
-    )  # fmt: skip
-    out, err = await process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), err.decode()
-    return process.returncode, int(out or 0)
+def in_short_and_long(database: str, *, kills: int, size: int, long_size: int):
+    """Some kills in one database; two hundred in each, which takes minutes."""
+    many = [pytest.param(each, 200, long_size, marks=pytest.mark.long) for each in ("sqlite", "postgresql")]
+    return pytest.mark.parametrize(
+        ("settings", "kills", "size"), [(database, kills, size), *many], indirect=["settings"]
+    )
 
 
 def hashes_of(library) -> dict[str, str]:
     return {entry.address: entry.hash for entry in library.store.entries()}
 
 
-def assert_equal(settings, address, author, read) -> None:
+def assert_equal(syncs, author, read) -> None:
     """The index equals the source; every table of the library agrees with the documents."""
-    with open_storage(settings) as storage, closing(open_library(settings, storage)) as library:
+    with open_storage(syncs.settings) as storage, closing(open_library(syncs.settings, storage)) as library:
         entries, found = library.store.entries(), read(library)
         ((passages, documents),) = library.store.database.rows(
             "SELECT count(*), count(DISTINCT document) FROM passages"
         )
         words = {"sqlite": "SELECT count(*) FROM words", "postgresql": "SELECT count(*) FROM passage_terms"}
         ((indexed,),) = library.store.database.rows(words[library.store.database.dialect])
-    assert {place.removeprefix(f"{address}/"): held for place, held in found.items()} == author.hashes()
+    assert {place.removeprefix(f"{syncs.address}/"): held for place, held in found.items()} == author.hashes()
     assert (passages, documents) == (sum(e.passages for e in entries), len(entries))
     assert indexed == passages
 
 
-async def killed_again_and_again(
-    settings, address, author, chance, *, kills, length, go_on, read=hashes_of, variables=MappingProxyType({})
-) -> int:
-    """A history of which each part is read by processes that are killed; how many were.
-
-    ``length``: points that a process passes, about; ``go_on``: changes the source; ``read``: what is compared of each
-    document, by its address; ``variables``: of the processes.
-    """
-    killed = 0
-    while killed < kills:
-        for _ in range(chance.randint(1, 4)):
-            code, _ = await run(settings, address, chance.randint(1, length), variables)
-            if code == 0:
-                break
-            killed += 1
-        code, passed = await run(settings, address, sys.maxsize, variables)
-        assert code == 0
-        assert_equal(settings, address, author, read)
-        sys.stdout.write(f"{killed} killed, {len(author.hashes())} documents equal\n")
-        go_on()
-        length = max(60, passed)
-    return killed
+async def killed(settings, address, author, *, kills, go_on, read=hashes_of, **variables) -> None:
+    """``go_on`` changes the source; ``read``: what is compared of each document, by its address."""
+    syncs = KilledSyncs(
+        settings=settings,
+        address=address,
+        chance=random.Random(kills),
+        variables=variables,
+        is_timed=kills > 100,
+    )
+    await read_while_killed(
+        syncs, kills, assert_equal=partial(assert_equal, syncs, author, read), go_on=go_on
+    )
 
 
-async def repository_read(settings, server, repository, *, kills: int, files: int, seed: int) -> int:
-    """How many of the processes that read a changing repository were killed."""
-    author, chance = Author(repository, seed), random.Random(seed)
-    author.begin(files)
-    return await killed_again_and_again(
-        settings, server.address("harbour/docs.git"), repository, chance,
-        kills=kills, length=3 * files, go_on=lambda: author.go_on(chance.randint(1, 3), touched=5),
+def options(**kinds) -> dict[str, str]:
+    return {"SOURCE_OPTIONS": json.dumps(kinds)}
+
+
+@in_short_and_long("sqlite", kills=4, size=16, long_size=40)
+async def test_nothing_is_lost_or_doubled_by_kills(settings, server, repository, kills, size):
+    author, chance = Author(repository, kills), random.Random(kills)
+    author.begin(size)
+
+    await killed(
+        settings, server.address("harbour/docs.git"), repository, kills=kills,
+        go_on=lambda: author.go_on(chance.randint(1, 3), touched=5),
     )  # fmt: skip
-
-
-async def website_read(settings, site, *, kills: int, pages: int, seed: int) -> int:
-    """The same of a changing website."""
-    author, chance = WebAuthor(site, own_documents(), seed=seed, dated=seed % 2 == 0), random.Random(seed)
-    author.begin(pages)
-    return await killed_again_and_again(
-        settings, f"site+{site.url}", author, chance,
-        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
-    )  # fmt: skip
-
-
-async def test_nothing_is_lost_or_doubled_by_kills(settings, server, repository):
-    killed = await repository_read(settings, server, repository, kills=4, files=24, seed=1)
-
-    assert killed >= 4
-
-
-@pytest.mark.long
-async def test_nothing_is_lost_or_doubled_by_two_hundred_kills(settings, server, repository):
-    killed = await repository_read(settings, server, repository, kills=200, files=60, seed=2)
-
-    assert killed >= 200
 
 
 @pytest.fixture
@@ -129,18 +87,15 @@ async def site(monkeypatch, certificate):
         yield site
 
 
-async def test_no_page_is_lost_or_doubled_by_kills(settings, site):
-    killed = await website_read(settings, site, kills=3, pages=24, seed=1)
+@pytest.mark.parametrize("dated", [False, pytest.param(True, marks=pytest.mark.long)])
+@in_short_and_long("sqlite", kills=3, size=12, long_size=24)
+async def test_no_page_is_lost_or_doubled_by_kills(settings, site, kills, size, dated):
+    author = WebAuthor(site, own_sections(12), seed=kills, dated=dated)
+    author.begin(size)
 
-    assert killed >= 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 3])
-async def test_no_page_is_lost_or_doubled_by_a_hundred_kills(settings, site, seed):
-    killed = await website_read(settings, site, kills=100, pages=60, seed=seed)
-
-    assert killed >= 100
+    await killed(
+        settings, f"site+{site.url}", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8))
+    )
 
 
 def editions_of(library) -> dict[str, str]:
@@ -162,32 +117,15 @@ async def notion(monkeypatch, certificate):
         yield notion
 
 
-async def notion_read(settings, notion, *, kills: int, pages: int, seed: int) -> int:
-    """The same of a changing workspace of Notion."""
-    author, chance = NotionAuthor(notion, seed), random.Random(seed)
-    author.begin(pages)
-    return await killed_again_and_again(
-        settings, "notion:", author, chance, kills=kills, length=4 * pages, read=editions_of,
-        go_on=lambda: author.go_on(max(2, pages // 8)),
-        variables={
-            "NOTION_TOKEN": TOKEN,
-            "SOURCE_OPTIONS": json.dumps({"notion": {"origin": notion.url, "interval": 0.0}}),
-        },
+@in_short_and_long("postgresql", kills=3, size=12, long_size=24)
+async def test_no_page_of_notion_is_lost_or_doubled_by_kills(settings, notion, kills, size):
+    author = NotionAuthor(notion, kills)
+    author.begin(size)
+
+    await killed(
+        settings, "notion:", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)), read=editions_of,
+        NOTION_TOKEN=TOKEN, **options(notion={"origin": notion.url, "interval": 0.0}),
     )  # fmt: skip
-
-
-async def test_no_page_of_notion_is_lost_or_doubled_by_kills(settings, notion):
-    killed = await notion_read(settings, notion, kills=3, pages=16, seed=1)
-
-    assert killed >= 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 3])
-async def test_no_page_of_notion_is_lost_or_doubled_by_a_hundred_kills(settings, notion, seed):
-    killed = await notion_read(settings, notion, kills=100, pages=40, seed=seed)
-
-    assert killed >= 100
 
 
 @pytest.fixture
@@ -197,30 +135,17 @@ async def github(monkeypatch, certificate):
         yield github
 
 
-async def issues_read(settings, github, *, kills: int, issues: int, seed: int) -> int:
-    """The same of a repository on GitHub whose issues change; everything is listed each time."""
-    team, chance = GitHubTeam(github, seed), random.Random(seed)
-    team.begin(issues)
-    options = {"origin": github.url, "list_every": 0.0}
-    return await killed_again_and_again(
-        settings, "github+https://github.com/acme/handbook/issues", team, chance, kills=kills, length=4 * issues,
-        read=editions_of, go_on=lambda: team.go_on(max(2, issues // 8)),
-        variables={"SOURCE_OPTIONS": json.dumps({"github": options})},
+@in_short_and_long("sqlite", kills=3, size=16, long_size=30)
+async def test_no_issue_is_lost_or_doubled_by_kills(settings, github, kills, size):
+    """Everything is listed each time."""
+    team = GitHubTeam(github, kills)
+    team.begin(size)
+
+    await killed(
+        settings, "github+https://github.com/acme/handbook/issues", team, kills=kills,
+        go_on=lambda: team.go_on(max(2, size // 8)), read=editions_of,
+        **options(github={"origin": github.url, "list_every": 0.0}),
     )  # fmt: skip
-
-
-async def test_no_issue_is_lost_or_doubled_by_kills(settings, github):
-    killed = await issues_read(settings, github, kills=3, issues=20, seed=1)
-
-    assert killed >= 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 3])
-async def test_no_issue_is_lost_or_doubled_by_a_hundred_kills(settings, github, seed):
-    killed = await issues_read(settings, github, kills=100, issues=60, seed=seed)
-
-    assert killed >= 100
 
 
 def held_of(library) -> dict[str, tuple[str, str]]:
@@ -238,40 +163,32 @@ class ReadAuthor(DriveAuthor):
         }
 
 
-async def drive_read(settings, google, *, kills: int, documents: int, shared: bool, seed: int) -> int:
-    """The same of a changing Google Drive."""
-    google.page_limit = 7
-    author, chance = ReadAuthor(google.world, shared=shared, seed=seed), random.Random(seed)
-    author.begin(documents)
-    return await killed_again_and_again(
-        settings, f"drive:{author.root}", author, chance,
-        kills=kills, length=3 * documents, go_on=lambda: author.go_on(max(2, documents // 8)), read=held_of,
-        variables={
-            "DRIVE_CREDENTIALS": settings.drive_credentials,
-            "SOURCE_OPTIONS": json.dumps({"drive": {"base": google.base}}),
-        },
-    )  # fmt: skip
-
-
 @pytest.fixture
 def google(google, monkeypatch, certificate):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    google.page_limit = 7
     return google
 
 
-@pytest.mark.parametrize("shared", [False, True])
-async def test_no_file_of_a_drive_is_lost_or_doubled_by_kills(drive_settings, google, shared):
-    killed = await drive_read(drive_settings, google, kills=3, documents=24, shared=shared, seed=1)
+async def drive_killed(settings, google, *, shared: bool, kills: int, size: int) -> None:
+    author = ReadAuthor(google.world, shared=shared, seed=kills)
+    author.begin(size)
+    await killed(
+        settings, f"drive:{author.root}", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)),
+        read=held_of, DRIVE_CREDENTIALS=settings.drive_credentials, **options(drive={"base": google.base}),
+    )  # fmt: skip
 
-    assert killed >= 3
+
+@in_short_and_long("sqlite", kills=3, size=16, long_size=30)
+async def test_no_file_of_a_folder_of_a_drive_is_lost_or_doubled_by_kills(
+    drive_settings, google, kills, size
+):
+    await drive_killed(drive_settings, google, shared=False, kills=kills, size=size)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("shared", [False, True])
-async def test_no_file_of_a_drive_is_lost_or_doubled_by_a_hundred_kills(drive_settings, google, shared):
-    killed = await drive_read(drive_settings, google, kills=100, documents=60, shared=shared, seed=2)
-
-    assert killed >= 100
+@in_short_and_long("postgresql", kills=3, size=16, long_size=30)
+async def test_no_file_of_a_shared_drive_is_lost_or_doubled_by_kills(drive_settings, google, kills, size):
+    await drive_killed(drive_settings, google, shared=True, kills=kills, size=size)
 
 
 @pytest.fixture
@@ -281,25 +198,12 @@ async def wiki(monkeypatch, certificate):
         yield wiki
 
 
-async def wiki_read(settings, wiki, *, kills: int, pages: int, seed: int) -> int:
-    """The same of a changing space of Confluence."""
-    author, chance = WikiAuthor(wiki, own_documents(), seed=seed, hides=False), random.Random(seed)
-    author.begin(pages)
-    return await killed_again_and_again(
-        settings, wiki.address("/spaces/ENG"), author, chance,
-        kills=kills, length=4 * pages, go_on=lambda: author.go_on(max(2, pages // 8)),
-        read=hashes_and_collections, variables={"CONFLUENCE_TOKENS": f"127.0.0.1={LOGIN}"},
+@in_short_and_long("sqlite", kills=3, size=16, long_size=30)
+async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki, kills, size):
+    author = WikiAuthor(wiki, own_sections(12), seed=kills, hides=False)
+    author.begin(size)
+
+    await killed(
+        settings, wiki.address("/spaces/ENG"), author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)),
+        read=hashes_and_collections, CONFLUENCE_TOKENS=f"127.0.0.1={LOGIN}",
     )  # fmt: skip
-
-
-async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki):
-    killed = await wiki_read(settings, wiki, kills=3, pages=24, seed=1)
-
-    assert killed >= 3
-
-
-@pytest.mark.long
-async def test_no_page_of_a_wiki_is_lost_or_doubled_by_two_hundred_kills(settings, wiki):
-    killed = await wiki_read(settings, wiki, kills=200, pages=60, seed=2)
-
-    assert killed >= 200

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import random
-import sys
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from fakes.killed_syncs import KilledSyncs, read_while_killed
 from fakes.mortal_sync import SHELF
 from fakes.sources import Shelf
 
 from core.bootstrap import open_library
 from core.library.readers import ReaderSets, base_of, collection_for
 from core.storage.storage import open_storage
-from tests.sources.test_kill import run
 
 PEOPLE = tuple(f"p{number}@harbour.example" for number in range(6))
 Readers = frozenset[str] | None
@@ -108,25 +107,16 @@ def assert_as_listed(wiki: Wiki, settings) -> None:
     }
 
 
-@pytest.mark.parametrize(("kills", "pages"), [(4, 12), pytest.param(200, 40, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("kills", "pages"), [(4, 12), pytest.param(200, 30, marks=pytest.mark.long)])
 async def test_no_kill_opens_a_page_to_others(settings, monkeypatch, tmp_path, kills, pages):
     monkeypatch.setenv("SSL_CERT_FILE", "")
     chance = random.Random(kills)
     wiki = Wiki(tmp_path / "wiki" / "shelf.json", chance)
     wiki.begin(pages)
-    address, killed, length = f"{SHELF}{wiki.file}", 0, 4 * pages
-    while killed < kills:
-        for _ in range(chance.randint(1, 3)):
-            code, _ = await run(settings, address, chance.randint(1, length), {})
-            assert_never_open_to_others(wiki, settings)
-            if code == 0:
-                break
-            killed += 1
-        code, passed = await run(settings, address, sys.maxsize, {})
-        assert code == 0
-        code, _ = await run(settings, address, sys.maxsize, {})  # for what changed when it was fetched
-        assert code == 0
-        assert_as_listed(wiki, settings)
-        sys.stdout.write(f"{killed} killed, {pages} pages as listed\n")
-        wiki.go_on()
-        length = max(40, passed)
+    syncs = KilledSyncs(settings=settings, address=f"{SHELF}{wiki.file}", chance=chance, is_timed=kills > 100)
+
+    await read_while_killed(
+        syncs, kills, assert_equal=lambda: assert_as_listed(wiki, settings), go_on=wiki.go_on,
+        after_each=lambda: assert_never_open_to_others(wiki, settings),
+        ends=2,  # the second for what changed when it was fetched
+    )  # fmt: skip

@@ -140,6 +140,7 @@ async def test_the_sources_of_an_older_version_are_kept(tmp_path, clock, shelf):
     with closing(sqlite3.connect(file)) as database, database:
         for column in ("seen_at", "authors"):
             database.execute(f"ALTER TABLE source_items DROP COLUMN {column}")
+        database.execute("ALTER TABLE sources DROP COLUMN note")
         database.execute("PRAGMA user_version = 1")
 
     with open_desk(settings, clock, shelf.kinds) as desk:

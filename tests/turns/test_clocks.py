@@ -71,6 +71,7 @@ READ_ON_THE_WALL = {
     "core/sources/sources.py": "when a source was last read, and is due again; a jump reads it earlier or later",
     "core/sources/schedule.py": "the same",
     "core/sources/sightings.py": "what was not seen for STALE_AFTER days; a jump marks it earlier or later",
+    "core/sources/confluence/source.py": "which people were asked about within a day; a time to come counts as long ago",
     "core/sources/drive/client.py": "only where no time is given",
     "core/sources/drive/credentials.py": "Google's tokens say when they end; one that is refused is asked for anew",
     "core/sources/drive/source.py": "which permissions have ended; they are looked at again at each sync",

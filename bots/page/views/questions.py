@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import cast, get_args
+from typing import Any, cast, get_args
 from urllib.parse import quote, urlencode
 
 from aiohttp import web
@@ -21,6 +21,7 @@ from core.conversation import OutcomeKind
 from core.library.readers import base_of
 from core.traces.log import LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
+from core.traces.trace import Step
 
 SHOWN = 50  # questions on one page
 KINDS = ("question", "approve", "deny")
@@ -134,8 +135,6 @@ async def show_trace(visit: Visit) -> web.Response:
     people = [*(each.author for each in ratings), *(each.author for each in related), question.author]
     words = await asyncio.to_thread(words_of, trace, site.library.store, visit.session) if trace else ()
     closed = sorted(set(map(base_of, collections_in(trace)))) if visit.session.collections is None else []
-    steps = trace.steps if trace else ()
-    kinds = list(dict.fromkeys(kind for step in steps for kind in step.odds))
     return visit.show(
         "trace.html",
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
@@ -148,21 +147,29 @@ async def show_trace(visit: Visit) -> web.Response:
             Speaker(conversation=question.conversation, author=each) for each in people if is_readable
         ),
         related=[each for each in related if each.turn != turn],
-        graph=draw_graph(steps),
-        timed=time_steps(steps),
-        total_ms=max((step.began_ms + step.ms for step in steps), default=0.0),
-        most_tokens=max((step.input_tokens + step.output_tokens for step in steps), default=0),
         words=words if is_readable else (),
-        weighed=[each for each in time_steps(steps) if each.step.odds],
-        odds_kinds=kinds,
-        strongest=max((abs(worth) for step in steps for worth in step.odds.values()), default=1.0),
         collections=closed,
         answer=to_html(trace.text, turn="answer", numbers={each.number for each in trace.citations})
         if trace
         else "",
         path_of=path_of,
         days=site.settings.trace_days,
+        **_drawn(trace.steps if trace else ()),
     )
+
+
+def _drawn(steps: Sequence[Step]) -> dict[str, Any]:
+    """What the template draws of the steps of a turn."""
+    timed = time_steps(steps)
+    return {
+        "graph": draw_graph(steps),
+        "timed": timed,
+        "total_ms": max((step.began_ms + step.ms for step in steps), default=0.0),
+        "most_tokens": max((step.input_tokens + step.output_tokens for step in steps), default=0),
+        "weighed": [each for each in timed if each.step.odds],
+        "odds_kinds": list(dict.fromkeys(kind for step in steps for kind in step.odds)),
+        "strongest": max((abs(worth) for step in steps for worth in step.odds.values()), default=1.0),
+    }
 
 
 VIEW = View(

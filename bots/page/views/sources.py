@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from bots.arguments import span_of
 from bots.chat.access import access_rules, readers
 from bots.chat.texts import unseen_told
-from bots.cli import span_of
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.conversation import value
 from core.errors import FootnoteError
@@ -24,8 +24,8 @@ from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within, resolve_name
 from core.library.store import Entry
+from core.sources.records import SourceRecord
 from core.sources.sources import label_of, source_labels
-from core.sources.store import SourceRecord
 
 DOCUMENTS, PASSAGES = 200, 50  # on one page
 FOUND = 10  # passages of one try

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CONNECTIONS = 4  # at once
 RATE_PAUSE = 60.0  # seconds to wait where a limit does not say how long
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+#: How the old remote API refuses; it sends those who have to confirm that they administer to a page.
+CALL_REFUSALS = REDIRECTS | {401, 403, 404, 405}
 HOPS = 3  # redirects of one file
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNAVAILABLE = 401, 403, 404, 503
 MISSING = (
@@ -52,7 +54,8 @@ class ConfluenceClient:
     )  #: to another, without credentials
 
     async def get(self, path: str, **asked: str | int) -> Json:
-        """What an endpoint answers. ``path``: below the context, or a link to a next page.
+        """What an endpoint answers; a bare list as one that has no next page. ``path``: below the context, or a link
+        to a next page.
 
         RecordRefused where it is not there or may not be seen.
         """
@@ -60,10 +63,28 @@ class ConfluenceClient:
         if response.status_code in (FORBIDDEN, NOT_FOUND):
             raise RecordRefused(f"{path} is not there, or not for this account.")
         self._require_ok(response, path)
+        return self._json_of(response)
+
+    async def call(self, path: str, method: str, *values: str) -> Sequence[Any]:
+        """What a method of the old remote API lists. RecordRefused where that is switched off, or not for this
+        account.
+        """
+        response = await self._reached(self._call, path, method, values)
+        if response.status_code in CALL_REFUSALS:
+            raise RecordRefused(f"{method} is not there, or not for this account.")
+        self._require_ok(response, path)
+        found = self._json_of(response).get("result")
+        if not isinstance(found, list):
+            raise RecordRefused(f"{method} is not for this account.")
+        return found
+
+    def _json_of(self, response: Response) -> Json:
         try:
             answer = response.json()
         except ValueError:
             answer = None
+        if isinstance(answer, list):
+            return {"results": answer}
         if not isinstance(answer, dict):
             raise SourceUnavailable(f"{self.address.base} does not answer as Confluence does.")
         return answer
@@ -98,6 +119,11 @@ class ConfluenceClient:
 
     def _get(self, path: str, asked: Mapping[str, str | int]) -> Response:
         return self.api.request("GET", path, params=dict(asked), advanced_mode=True, allow_redirects=False)
+
+    def _call(self, path: str, method: str, values: Sequence[str]) -> Response:
+        """As JSON-RPC 2.0."""
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(values)}
+        return self.api.request("POST", path, data=asked, advanced_mode=True, allow_redirects=False)
 
     def next_of(self, answer: Json) -> str | None:
         """The path of the next page of a list, below the context; None for the last."""

@@ -40,6 +40,11 @@ LISTS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blogposts"}
 PLACES: Mapping[str, str] = {
     "page": "pages", "folder": "folders", "whiteboard": "whiteboards", "database": "databases", "embed": "embeds",
 }  # fmt: skip
+#: Kinds of principals of a permission. All others are classes of people.
+USERS, GROUPS = "user", "group"
+#: Classes that all who use a Confluence belong to: "Get available space roles", of those who administer it there are
+#: others. Permissions write them in capitals with underscores.
+EVERYBODY = frozenset({"anonymous-users", "authenticated-users", "all-licensed-users"})
 RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 
 
@@ -110,6 +115,24 @@ class CloudApi:
     async def restriction_of(self, content: str) -> ReadRestriction:
         return await whole_restriction(self.client, content, USER, GROUP)
 
+    permissions_need = "the scope read:space:confluence, and to view the space"
+
+    async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
+        listed = await self.walk.all_if_shown(
+            f"{V2}/spaces/{space.id}/permissions", {"limit": LIST_LIMIT}, _viewer
+        )
+        viewers = [each for each in listed if each is not None]
+        if any(kind not in (USERS, GROUPS) and name in EVERYBODY for kind, name in viewers):
+            return ReadRestriction()
+        return ReadRestriction(
+            is_set=True,
+            users={name: "" for kind, name in viewers if kind == USERS},
+            groups=frozenset(name for kind, name in viewers if kind == GROUPS),
+        )
+
+    async def name_of_group(self, group: str) -> str:
+        return str((await self.client.get(f"{V1}/group/by-id", id=group)).get("name") or "")
+
     async def body_of(self, content: str, kind: ContentKind, /) -> ConfluenceBody:
         found = await self.client.get(f"{V2}/{LISTS[kind]}/{content}", **{"body-format": "storage"})
         storage = ((found.get("body") or {}).get("storage") or {}).get("value") or ""
@@ -123,9 +146,10 @@ class CloudApi:
     def file_of(self, container: str, file: str, _name: str, /) -> str:
         return f"{V1}/content/{container}/child/attachment/{file}/download"
 
-    async def email_of(self, user: str) -> str:
+    async def email_of(self, user: str) -> str | None:
         """As its owner shows it: "Profile and visibility" of the Atlassian account."""
-        return str((await self.client.get(f"{V1}/user", accountId=user)).get("email") or "")
+        found = await self.client.get(f"{V1}/user", accountId=user)
+        return None if found.get("accountType") == "app" else str(found.get("email") or "")
 
     async def members_of(self, group: str) -> Mapping[str, str]:
         return await members(self.client, f"{V1}/group/{quote(group, safe='')}/membersByGroupId", USER)
@@ -143,6 +167,15 @@ def quoted(text: str) -> str:
 
 def _space(found: Json) -> ConfluenceSpace:
     return ConfluenceSpace(id=str(found["id"]), key=str(found["key"]))
+
+
+def _viewer(found: Json) -> tuple[str, str] | None:
+    """The kind and the id of whom a permission lets view the space; None if it is one to do something else."""
+    operation, principal = found.get("operation") or {}, found.get("principal") or {}
+    if (operation.get("key"), operation.get("targetType")) != ("read", "space"):
+        return None
+    kind, name = str(principal.get("type") or "").lower(), str(principal.get("id") or "")
+    return kind, name if kind in (USERS, GROUPS) else name.lower().replace("_", "-")
 
 
 def _content_of(kind: ContentKind) -> Any:

@@ -12,7 +12,16 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from core.sources.confluence.client import ConfluenceClient, Json, RecordRefused
-from core.sources.confluence.cloud import RESTRICTIONS, V1, attachment_of, members, quoted, whole_restriction
+from core.sources.confluence.cloud import (
+    GROUPS,
+    RESTRICTIONS,
+    USERS,
+    V1,
+    attachment_of,
+    members,
+    quoted,
+    whole_restriction,
+)
 from core.sources.confluence.records import (
     ConfluenceAttachment,
     ConfluenceBody,
@@ -31,6 +40,14 @@ LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
 USER, GROUP = "username", "name"
 READINGS = 5  # of a list that moves while it is read
 EXPAND = f"version,ancestors,{RESTRICTIONS}"
+
+#: Begins the key of a user whose name is not known; the name of a user has no such sign.
+KEYED = "<"
+#: The old remote API, of versions before 9.1: "Confluence JSON-RPC APIs".
+REMOTE_API = "rpc/json-rpc/confluenceservice-v2"
+PERMISSION_SETS = "getSpacePermissionSets"
+VIEW = "VIEWSPACE"
+ANYBODY = "", ""  # as a viewer of a space
 
 T = TypeVar("T")
 
@@ -92,6 +109,28 @@ class DataCenterApi:
     async def restriction_of(self, content: str) -> ReadRestriction:
         return await whole_restriction(self.client, content, USER, GROUP)
 
+    permissions_need = "to administer the space"
+
+    async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
+        """By the REST API since 9.1, or by the remote API, where an administrator has not switched that off."""
+        path = f"{V1}/space/{quote(space.key, safe='~')}/permissions"
+        try:
+            viewers = await self.walk.all_if_shown(path, {}, _viewer)
+            viewers += await self.walk.all_if_shown(f"{path}/anonymous", {}, _anonymous)
+        except RecordRefused:
+            viewers = _viewers_in(await self.client.call(REMOTE_API, PERMISSION_SETS, space.key))
+        found = {each for each in viewers if each is not None}
+        if ANYBODY in found:
+            return ReadRestriction()
+        return ReadRestriction(
+            is_set=True,
+            users={name: "" for kind, name in found if kind == USERS},
+            groups=frozenset(name for kind, name in found if kind == GROUPS),
+        )
+
+    async def name_of_group(self, group: str) -> str:
+        return group
+
     async def body_of(self, content: str, _kind: ContentKind, /) -> ConfluenceBody:
         found = await self.client.get(f"{V1}/content/{content}", expand="body.storage,space")
         storage = ((found.get("body") or {}).get("storage") or {}).get("value") or ""
@@ -107,8 +146,10 @@ class DataCenterApi:
     def file_of(self, container: str, _file: str, name: str, /) -> str:
         return f"download/attachments/{container}/{quote(name, safe='')}"
 
-    async def email_of(self, user: str) -> str:
+    async def email_of(self, user: str) -> str | None:
         """The profile as the mobile app sees it: the REST API itself names no e-mail addresses."""
+        if user.startswith(KEYED):
+            user = str((await self.client.get(f"{V1}/user", key=user.removeprefix(KEYED))).get(USER) or "")
         found = await self.client.get(f"rest/mobile/1.0/profile/{quote(user, safe='')}")
         return str(found.get("email") or "")
 
@@ -129,6 +170,44 @@ def _with_id(entry: Callable[[Json], T]) -> Callable[[Json], tuple[str, T]]:
 
 def _space(found: Json) -> ConfluenceSpace:
     return ConfluenceSpace(id=str(found["key"]), key=str(found["key"]))
+
+
+def _viewer(found: Json) -> tuple[str, str] | None:
+    """The kind and the name of whom a permission lets view the space; None if it is one to do something else, or names
+    nobody.
+    """
+    subject = found.get("subject") or {}
+    kind = str(subject.get("type") or "").lower()
+    if not _lets_view(found):
+        return None
+    if kind == GROUPS and subject.get("name"):
+        return GROUPS, str(subject["name"])
+    if kind == USERS and subject.get("userKey"):
+        return USERS, f"{KEYED}{subject['userKey']}"
+    return None
+
+
+def _anonymous(found: Json) -> tuple[str, str] | None:
+    """Of the permissions of those who have not signed in, which all others have too."""
+    return ANYBODY if _lets_view(found) else None
+
+
+def _lets_view(found: Json) -> bool:
+    operation = found.get("operation") or found
+    return (operation.get("operationKey"), operation.get("targetType")) == ("read", "space")
+
+
+def _viewers_in(sets: Sequence[Any]) -> list[tuple[str, str] | None]:
+    """Of the sets of permissions of the remote API: one that names neither a user nor a group is everybody's."""
+    found: list[tuple[str, str] | None] = []
+    try:
+        for each in sets:
+            for one in each["spacePermissions"] if each["type"] == VIEW else ():
+                user, group = one.get("userName"), one.get("groupName")
+                found.append((USERS, str(user)) if user else (GROUPS, str(group)) if group else ANYBODY)
+    except (KeyError, TypeError, AttributeError) as strange:
+        raise RecordRefused("the permissions come in a form that is not known") from strange
+    return found
 
 
 def _content(found: Json) -> ConfluenceContent:

@@ -22,6 +22,9 @@ def credentials(text: str, settings: Settings) -> Sequence[Credential]:
         Credential(
             setting="CONFLUENCE_TOKENS",
             entry=f"{address.host}={'YOU@EXAMPLE.ORG:TOKEN' if is_cloud else 'TOKEN'}",
+            rights=""
+            if is_cloud
+            else "View and administer the spaces: others are not shown who may view them",
             made_at=CLOUD_TOKENS if is_cloud else OWN_TOKENS.format(base=address.base),
             is_set=bool(settings.confluence_tokens.get(address.host)),
         ),

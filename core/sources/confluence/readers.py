@@ -1,8 +1,11 @@
-"""Who may read what: the restrictions of a page and of everything above it, as e-mail addresses.
+"""Who may read what: the permissions of a space and the restrictions of its pages, as e-mail addresses.
 
-A page may be viewed by whom its own restriction allows and that of each of its ancestors. People become their e-mail
-addresses and groups those of their members. Whoever cannot be found out is not among them, so a page is rather shown
-to nobody than to somebody who may not see it.
+A page may be viewed by whom its space allows, its own restriction, and that of each of its ancestors. People become
+their e-mail addresses and groups those of their members. Whoever cannot be found out is not among them, so a page is
+rather shown to nobody than to somebody who may not see it.
+
+A group of everybody, as the operator names it, makes a space open: whoever may read the collection reads it. So does
+the operator who says that a space is not to be asked about.
 """
 
 from __future__ import annotations
@@ -15,12 +18,15 @@ from core.sources.confluence.client import RecordRefused
 from core.sources.confluence.records import (
     ConfluenceApi,
     ConfluenceContent,
+    ConfluenceSpace,
     ContentParent,
     ReadRestriction,
 )
 from core.sources.source import SourceUnavailable
 
 DEPTH_LIMIT = 200  # ancestors of a page
+SPACES_TOLD = 5  # by their keys
+EVERY_SPACE = "*"
 
 
 @value
@@ -36,15 +42,27 @@ class PageReaders:
     """Finds out who may read pages. What it learns holds for one sync."""
 
     api: ConfluenceApi
+    open_spaces: frozenset[str] = (
+        frozenset()
+    )  #: keys in capitals, or EVERY_SPACE: who may view them is not asked
+    everyone: frozenset[str] = frozenset()  #: names of groups that hold everybody
+    emails: dict[str, str | None] = field(
+        default_factory=dict
+    )  #: by user: empty where it is hidden, None of an app
+    asked: dict[str, str | None] = field(default_factory=dict)  #: those of them that were asked for now
+    closed: list[str] = field(default_factory=list)  #: keys of spaces whose permissions are not shown
+    unseen: list[str] = field(default_factory=list)  #: keys of spaces of whose viewers no address is known
     hidden: set[str] = field(
         default_factory=set
     )  #: users without an address that may be seen, and such groups
     unknown: set[str] = field(default_factory=set)  #: ancestors that may not be looked at
-    _emails: dict[str, str] = field(default_factory=dict)  #: by user
     _members: dict[str, frozenset[str]] = field(default_factory=dict)  #: addresses, by group
+    _names: dict[str, str] = field(default_factory=dict)  #: of groups
     _looked_up: dict[str, tuple[ReadRestriction | None, ContentParent | None]] = field(default_factory=dict)
 
-    async def of_all(self, contents: Sequence[ConfluenceContent]) -> Mapping[str, PagePlace]:
+    async def of_all(
+        self, space: ConfluenceSpace, contents: Sequence[ConfluenceContent]
+    ) -> Mapping[str, PagePlace]:
         """Where the pages of a space lie and who may read them, by id."""
         own = {each.id: each.restriction for each in contents}
         parents = {each.id: each.parent for each in contents}
@@ -57,10 +75,37 @@ class PageReaders:
                 place = parents[place.id]
         allowed = {page: await self._allowed(restriction) for page, restriction in own.items()}
         chains = {each.id: tuple(_chain(each.id, parents)) for each in contents}
+        of_space = await self.of_space(space)
         return {
-            page: PagePlace(above=chain[1:], readers=_common(allowed[each] for each in chain))
+            page: PagePlace(above=chain[1:], readers=_common((of_space, *(allowed[each] for each in chain))))
             for page, chain in chains.items()
         }
+
+    async def of_space(self, space: ConfluenceSpace) -> frozenset[str] | None:
+        """Who may view a space; None: everybody. Nobody, where its permissions are not shown."""
+        if self.open_spaces & {EVERY_SPACE, space.key.upper()}:
+            return None
+        try:
+            viewers = await self.api.viewers_of(space)
+        except RecordRefused:
+            if space.key not in self.closed:
+                self.closed.append(space.key)
+            return frozenset()
+        for group in sorted(viewers.groups) if self.everyone else ():
+            if await self._name(group) in self.everyone:
+                return None
+        allowed = await self._allowed(viewers)
+        if allowed is not None and not allowed and space.key not in self.unseen:
+            self.unseen.append(space.key)
+        return allowed
+
+    async def _name(self, group: str) -> str:
+        if group not in self._names:
+            try:
+                self._names[group] = await self.api.name_of_group(group)
+            except RecordRefused:
+                self._names[group] = ""
+        return self._names[group]
 
     async def _look_up(
         self, place: ContentParent, *, is_listed: bool = False
@@ -92,16 +137,18 @@ class PageReaders:
         return frozenset(found - {""})
 
     async def _email(self, user: str, email: str) -> str:
+        """Empty where it is hidden, and of an app."""
         if email:
-            self._emails[user] = email.strip().lower()
-        elif user not in self._emails:
+            return email.strip().lower()
+        if user not in self.emails:
             try:
-                self._emails[user] = (await self.api.email_of(user)).strip().lower()
+                found = await self.api.email_of(user)
             except RecordRefused:
-                self._emails[user] = ""
-        if not self._emails[user]:
+                found = ""
+            self.emails[user] = self.asked[user] = None if found is None else found.strip().lower()
+        if self.emails[user] == "":
             self.hidden.add(user)
-        return self._emails[user]
+        return self.emails[user] or ""
 
     async def _group(self, group: str) -> frozenset[str]:
         if group not in self._members:
@@ -118,10 +165,22 @@ class PageReaders:
     def note(self) -> str:
         """What should be told of it; empty if everybody was found out."""
         said = []
+        if self.closed:
+            said.append(
+                f"Who may view {_spaces(self.closed)} is not shown to this account, so nobody is answered from there."
+                f" The account needs {self.api.permissions_need}; or CONFLUENCE_OPEN_SPACES={self.closed[0]} opens"
+                " a space to all who may read the collection."
+            )
+        if self.unseen:
+            said.append(
+                f"Of those who may view {_spaces(self.unseen)} no e-mail address can be seen, so nobody is answered"
+                f" from there. CONFLUENCE_OPEN_SPACES={self.unseen[0]} opens a space to all who may read the"
+                " collection."
+            )
         if self.hidden:
             said.append(
-                f"The e-mail addresses of {len(self.hidden)} people or groups that restrictions name cannot be seen:"
-                " they get no answers from these pages."
+                f"The e-mail addresses of {len(self.hidden)} people or groups that spaces or restrictions name cannot"
+                " be seen: they get no answers from these pages."
             )
         if self.unknown:
             said.append(
@@ -129,6 +188,12 @@ class PageReaders:
                 " nobody."
             )
         return " ".join(said)
+
+
+def _spaces(keys: Sequence[str]) -> str:
+    named = ", ".join(keys[:SPACES_TOLD])
+    more = f" and {len(keys) - SPACES_TOLD} more" if len(keys) > SPACES_TOLD else ""
+    return f"the space {named}" if len(keys) == 1 else f"the spaces {named}{more}"
 
 
 def _chain(page: str, parents: Mapping[str, ContentParent | None]) -> Iterator[str]:

@@ -23,7 +23,7 @@ class ConfluenceSpace:
 
 @value
 class ReadRestriction:
-    """Who alone may view a page, and what lies below it."""
+    """Who alone may view a page, and what lies below it; or a space."""
 
     is_set: bool = False  #: whether anybody at all is named, also somebody who is not known any more
     users: Mapping[str, str] = field(
@@ -110,8 +110,21 @@ class ConfluenceApi(Protocol):
         """Where the bytes of an attachment are, below the context."""
         ...
 
-    async def email_of(self, user: str) -> str:
-        """Empty where it is hidden. RecordRefused."""
+    async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
+        """Whom its permissions let view a space; not set: everybody. RecordRefused where they are not shown."""
+        ...
+
+    @property
+    def permissions_need(self) -> str:
+        """What an account needs to be shown the permissions of a space; completes "needs …"."""
+        ...
+
+    async def name_of_group(self, group: str) -> str:
+        """RecordRefused."""
+        ...
+
+    async def email_of(self, user: str) -> str | None:
+        """Empty where it is hidden; None for an app, which is nobody who asks. RecordRefused."""
         ...
 
     async def members_of(self, group: str) -> Mapping[str, str]:

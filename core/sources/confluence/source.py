@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -34,6 +35,7 @@ from core.sources.confluence.client import ConfluenceClient, RecordRefused, clie
 from core.sources.confluence.cloud import V1, V2, CloudApi
 from core.sources.confluence.data_center import DataCenterApi
 from core.sources.confluence.guide import GUIDE
+from core.sources.confluence.people import open_people
 from core.sources.confluence.readers import PagePlace, PageReaders
 from core.sources.confluence.records import (
     ConfluenceApi,
@@ -57,6 +59,7 @@ from core.sources.source import (
 )
 
 BATCH = 200  # items
+DEFAULT_GROUP = "confluence-users"  # into which every new user comes
 SUFFIX = ".confluence"  # of the names of pages, which no file has
 FOLDERS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blog"}
 KINDS: Mapping[str, ContentKind] = {folder: kind for kind, folder in FOLDERS.items()}
@@ -92,7 +95,11 @@ class ConfluenceSource:
             items = list((await self._items(space)).values())
             for begin in range(0, len(items), BATCH):
                 self._batches += 1
-                yield SourceBatch(items=items[begin : begin + BATCH], cursor=f"{self._token}/{self._batches}")
+                yield SourceBatch(
+                    items=items[begin : begin + BATCH],
+                    cursor=f"{self._token}/{self._batches}",
+                    note=self.readers.note(),
+                )
             self._done.add(space.key)
         yield SourceBatch(note=self.readers.note())
 
@@ -122,7 +129,7 @@ class ConfluenceSource:
             if space.key not in self._listed:
                 contents = await self.api.contents(space)
                 attachments = await self.api.attachments(space)
-                places = await self.readers.of_all(contents)
+                places = await self.readers.of_all(space, contents)
                 if self._top and self._top not in places:
                     raise SourceUnavailable("The page at the top is not there any more.")
                 found = self._listed_items(space, contents, attachments, places)
@@ -256,7 +263,9 @@ def parse_item(item: SourceItem, data: bytes) -> Document:
 
 
 @asynccontextmanager
-async def open_confluence(text: str, context: SourceContext) -> AsyncIterator[ConfluenceSource]:
+async def open_confluence(
+    text: str, context: SourceContext, *, now: Callable[[], float] = time.time
+) -> AsyncIterator[ConfluenceSource]:
     """Raises SourceUnavailable for a host that may not be read, and without a token that it takes; SourceThrottled."""
     address, settings = parse(text), context.settings
     client = client_of(
@@ -271,9 +280,28 @@ async def open_confluence(text: str, context: SourceContext) -> AsyncIterator[Co
         api: ConfluenceApi = (
             CloudApi(client, walk) if await _is_cloud(client) else DataCenterApi(client, walk)
         )
-        yield ConfluenceSource(address=address, api=api, walk=walk, readers=PageReaders(api=api))
+        with open_people(context.folder) as people:
+            readers = PageReaders(
+                api=api,
+                open_spaces=frozenset(map(str.upper, settings.confluence_open_spaces)),
+                everyone=groups_of_everybody(settings.confluence_everyone, address.host),
+                emails=await asyncio.to_thread(people.emails, now()),
+            )
+            try:
+                yield ConfluenceSource(address=address, api=api, walk=walk, readers=readers)
+            finally:
+                await asyncio.to_thread(people.keep, readers.asked, now())
     finally:
         client.api.close()
+
+
+def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:
+    """The groups that the operator names. That of a site of the cloud is called after the site: "Default groups and
+    permissions" of its documentation.
+    """
+    site = host.partition(".")[0] if host.endswith(CLOUD_HOSTS) else ""
+    also = {f"{DEFAULT_GROUP}-{site}"} if site and DEFAULT_GROUP in names else set()
+    return frozenset(names) | also
 
 
 async def _require_account(client: ConfluenceClient) -> None:

@@ -26,6 +26,17 @@ class ListWalk:
 
     async def all(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
         """The entries of a list. SourceUnavailable where it may not be read: what it has is not gone."""
+        try:
+            return await self.all_if_shown(path, asked, entry)
+        except RecordRefused as refused:
+            raise SourceUnavailable(
+                f"{self.client.address.host} does not let this account read {path}."
+            ) from refused
+
+    async def all_if_shown(
+        self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]
+    ) -> list[T]:
+        """The same. RecordRefused where it may not be read."""
         found, at = list[T](), f"{path}?{urlencode(asked)}"
         link: str | None = at
         seen = set[str]()
@@ -45,10 +56,6 @@ class ListWalk:
             following = self.client.next_of(answer)
             entries = [entry(each) for each in answer.get("results") or ()]
             return entries, None if following is None else _completed(following, link)
-        except RecordRefused as refused:
-            raise SourceUnavailable(
-                f"{self.client.address.host} does not let this account read {link.partition('?')[0]}."
-            ) from refused
         except (KeyError, TypeError, ValueError, AttributeError) as strange:
             raise SourceUnavailable(
                 f"{self.client.address.host} answers in a form that is not known."

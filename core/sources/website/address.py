@@ -152,6 +152,11 @@ def label_of(address: str) -> str:
     return address.removeprefix(MARK)
 
 
+def options_of(address: str) -> tuple[str, ...]:
+    """Without it, the address of a first page would mean that page alone."""
+    return () if parse(address).is_sitemap else ("--follow",)
+
+
 def typed_website(typed: str) -> str:
     """The address of a website as it is kept, with its scheme or without."""
     return canonical_address(typed if "://" in typed else f"https://{typed}")

@@ -42,6 +42,7 @@ from core.sources.website.address import (
     canonical_address,
     label_of,
     normal_url,
+    options_of,
     parse,
     typed_website,
 )
@@ -386,6 +387,7 @@ KIND = SourceKind(
     open=open_website,
     parse=parse_page,
     typed=label_of,
+    options=options_of,
     check=check_website,
     guide=SourceGuide(
         title="A website, by its links and its sitemap",
