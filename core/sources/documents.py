@@ -38,6 +38,7 @@ def document_of(
     document = drop_surrogates(parse(item, data))
     if parser_process.is_apart() and document.pieces is None:
         document = parser_process.with_pieces(document)
+    pieces, suffix = cut(document), PurePosixPath(item.name).suffix.lower()
     return NewDocument(
         collection=record.collection_of(item),
         address=record.place_of(item.id),
@@ -48,7 +49,7 @@ def document_of(
         hash=hashlib.sha256(data).hexdigest(),
         size=len(data),
         modified=0,
-        pieces=with_lines(cut(document), PurePosixPath(item.name).suffix.lower(), data),
+        pieces=with_lines(pieces, suffix, data) if document.has_lines else pieces,
         changed_at=earliest(plausible(item.changed_at, now), plausible(document.changed_at, now)),
         anchors=json.dumps(document.anchors) if document.anchors else None,
     )

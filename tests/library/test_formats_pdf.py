@@ -237,3 +237,28 @@ def test_lines_are_kept_where_the_layout_shows_no_table_of_theirs(layout):
     lines = ["a", "b", "c", "d", "e", "f"]
 
     assert with_tables(lines, lambda: layout) == lines
+
+
+@pytest.mark.parametrize(
+    ("said", "moment"),
+    [
+        ({"/CreationDate": "D:20240506090809+02'00'"}, 1714979289.0),
+        ({"/CreationDate": "D:20200101000000Z", "/ModDate": "D:20240506070809Z"}, 1714979289.0),
+        ({"/ModDate": "D:99990101000000Z"}, None),
+        ({"/ModDate": "yesterday"}, None),
+    ],
+)
+def test_the_date_is_that_of_the_last_change_which_it_names(said, moment):
+    from pypdf import PdfReader, PdfWriter
+    from reportlab.pdfgen.canvas import Canvas
+
+    page, made = io.BytesIO(), io.BytesIO()
+    canvas = Canvas(page)
+    canvas.drawString(72, 700, "Leave is thirty days.")
+    canvas.save()
+    writer = PdfWriter()
+    writer.append(PdfReader(page))
+    writer.metadata = said
+    writer.write(made)
+
+    assert pdf.parse(made.getvalue()).changed_at == moment

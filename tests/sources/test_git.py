@@ -21,6 +21,10 @@ async def ingest(desk, address, **more) -> SyncReport:
     return await desk.syncs.ingest(address, collection="default", **more)
 
 
+def texts(desk) -> list[str]:
+    return [text for (text,) in desk.library.store.database.rows("SELECT text FROM passages")]
+
+
 async def test_the_index_equals_the_tree_after_each_sync(desk, server, repository):
     author = Author(repository)
     author.begin(60)
@@ -155,6 +159,50 @@ async def test_a_document_knows_when_it_changed_last(desk, server, repository):
     last = {entry.source: entry.changed_at for entry in desk.library.store.entries()}
     assert first == {"harbour/docs/a.md": 1_600_000_000.0, "harbour/docs/b.md": 1_600_003_600.0}
     assert last == {f"harbour/docs/{path}": float(at) for path, at in repository.changed.items()}
+
+
+async def test_a_document_is_read_with_what_it_includes_and_again_when_that_changed(desk, server, repository):
+    page = "# Start\n\nThe program is this:\n\n{* ../src/app.py *}\n"
+    repository.commit({"docs/a.md": page, "docs/b.md": "# Other", "src/app.py": "def harbour(): ..."})
+    address = server.address("harbour/docs.git")
+    await ingest(desk, address)
+    first = "".join(texts(desk))
+
+    repository.commit({"src/app.py": "def lighthouse(): ..."})
+    changed = await ingest(desk, address)
+    repository.commit({"src/other.py": "1"})
+    same = await ingest(desk, address)
+
+    assert "def harbour()" in first
+    assert (changed.added, changed.changed, changed.skipped) == (0, 1, 1)
+    assert (same.changed, same.skipped) == (0, 2)
+    assert "def lighthouse()" in "".join(texts(desk))
+
+
+async def test_nothing_outside_of_the_folder_is_included(desk, server, repository):
+    page = "# Start\n\nThe program is this:\n\n{* ../secret.py *}\n{* .env.py *}\n{* /etc/passwd *}\n"
+    repository.commit({"docs/a.md": page, "secret.py": "TOKEN = 1", "docs/.env.py": "TOKEN = 2"})
+
+    await ingest(desk, server.address("harbour/docs.git", "#docs"))
+
+    assert "TOKEN" not in "".join(texts(desk))
+
+
+async def test_what_includes_others_is_known_again_after_the_memory_vanished(
+    desk, server, repository, settings
+):
+    page = "# Start\n\nThe program is this:\n\n{* ../src/app.py *}\n"
+    repository.commit({"docs/a.md": page, "src/app.py": "def harbour(): ..."})
+    address = server.address("harbour/docs.git")
+    await ingest(desk, address)
+    (memory,) = (settings.data_dir / "sources").rglob("included.jsonl")
+    memory.unlink()
+    await ingest(desk, address)
+
+    repository.commit({"src/app.py": "def lighthouse(): ..."})
+    await ingest(desk, address)
+
+    assert "def lighthouse()" in "".join(texts(desk))
 
 
 async def test_links_submodules_and_hidden_files_are_left_out(desk, server, repository):

@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Generic, Protocol, TypeVar
 
 from core.errors import DocumentError
 from core.library.formats.code_places import FENCE
@@ -99,15 +100,35 @@ def with_includes(text: str, path: Path, root: Path, may_read: Callable[[str], b
     """The text of this file with what it includes from ``root``, as far as ``may_read`` allows an address."""
     if not root.is_dir():
         return Whole(text)
-    reading = _Reading(root.resolve(), may_read)
-    lines = list(reading.lines(text, path.resolve(), (path.resolve(),)))
-    if not reading.files:
+    folder = _Folder(root.resolve(), may_read)
+    lines = put_together(text, path.resolve(), folder)
+    if not folder.files:
         return Whole(text)
     return Whole(
         "".join(line for line, _ in lines),
-        tuple(stat_of(file) for file in sorted(reading.files)),
+        tuple(stat_of(file) for file in sorted(folder.files)),
         tuple(number for _, number in lines),
     )
+
+
+P = TypeVar("P", bound=PurePath)
+
+
+class Files(Protocol[P]):
+    """The files among which those are looked for that a document includes."""
+
+    def find(self, name: str, path: P) -> P | None:
+        """The file of this name that a document of this path means; None where none may be read."""
+        ...
+
+    def read(self, file: P) -> str | None:
+        """None for what is no text, or too large."""
+        ...
+
+
+def put_together(text: str, path: P, files: Files[P]) -> list[tuple[str, int]]:
+    """(line, number of the line of this text that it comes from) of a document with what it includes."""
+    return list(_Reading(files).lines(text, path, (path,)))
 
 
 @dataclass(slots=True)
@@ -120,16 +141,53 @@ class _Directive:
 
 
 @dataclass(slots=True)
-class _Reading:
-    """Following the directives of one document."""
+class _Folder:
+    """Files of a folder on the disk."""
 
     root: Path
     may_read: Callable[[str], bool]
     files: set[str] = field(default_factory=set)
+
+    def find(self, name: str, path: Path) -> Path | None:
+        """Beside the document, or below a folder between it and the root."""
+        for folder in path.parents:
+            if not folder.is_relative_to(self.root):
+                break
+            try:
+                file = (folder / name).resolve()
+            except (OSError, RuntimeError, ValueError):
+                return None
+            if not file.is_relative_to(self.root) or is_hidden(file.relative_to(self.root)):
+                continue
+            if file.is_file() and self.may_read(str(file)):
+                self.files.add(str(file))
+                return file
+            if folder == path.parent:
+                self.files.add(str(file))  # it may come
+        return None
+
+    def read(self, file: Path) -> str | None:
+        try:
+            with file.open("rb") as opened:
+                data = opened.read(FILE_LIMIT + 1)
+            return decode(data) if len(data) <= FILE_LIMIT else None
+        except (OSError, DocumentError):
+            return None
+
+
+def is_hidden(path: PurePath) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+@dataclass(slots=True)
+class _Reading(Generic[P]):
+    """Following the directives of one document."""
+
+    among: Files[P]
     count: int = 0
     characters: int = 0
 
-    def lines(self, text: str, path: Path, above: tuple[Path, ...]) -> Iterator[tuple[str, int]]:
+    def lines(self, text: str, path: P, above: tuple[P, ...]) -> Iterator[tuple[str, int]]:
         """(line, number of the line of this file that it comes from)."""
         lines = text.splitlines(keepends=True)
         number, fence = 0, ""
@@ -145,14 +203,14 @@ class _Reading:
             number += 1
 
     def _included(
-        self, directive: _Directive, path: Path, above: tuple[Path, ...], *, in_fence: bool
+        self, directive: _Directive, path: P, above: tuple[P, ...], *, in_fence: bool
     ) -> list[str] | None:
         name, *rest = directive.path.split(":", 1) if "://" not in directive.path else [directive.path]
-        file = self._file(name, path)
+        file = self.among.find(name, path)
         if file is None or file in above or len(above) > DEPTH_LIMIT or self.count >= COUNT_LIMIT:
             return None
         self.count += 1
-        text = _read(file)
+        text = self.among.read(file)
         if text is None or self.characters + len(text) > TOTAL_LIMIT:
             return None
         self.characters += len(text)
@@ -165,37 +223,6 @@ class _Reading:
             lines = _fenced(lines, file, is_rst=path.suffix.lower() == ".rst")
         return [directive.indent + line if line.strip() else line for line in lines]
 
-    def _file(self, name: str, path: Path) -> Path | None:
-        """The file of this name: beside the document, or below a folder between it and the root."""
-        for folder in path.parents:
-            if not folder.is_relative_to(self.root):
-                break
-            try:
-                file = (folder / name).resolve()
-            except (OSError, RuntimeError, ValueError):
-                return None
-            if not file.is_relative_to(self.root) or _is_hidden(file.relative_to(self.root)):
-                continue
-            if file.is_file() and self.may_read(str(file)):
-                self.files.add(str(file))
-                return file
-            if folder == path.parent:
-                self.files.add(str(file))  # it may come
-        return None
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
-
-
-def _read(file: Path) -> str | None:
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(FILE_LIMIT + 1)
-        return decode(data) if len(data) <= FILE_LIMIT else None
-    except (OSError, DocumentError):
-        return None
-
 
 def _fence_after(line: str, fence: str) -> str:
     """The fence that is open below this line; empty: none."""
@@ -206,7 +233,7 @@ def _fence_after(line: str, fence: str) -> str:
     return found[1] if found else ""
 
 
-def _fenced(lines: list[str], file: Path, *, is_rst: bool) -> list[str]:
+def _fenced(lines: list[str], file: PurePath, *, is_rst: bool) -> list[str]:
     language = file.suffix.removeprefix(".").lower()
     if is_rst:
         return [f".. code-block:: {language}\n", "\n", *(f"   {line}" for line in lines), "\n"]

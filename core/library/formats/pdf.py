@@ -9,6 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from core.errors import DocumentError
 from core.library.documents import BlockKind, Document
 from core.library.formats import ocr
 from core.library.formats.assembly import TEXT_LIMIT, Part, assemble
+from core.library.formats.dates import plausible
 from core.library.formats.pdf_tables import TABLE_BEGINS, with_tables
 
 if TYPE_CHECKING:
@@ -84,7 +86,21 @@ def parse(
         for line in _lines(page, number, outline.get(number, []))
     ]
     parts = (replace(part, is_recognized=part.page in scanned) for part in paragraphs(lines))
-    return assemble(parts, title=_title(reader))
+    return replace(assemble(parts, title=_title(reader)), changed_at=_changed_at(reader))
+
+
+def _changed_at(reader: PdfReader) -> float | None:
+    """When it was changed last, or else made, as it says; without a zone, in UTC."""
+    from pypdf.errors import PyPdfError
+
+    try:
+        said = reader.metadata
+        moment = (said.modification_date or said.creation_date) if said else None
+    except (PyPdfError, *BROKEN_PAGE):
+        return None
+    if moment is None:
+        return None
+    return plausible((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def _scanned(reader: PdfReader, pages: Sequence[Sequence[str]]) -> frozenset[int]:

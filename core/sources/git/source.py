@@ -14,14 +14,18 @@ import contextlib
 import logging
 import re
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 
 from core.conversation import value
-from core.library.formats.read import FILE_LIMIT, SUFFIXES
+from core.errors import DocumentError
+from core.library.documents import Document
+from core.library.formats.encoding import decode
+from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
+from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
 from core.sources.git.address import (
     DEFAULT_PORTS,
@@ -34,11 +38,21 @@ from core.sources.git.address import (
     place_of,
     without_branch,
 )
+from core.sources.git.blobs import IS_UNFILTERED, Blobs
 from core.sources.git.guide import GUIDE
+from core.sources.git.included import (
+    MEMORY,
+    CommitFiles,
+    IncludedFiles,
+    blob_of,
+    is_put_together,
+    version_of,
+)
 from core.sources.git.process import STDERR_LOGGED, Git, GitFailed
 from core.sources.hosts import addresses_of
 from core.sources.source import (
     CursorExpired,
+    ItemChanged,
     ItemGone,
     ItemUnreadable,
     SourceBatch,
@@ -46,6 +60,7 @@ from core.sources.source import (
     SourceItem,
     SourceKind,
     SourceUnavailable,
+    parse_as_file,
 )
 
 HISTORY = 1_000  # commits that are looked through for when a file changed last
@@ -53,7 +68,6 @@ BATCH = 200  # items
 TIP = "refs/footnote/tip"  # the commit that was fetched last, with its history
 NEWEST = "refs/footnote/newest"  # the same without
 UNFILTERED = "filtering not recognized"  # what git notes of a host that cannot leave files out
-IS_UNFILTERED = "footnote.unfiltered"  # a setting of the repository, where that was noted
 FILES = ("100644", "100755")  # modes of git: links and submodules are no documents
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # begins a file that lies in Git LFS
 LARGE_FILE_LIMIT = 1_024  # bytes of such a file
@@ -78,9 +92,9 @@ class GitSource:
 
     address: GitAddress
     git: Git
-    _lost: set[str] = field(default_factory=set)  #: blobs that the host has not any more
-    _reader: asyncio.subprocess.Process | None = None
-    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    included: IncludedFiles
+    blobs: Blobs
+    _tree: Mapping[str, str] = field(default_factory=dict)  #: of the newest commit, by path
 
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         try:
@@ -94,7 +108,12 @@ class GitSource:
             raise SourceUnavailable(f"git cannot read {self.address.name}; the log says more.") from failed
 
     async def _changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+        if not self.included.load():
+            if cursor is not None:
+                raise CursorExpired(f"It is not known any more what files of {self.address.name} include.")
+            self.included.begin()
         tip = await self._tip()
+        self._tree = await self._tree_of(tip) if cursor != tip else {}
         files: Iterable[TreeFile] = ()
         gone: Sequence[str] = ()
         total: int | None = None
@@ -103,6 +122,9 @@ class GitSource:
             files, total = self._files(printed), sum(1 for _ in self._files(printed))
         elif cursor != tip:
             files, gone = await self._difference(cursor, tip)
+            if self.included.known:
+                listed = {file.path for file in files}
+                files = [*files, *self._including(await self._tree_of(cursor), listed)]
         remaining, dates = iter(files), await self._dates(cursor, tip) if cursor != tip else {}
         while part := tuple(islice(remaining, BATCH)):
             items = [self._item(file, tip, dates) for file in part]
@@ -124,7 +146,7 @@ class GitSource:
         )
         return SourceItem(
             id=name,
-            version=file.blob,
+            version=version_of(file.blob, self.included.known.get(file.path, ()), self._tree),
             name=PurePosixPath(name).name,
             source=printable(f"{place}/{name}"),
             url=self.address.page_of(file.path, commit),
@@ -138,6 +160,22 @@ class GitSource:
             mode, _, blob = described.decode().split(" ")
             if mode in FILES and is_document(name := path.decode(errors="replace")):
                 yield TreeFile(path=name, blob=blob)
+
+    async def _tree_of(self, commit: str) -> Mapping[str, str]:
+        """The contents of all files of a commit, by path."""
+        printed = await self.git.read("ls-tree", "-r", "-z", "--full-tree", commit, *self._within)
+        entries = (entry.partition(b"\t") for entry in filter(None, printed.split(b"\0")))
+        found = (
+            (path.decode(errors="replace"), described.decode().split(" ")) for described, _, path in entries
+        )
+        return {path: blob for path, (mode, _, blob) in found if mode in FILES}
+
+    def _including(self, old: Mapping[str, str], listed: Collection[str]) -> Iterator[TreeFile]:
+        """Documents that are the same, and include what is not."""
+        for path, files in self.included.known.items():
+            is_same = all(old.get(file) == self._tree.get(file) for file in files)
+            if not is_same and path in self._tree and path not in listed:
+                yield TreeFile(path=path, blob=self._tree[path])
 
     async def _difference(self, old: str, new: str) -> tuple[list[TreeFile], list[str]]:
         """Files that are new or changed, and items that are gone. Raises CursorExpired."""
@@ -244,7 +282,7 @@ class GitSource:
 
     async def _fetch(self, ref: str) -> None:
         """Commits and trees, of a host that can leave files out; else the newest commit with all files."""
-        is_unfiltered = await self._is_unfiltered()
+        is_unfiltered = await self.blobs.is_unfiltered()
         if not is_unfiltered and await self._commit(NEWEST) is None:
             noted = await self._fetch_depth(ref, NEWEST, depth=1)
             if UNFILTERED in noted:
@@ -261,86 +299,47 @@ class GitSource:
         )  # fmt: skip
         return noted
 
-    async def _is_unfiltered(self) -> bool:
-        try:
-            return await self.git.read("config", "--get", IS_UNFILTERED) == b"true\n"
-        except GitFailed:
-            return False
-
     async def prepare(self, items: Sequence[SourceItem]) -> None:
-        if self.address.scheme == "file" or not items or await self._is_unfiltered():
-            return
-        blobs = {item.version for item in items} - self._lost
-        while blobs:
-            try:
-                await self.git.ask(
-                    "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--filter=blob:none", "--no-tags",
-                    "--no-write-fetch-head", "--recurse-submodules=no", "--no-auto-gc", "--stdin",
-                    "--end-of-options", "origin", given="".join(f"{blob}\n" for blob in sorted(blobs)).encode(),
-                )  # fmt: skip
-            except GitFailed as failed:
-                lost = blobs & set(re.findall(r"not our ref ([0-9a-f]{40,64})", failed.said))
-                if not lost:
-                    raise SourceUnavailable(
-                        f"Files of {self.address.name} could not be fetched; LOG_LEVEL=info shows why."
-                    ) from failed
-                self._lost |= lost
-                blobs -= lost
-            else:
-                return
+        await self.blobs.have({blob_of(item.version) for item in items})
 
     async def fetch(self, item: SourceItem) -> bytes:
         if "\N{REPLACEMENT CHARACTER}" in item.id:
             raise ItemUnreadable("could not be read: its name is not UTF-8")
+        blob = blob_of(item.version)
         if (
-            item.version in self._lost
+            blob in self.blobs.lost
         ):  # another history took its place, which lists it anew if it is still there
             raise ItemGone(f"{item.source} is gone.")
-        data = await self._read_blob(item.version)
+        data = await self.blobs.read(blob)
         if data.startswith(LARGE_FILE) and len(data) < LARGE_FILE_LIMIT:
             raise ItemUnreadable("lies in Git LFS, which is not read")
-        return data
+        return await self._whole(item, data) if may_include(PurePosixPath(item.name).suffix, data) else data
 
-    async def _read_blob(self, blob: str) -> bytes:
-        async with self._reading:
-            if self._reader is None:
-                self._reader = await self.git.start("cat-file", "--batch")
-            try:
-                return await _content(self._reader, blob)
-            except ItemUnreadable:
-                raise
-            except BaseException as fault:  # its output is of no use any more
-                await self.close()
-                if isinstance(fault, asyncio.IncompleteReadError | OSError | ValueError):
-                    raise SourceUnavailable(f"{self.address.name} has a fault: a file is missing.") from fault
-                raise
+    async def _whole(self, item: SourceItem, data: bytes) -> bytes:
+        """A document with what it includes of the newest commit; ItemChanged if that is not what was listed."""
+        try:
+            text = decode(data, suffix=PurePosixPath(item.name).suffix)
+        except DocumentError:
+            return data  # which is said when it is parsed
+        if not self._tree:
+            self._tree = await self._tree_of(await self._tip())
+        path = PurePosixPath(self.address.folder) / item.id
+        contents: dict[str, bytes] = {}
+        for _ in range(DEPTH_LIMIT + 1):
+            root = PurePosixPath(self.address.folder)
+            files = CommitFiles(root=root, blobs=self._tree, contents=contents)
+            lines = put_together(text, path, files)
+            if not files.missing:
+                break
+            contents |= await self.blobs.contents(files.missing)
+        self.included.note(str(path), files.files)
+        version = version_of(blob_of(item.version), files.files, self._tree)
+        if version != item.version:
+            raise ItemChanged(f"{item.source} includes others.", item=replace(item, version=version))
+        return "".join(line for line, _ in lines).encode("utf-8", "surrogatepass") if files.files else data
 
     async def close(self) -> None:
-        if self._reader is not None:
-            reader, self._reader = self._reader, None
-            if reader.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    reader.kill()
-            await reader.wait()
-
-
-async def _content(reader: asyncio.subprocess.Process, blob: str) -> bytes:
-    """What ``git cat-file --batch`` has of a blob; ItemUnreadable for one that is too large, ValueError for none."""
-    assert reader.stdin is not None
-    assert reader.stdout is not None
-    reader.stdin.write(f"{blob}\n".encode())
-    await reader.stdin.drain()
-    _, _, length = (await reader.stdout.readuntil(b"\n")).decode().split(" ")
-    left, parts = int(length) + 1, []  # a line ends after it
-    is_too_large = left > FILE_LIMIT + 1
-    while left:
-        part = await reader.stdout.readexactly(min(left, 1_000_000))
-        left -= len(part)
-        if not is_too_large:
-            parts.append(part)
-    if is_too_large:
-        raise ItemUnreadable(f"is larger than {FILE_LIMIT // 1024**2} MB")
-    return b"".join(parts)[:-1]
+        await self.blobs.close()
 
 
 def is_document(path: str) -> bool:
@@ -368,7 +367,9 @@ async def open_git(text: str, context: SourceContext) -> AsyncIterator[GitSource
         )
         git = Git(address=address, folder=context.folder, tokens=settings.git_tokens, pinned=pinned)
         await _make_repository(git)
-    source = GitSource(address=address, git=git)
+    source = GitSource(
+        address=address, git=git, included=IncludedFiles(context.folder / MEMORY), blobs=Blobs(git=git)
+    )
     try:
         yield source
     finally:
@@ -386,6 +387,11 @@ async def _make_repository(git: Git) -> None:
         await git.read("config", "remote.origin.url", git.address.remote)
 
 
+def parse_git(item: SourceItem, data: bytes) -> Document:
+    document = parse_as_file(item, data)
+    return replace(document, has_lines=False) if is_put_together(item.version) else document
+
+
 async def check_git(text: str, context: SourceContext) -> None:
     async with open_git(text, context) as source:
         await source.check()
@@ -396,6 +402,7 @@ KIND = SourceKind(
     canonical=canonical_address,
     label=lambda address: parse(address).name,
     open=open_git,
+    parse=parse_git,
     without_version=without_branch,
     place=place_of,
     check=check_git,
