@@ -22,13 +22,13 @@ from langchain_core.runnables.base import RunnableBinding
 from langsmith import tracing_context
 
 from core.conversation import Usage, value
+from core.priority import waiting
 from core.reasoning import faults, prompts
 from core.reasoning.faults import CallFailed, Fault
 from core.reasoning.limits import Allowance, Circuit, Spender
 from core.reasoning.prices import NO_PRICES, Prices, with_tokens
 from core.reasoning.prompts import Messages
 from core.reasoning.replies import Reply
-from core.turns.computing import waiting
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -29,6 +29,7 @@ from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.library.throttle import resting
+from core.priority import give_way, is_anybody_computing
 from core.sources.documents import document_of
 from core.sources.records import KnownItem, SourceRecord
 from core.sources.source import (
@@ -45,7 +46,6 @@ from core.sources.source import (
     parse_as_file,
 )
 from core.sources.store import SourceStore
-from core.turns.computing import give_way, is_anybody_computing
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once

@@ -33,10 +33,10 @@ from core.graph.checkpoints import Checkpoints, TurnCheckpoints
 from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT
 from core.graph.state import State, Work, costs_to_repeat, with_proposal
+from core.priority import computing, waiting
 from core.traces.log import NO_LOG, Log
 from core.traces.trace import Trace
 from core.turns.checkpoints import translate_errors
-from core.turns.computing import computing, waiting
 from core.turns.replicas import ALONE, Replicas
 from core.wording import Sentence, in_language
 

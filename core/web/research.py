@@ -12,8 +12,8 @@ from core.errors import FetchRefused, SearchTrouble
 from core.library.chunking import cut
 from core.library.documents import Passage, Piece, Retrieved
 from core.library.formats import markdown
+from core.priority import waiting
 from core.text.terms import weight_of, weights_among
-from core.turns.computing import waiting
 from core.web.hosts import host_of
 from core.web.results import Hit, Page, PageFetcher, SearchEngine, filter_hits
 

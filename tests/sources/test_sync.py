@@ -13,6 +13,7 @@ from shelf import found
 from source_desk import Desk, open_desk
 
 from bots.chat.access import forget_documents
+from core import priority as at_work
 from core.conversation import Answer, Citation, Outcome
 from core.library.documents import Document
 from core.library.formats import markdown, parser_process
@@ -27,7 +28,6 @@ from core.sources.source import ItemUnreadable, SourceItem, SourceThrottled, Sou
 from core.sources.sources import forget_in_sources
 from core.sources.store import SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT
-from core.turns import computing as at_work
 
 LOOKS = 50  # at the library during a turn: in that time a page would be written
 

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from core.turns import computing as at_work
-from core.turns.computing import computing, give_way, is_anybody_computing, waiting
+from core import priority as at_work
+from core.priority import computing, give_way, is_anybody_computing, waiting
 
 
 @pytest.fixture(autouse=True)
