@@ -16,9 +16,9 @@ from bots.chat.uploads import discard
 from bots.source_addresses import ADDRESSES
 from core.conversation import value
 from core.errors import NotFound, SettingsError
+from core.library.entries import Entry
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.readers import base_of
-from core.library.store import Entry
 from core.sources.sources import (
     forget_in_sources,
     name_as_kept,

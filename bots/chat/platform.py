@@ -21,7 +21,7 @@ from core.conversation import (
     ThreadMessage,
     value,
 )
-from core.library.store import Entry
+from core.library.entries import Entry
 from core.settings import WebApproval
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording

@@ -27,7 +27,7 @@ from core.conversation import (
     Usage,
 )
 from core.grounding.citations import by_place
-from core.library.store import Entry
+from core.library.entries import Entry
 from core.library.sync import SyncReport
 from core.text.language import language_of
 from core.wording import LANGUAGES, Wording, clock, wording

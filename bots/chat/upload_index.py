@@ -15,8 +15,8 @@ from bots.indexing import Targets, ingest_targets, run_in_thread
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Attachment, Question, value
 from core.errors import DocumentError, FootnoteError, reason_of
+from core.library.entries import Entry
 from core.library.library import Notify
-from core.library.store import Entry
 from core.library.sync import SyncReport
 
 READ = "/read"  # ends the id of a turn that asks a question again, with its attachments read

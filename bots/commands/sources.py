@@ -14,8 +14,8 @@ from bots.record import iso
 from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library
+from core.library.entries import Entry
 from core.library.overview import as_listed
-from core.library.store import Entry
 from core.settings import Settings
 from core.sources.records import ListedSource
 from core.sources.sightings import Sightings

@@ -51,7 +51,7 @@ from core.conversation import (
     value,
 )
 from core.grounding.citations import by_place
-from core.library.store import Entry
+from core.library.entries import Entry
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording

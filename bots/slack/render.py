@@ -39,7 +39,7 @@ from bots.slack.route import metadata_of
 from bots.slack.tables import table_words, with_table
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Question, value
 from core.grounding.citations import by_place
-from core.library.store import Entry
+from core.library.entries import Entry
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording

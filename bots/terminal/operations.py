@@ -31,8 +31,8 @@ from core.errors import (
     SettingsError,
     VersionMismatch,
 )
+from core.library.entries import Entry
 from core.library.library import Phase
-from core.library.store import Entry
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.settings import Settings
 from core.sources.schedule import LOOK_AGAIN, SYNC_SOURCE

@@ -38,7 +38,7 @@ from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
 from core.grounding.citations import by_place
-from core.library.store import Entry
+from core.library.entries import Entry
 from core.text.language import language_of
 
 QUOTE_SHOWN = 200  # characters of a quote beneath an answer; /more shows it in full

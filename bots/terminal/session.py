@@ -27,10 +27,10 @@ from bots.terminal.screen import Screen
 from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn
 from core.errors import FootnoteError, SettingsError
 from core.library.documents import Scope
+from core.library.entries import Entry
 from core.library.library import Library
 from core.library.overview import as_listed
 from core.library.roots import is_within
-from core.library.store import Entry
 from core.text.language import language_of
 from core.turns.remote import OPERATOR
 from core.wording import in_language

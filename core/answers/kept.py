@@ -14,8 +14,8 @@ from typing import Literal
 from core.conversation import value
 from core.library.chunking import cut
 from core.library.documents import ANSWER, Document, is_kept
+from core.library.entries import NewDocument
 from core.library.formats.markdown import parse as parse_markdown
-from core.library.store import NewDocument
 from core.text.characters import one_line, whole
 from core.wording import wording
 

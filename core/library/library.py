@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, StoreUnavailable
 from core.library.chunking import cut
 from core.library.documents import Document, Passage, Retrieval
+from core.library.entries import Entry, NewDocument
 from core.library.formats import parser_process
 from core.library.readers import base_of
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
 from core.library.sameness import QuestionVectors
-from core.library.store import MODEL, REFRESHED, DocumentStore, Entry, NewDocument
+from core.library.store import MODEL, REFRESHED, DocumentStore
 from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
 from core.text.characters import whole
 

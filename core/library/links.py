@@ -16,11 +16,12 @@ from urllib.parse import quote, urlsplit
 
 from core.conversation import Citation, Outcome
 from core.errors import DocumentError
+from core.library.entries import Entry
 from core.library.formats import includes, markdown, templates
 from core.library.formats.assembly import line_starts
 from core.library.formats.encoding import decode
 from core.library.formats.read import read_bytes
-from core.library.store import DocumentStore, Entry
+from core.library.store import DocumentStore
 
 #: What follows the path on hosts of code, by how the name of the host begins, and on every other host.
 TAILS: Mapping[str, str] = {

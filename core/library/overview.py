@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from core.conversation import value
+from core.library.entries import Entry
 from core.library.readers import base_of
-from core.library.store import DocumentStore, Entry
+from core.library.store import DocumentStore
 from core.storage.database import Database
 
 

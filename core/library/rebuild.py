@@ -18,7 +18,8 @@ from typing import Any
 
 from core.conversation import value
 from core.library.documents import Piece
-from core.library.store import DocumentStore, NewDocument
+from core.library.entries import NewDocument
+from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.storage.sqlite import BUSY_TIMEOUT, DAMAGE, translate_errors
 

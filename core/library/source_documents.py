@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 
 from core.library.documents import Piece
+from core.library.entries import DocumentFields, Entry, NewDocument
 from core.library.readers import ReaderSets, collection_for, in_family
 from core.library.scoping import among_texts
-from core.library.store import DocumentFields, DocumentStore, Entry, NewDocument
+from core.library.store import DocumentStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from typing import Any
 
-from core.library.documents import ANSWER, Passage, Piece, Scope
+from core.library.documents import ANSWER, Passage, Scope
+from core.library.entries import (
+    DocumentFields,
+    Entry,
+    NewDocument,
+    collection_number,
+    embedded_passages,
+    put_pieces,
+    storable,
+    words_of,
+)
 from core.library.fts5 import Fts5Index
-from core.library.lexical import Indexed, LexicalIndex, index_terms
+from core.library.lexical import LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
-from core.library.readers import base_of
 from core.library.roots import Roots
 from core.library.scoping import among, scope_condition
 from core.library.tables import ERASED
-from core.library.throttle import throttle
 from core.library.vectors import DenseIndex
 from core.storage.database import Connection, Database, Dialect
 
@@ -37,44 +45,6 @@ SELECT p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."
 FROM passages p {join} documents d ON d.id = p.document {join} collections c ON c.number = d.collection
 """
 _CONTAINS: Mapping[Dialect, str] = {"sqlite": "instr(p.text, ?) > 0", "postgresql": "strpos(p.text, ?) > 0"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentFields:
-    """What the table has of a document."""
-
-    collection: str
-    address: str
-    root: str
-    source: str
-    title: str
-    url: str | None
-    hash: str
-    size: int
-    modified: int
-    included: str = "[]"  #: JSON, see core/library/formats/includes.py
-    changed_at: float | None = (
-        None  #: seconds since the epoch, as its source says, or it itself; None: unknown
-    )
-    seen_at: float | None = (
-        None  #: when a page was last read from the web; None: its source knows, or the disk
-    )
-    anchors: str | None = None  #: JSON list: where each section begins, its name in the URL; None: unknown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry(DocumentFields):
-    """A document as the store lists it."""
-
-    id: int
-    passages: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewDocument(DocumentFields):
-    """A document to be written, with its pieces."""
-
-    pieces: Sequence[Piece]
 
 
 #: Its columns; the collection has a table of its own.
@@ -222,18 +192,18 @@ class DocumentStore:
 
     def put(self, document: NewDocument) -> None:
         """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""
-        document = _storable(document, self.database.dialect)
-        words = _words_of(document)
+        document = storable(document, self.database.dialect)
+        words = words_of(document)
         with self.transaction() as writing:
-            embedded = _embedded(writing, document)
+            embedded = embedded_passages(writing, document)
             self.remove(document.collection, document.address)
-            number = _collection_number(writing, document.collection)
+            number = collection_number(writing, document.collection)
             (written,) = writing.execute(
                 f"INSERT INTO documents (collection, passages, {', '.join(_FIELDS)})"
                 f" VALUES (?, ?, {', '.join('?' * len(_FIELDS))}) RETURNING id",
                 (number, len(document.pieces), *(getattr(document, name) for name in _FIELDS)),
             ).fetchone()
-            ids = _put_pieces(writing, written, document.pieces, embedded)
+            ids = put_pieces(writing, written, document.pieces, embedded)
             self.lexical.insert(
                 writing,
                 zip(ids, words, strict=True),
@@ -366,74 +336,6 @@ class DocumentStore:
                 "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 (key, value),
             )
-
-
-def _words_of(document: NewDocument) -> list[Indexed]:
-    """Of each piece, as it is indexed. Where a worker made those of the texts, little is left to compute."""
-    is_made = all(piece.words for piece in document.pieces)
-    pieces = document.pieces if is_made else throttle(document.pieces)
-    return [index_terms(document.title, piece.path, piece.text, piece.words) for piece in pieces]
-
-
-def _collection_number(writing: Connection, name: str) -> int:
-    """Of what only some people may read, the base is a collection too."""
-    for each in dict.fromkeys((base_of(name), name)):
-        writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (each,))
-    (number,) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,)).fetchone()
-    return int(number)
-
-
-def _embedded(writing: Connection, document: NewDocument) -> dict[tuple[str, str], list[int]]:
-    """Passages of an older version that have vectors, by what these were made from."""
-    rows = writing.execute(
-        "SELECT p.path, p.text, p.id FROM passages p JOIN documents d ON d.id = p.document"
-        " JOIN collections c ON c.number = d.collection"
-        " WHERE c.name = ? AND d.address = ? AND d.title = ? AND p.embedded = 1 ORDER BY p.id DESC",
-        (document.collection, document.address, document.title),
-    )
-    found: dict[tuple[str, str], list[int]] = {}
-    for path, text, passage in rows:
-        found.setdefault((path, text), []).append(passage)
-    return found
-
-
-def _put_pieces(
-    writing: Connection,
-    document: int,
-    pieces: Sequence[Piece],
-    embedded: Mapping[tuple[str, str], list[int]],
-) -> list[int]:
-    """The ids of the passages: those that have vectors keep theirs."""
-    kept, new = [], []
-    for ordinal, piece in enumerate(pieces):
-        path = json.dumps(piece.path)
-        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end, piece.line)
-        known = embedded.get((path, piece.text))
-        if known:
-            kept.append((*row, 1, known.pop()))
-        else:
-            new.append((*row, 0))
-    names = 'document, ordinal, path, location, text, start, "end", line, embedded'
-    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
-    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
-    writing.executemany("DELETE FROM stale_vectors WHERE passage = ?", ((row[-1],) for row in kept))
-    rows = writing.execute("SELECT id FROM passages WHERE document = ? ORDER BY ordinal", (document,))
-    return [int(passage) for (passage,) in rows]
-
-
-def _storable(document: NewDocument, dialect: Dialect) -> NewDocument:
-    """Without the sign that PostgreSQL cannot store; the sign in its place keeps all offsets."""
-    if dialect == "sqlite":
-        return document
-    pieces = [
-        replace(piece, text=_without_nul(piece.text), location=_without_nul(piece.location))
-        for piece in document.pieces
-    ]
-    return replace(document, title=_without_nul(document.title), pieces=pieces)
-
-
-def _without_nul(text: str) -> str:
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]:

@@ -17,10 +17,11 @@ from pathlib import Path
 from core.errors import DocumentError, SettingsError, reason_of
 from core.library.chunking import cut
 from core.library.documents import Document
+from core.library.entries import Entry, NewDocument
 from core.library.formats import includes
 from core.library.formats.read import SUFFIXES, parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile, is_within
-from core.library.store import DocumentStore, Entry, NewDocument
+from core.library.store import DocumentStore
 from core.text.characters import whole as without_surrogates
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})  # and all hidden ones

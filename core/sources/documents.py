@@ -12,12 +12,12 @@ from pathlib import PurePosixPath
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
+from core.library.entries import NewDocument
 from core.library.formats import parser_process
 from core.library.formats.assembly import line_starts
 from core.library.formats.dates import earliest, plausible
 from core.library.formats.encoding import decode
 from core.library.links import OTHER_TEXT
-from core.library.store import NewDocument
 from core.library.sync import drop_surrogates
 from core.sources.records import SourceRecord
 from core.sources.source import SourceItem, parse_as_file

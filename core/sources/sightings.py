@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.conversation import Citation, Outcome
+from core.library.entries import Entry
 from core.library.readers import base_of
-from core.library.store import DocumentStore, Entry
+from core.library.store import DocumentStore
 from core.sources.records import SourceRecord
 from core.sources.store import SourceStore
 

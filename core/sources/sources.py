@@ -21,6 +21,7 @@ from core.library.roots import is_within, resolve_name
 from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
+from core.sources.comparison import SourceForgotten
 from core.sources.kinds import KINDS, source_address
 from core.sources.records import SourceCounts, SourceRecord
 from core.sources.source import (
@@ -35,7 +36,7 @@ from core.sources.source import (
     kind_of,
 )
 from core.sources.store import SCHEMA, STORE, SourceStore
-from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, withdraw
+from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 

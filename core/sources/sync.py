@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -23,15 +23,14 @@ from typing import TypeVar
 from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
 from core.library.formats import parser_process
-from core.library.formats.dates import plausible
 from core.library.library import Library, Notify
-from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.library.throttle import resting
 from core.priority import give_way, is_anybody_computing
+from core.sources.comparison import SourceComparison, SourceForgotten
 from core.sources.documents import document_of
-from core.sources.records import KnownItem, SourceRecord
+from core.sources.records import SourceRecord
 from core.sources.source import (
     CursorExpired,
     FollowedSource,
@@ -63,10 +62,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class SourceForgotten(Exception):
-    """The source was forgotten while it was read."""
-
-
 @dataclass(slots=True, kw_only=True)
 class SyncRun:
     """One sync of one source."""
@@ -91,8 +86,9 @@ class SyncRun:
     _note: str = ""  #: what the source says of itself
     _singles: int = 0  #: pages that had been read alone, and are read with it now
 
-    def _documents(self, record: SourceRecord) -> SourceDocuments:
-        return SourceDocuments(self.library.store, record.collection, record.address)
+    @property
+    def _stored(self) -> SourceComparison:
+        return SourceComparison(number=self.number, library=self.library, store=self.store, now=self.now)
 
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
@@ -103,7 +99,7 @@ class SyncRun:
                 await self._follow()
             except CursorExpired as expired:
                 logger.info("a source is listed anew: %s", expired, extra={"source": self.number})
-                if (await self._thread(self._record)).cursor is None:
+                if (await self._thread(self._stored.record)).cursor is None:
                     raise SourceUnavailable("The source cannot list what it has.") from expired
                 await self._thread(self.store.advance, self.number, None)
             except SourceThrottled as throttled:
@@ -113,7 +109,7 @@ class SyncRun:
 
     async def look(self, source: FollowedSource, ids: Sequence[str]) -> SyncReport:
         """Bring these items up to date, and no others. Raises as :meth:`run` does."""
-        listing = (await self._thread(self._record)).listing
+        listing = (await self._thread(self._stored.record)).listing
         batch = await self._patiently(lambda: source.look(ids))
         await self._take(batch, listing)
         return SyncReport(added=self.added, changed=self.changed, removed=self.removed)
@@ -121,7 +117,7 @@ class SyncRun:
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.number)
         failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        name = self.typed(self._record().address)
+        name = self.typed(self._stored.record().address)
         singles = SINGLES.format(count=self._singles) if self._singles else ""
         return SyncReport(
             added=self.added,
@@ -134,9 +130,9 @@ class SyncRun:
 
     def _find_missing(self) -> None:
         """Make due what should be in the library and is not, as after it was rebuilt."""
-        record = self._record()
+        record = self._stored.record()
         for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
-            there = self._documents(record).places(map(record.place_of, ids))
+            there = self._stored.documents(record).places(map(record.place_of, ids))
             self.store.make(
                 "due",
                 self.number,
@@ -152,7 +148,7 @@ class SyncRun:
 
     async def _follow(self) -> None:
         """From where the last sync was, finished or cut off."""
-        record = self._record()
+        record = self._stored.record()
         if record.cursor is None:
             listing, is_listing = await self._thread(self.store.begin_listing, self.number), True
         else:
@@ -168,8 +164,8 @@ class SyncRun:
                     before, self._waits = batch.cursor, 0
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
-        await self._thread(self._documents(record).readers.drop_unused)
-        self._singles += await self._thread(self._documents(record).drop_single_copies)
+        await self._thread(self._stored.documents(record).readers.drop_unused)
+        self._singles += await self._thread(self._stored.documents(record).drop_single_copies)
         await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
@@ -182,81 +178,12 @@ class SyncRun:
             await self._read(items)
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
-        wanted = await self._thread(self._compare, batch, listing)
+        wanted = await self._thread(self._stored.compare, batch, listing)
         self._total = batch.total or self._total
         self._done += len(batch.items) - len(wanted)
         await self._read(wanted)
         if batch.gone:
             await self._thread(self._remove, batch.gone)
-
-    def _compare(self, batch: SourceBatch, listing: int) -> list[SourceItem]:
-        """Store what a batch lists; the items that must be read."""
-        record, forgotten = self._record(), self.store.forgotten(self.number)
-        items = [
-            item
-            for item in batch.items
-            if not any(is_within(record.place_of(item.id), place) for place in forgotten)
-        ]
-        known = self.store.known(self.number, [item.id for item in items])
-        same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
-        done = {item.id for item in same}
-        told = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
-        regrouped = {item.id for item in told if item.readers != known[item.id].item.readers}
-        wanted = [item for item in items if item.id not in done]
-        due = [*wanted, *(item for item in told if item.id in regrouped)]
-        self.store.put(self.number, due, listing=listing, state="due")
-        wanted += self._regroup(record, due, known)
-        unread = {item.id for item in wanted}
-        told = [item for item in told if item.id not in unread]
-        self.store.put(self.number, told, listing=listing, state="read")
-        self.store.see(self.number, done - {item.id for item in told}, listing=listing)
-        self._compare_unread(batch, record, forgotten, listing)
-        for item in told:
-            self._documents(record).note_change(
-                record.place_of(item.id),
-                source=item.source,
-                url=item.url,
-                changed_at=plausible(item.changed_at, self.now),
-            )
-        return wanted
-
-    def _regroup(
-        self, record: SourceRecord, items: Collection[SourceItem], known: Mapping[str, KnownItem]
-    ) -> list[SourceItem]:
-        """Have documents read at once by whom their items name now, before any of them is fetched; items that are
-        due for nothing else, and have no document.
-
-        They are stored as due: were this process killed, the next one would read them again.
-        """
-        documents, missing = self._documents(record), []
-        for item in items:
-            before = known.get(item.id)
-            if before is None or before.item.readers == item.readers:
-                continue
-            place = record.place_of(item.id)
-            is_there = documents.move(place, item.readers)
-            if is_there and not self.store.keeps(self.number, place):  # it was forgotten meanwhile
-                documents.remove(place)
-                raise SourceForgotten
-            if not is_there and unchanged(item, before) is not None:
-                missing.append(item)
-        return missing
-
-    def _compare_unread(
-        self, batch: SourceBatch, record: SourceRecord, forgotten: Collection[str], listing: int
-    ) -> None:
-        """What cannot be looked at now stays as it is; what was never seen before is a failure."""
-        unread = {
-            each.item.id: each
-            for each in batch.unread
-            if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
-        }
-        known = self.store.known(self.number, unread)
-        self.store.leave(self.number, known, listing=listing, seen_at=record.seen_at)
-        new = [each for each in unread.values() if each.item.id not in known]
-        self.store.put(self.number, (each.item for each in new), listing=listing, state="failed")
-        for each in new:
-            self.store.mark(self.number, each.item, "failed", each.reason)
 
     # Items
 
@@ -306,13 +233,13 @@ class SyncRun:
 
     def _list_again(self, item: SourceItem) -> None:
         """Store an item as it is by now. One that changes again and again stays due until the next sync."""
-        record, known = self._record(), self.store.known(self.number, [item.id])
+        record, known = self._stored.record(), self.store.known(self.number, [item.id])
         self.store.put(self.number, [item], listing=record.listing, state="due")
-        self._regroup(record, [item], known)
+        self._stored.regroup(record, [item], known)
 
     def _index(self, item: SourceItem, data: bytes) -> None:
-        record = self._record()
-        place, documents = record.place_of(item.id), self._documents(record)
+        record = self._stored.record()
+        place, documents = record.place_of(item.id), self._stored.documents(record)
         try:
             with resting(), parser_process.apart():
                 document = document_of(record, item, data, self.parse, now=self.now)
@@ -331,18 +258,18 @@ class SyncRun:
 
     def _fail(self, item: SourceItem, reason: str) -> None:
         """Note why an item could not be read. Its older version must not be quoted any more."""
-        record = self._record()
-        self.removed += self._documents(record).remove(record.place_of(item.id))
+        record = self._stored.record()
+        self.removed += self._stored.documents(record).remove(record.place_of(item.id))
         self.store.mark(self.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
         """Cut off, the next sync does it again before it reads anything: a source might still hand out what it lists
         no more.
         """
-        record = self._record()
+        record = self._stored.record()
         self.store.make("gone", self.number, ids)
         for each in ids:
-            self.removed += self._documents(record).remove(record.place_of(each))
+            self.removed += self._stored.documents(record).remove(record.place_of(each))
         self.store.drop(self.number, ids)
 
     def _remove_gone(self) -> None:
@@ -353,20 +280,14 @@ class SyncRun:
         """What a full listing did not have, and documents that no item is known of."""
         for ids in self.store.pages(self.number, "listed_in < ?", listing, limit=PAGE):
             self._remove(ids)
-        record, after = self._record(), ""
+        record, after = self._stored.record(), ""
         begin = len(record.place_of(""))
-        while addresses := self._documents(record).below(after=after, limit=PAGE):
+        while addresses := self._stored.documents(record).below(after=after, limit=PAGE):
             after = addresses[-1]
             known = self.store.known(self.number, [each[begin:] for each in addresses])
             self._remove([each[begin:] for each in addresses if each[begin:] not in known])
 
     # Waiting
-
-    def _record(self) -> SourceRecord:
-        record = self.store.get(self.number)
-        if record is None:
-            raise SourceForgotten
-        return record
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """What a source answers, once it no longer asks to wait."""
@@ -410,18 +331,3 @@ def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reas
         removed += sum(map(documents.remove, addresses))
     store.empty(record.number, reason)
     return removed
-
-
-def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
-    """The item as it is stored from now on, if it need not be read again; None if it must be.
-
-    Other readers are no reason to read a document again that is there.
-    """
-    if known is None or known.state in ("due", "gone"):
-        return None
-    stored = known.item
-    if (item.version, item.title, item.name) != (stored.version, stored.title, stored.name):
-        return None
-    if known.state == "failed" and item.readers != stored.readers:
-        return None
-    return replace(item, changed_at=item.changed_at or stored.changed_at)

@@ -26,9 +26,9 @@ from benchmarks.evaluation_sets import (
 from benchmarks.retrieval import NOT_FOUND, sides
 from bots.eval.report import Cell, Section, Table
 from core.library.documents import Passage, Piece
+from core.library.entries import NewDocument
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.retriever import Query
-from core.library.store import NewDocument
 
 RANKS = (1, 5, 8, 20)
 FASTAPI = "en-docs"  # how the ids of questions about FastAPI's documentation begin

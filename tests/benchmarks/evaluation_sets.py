@@ -21,10 +21,10 @@ from core.conversation import Exchange, value
 from core.graph.state import ANSWER_REMEMBERED, HISTORY_LIMIT
 from core.library.documents import Passage, Piece, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
+from core.library.entries import NewDocument
 from core.library.formats.markdown import heading_text
 from core.library.formats.read import read_document
 from core.library.library import DEFAULT_COLLECTION, Library
-from core.library.store import NewDocument
 from core.settings import Settings
 
 EVERYTHING = Scope(collections=frozenset({DEFAULT_COLLECTION}))

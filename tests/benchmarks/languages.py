@@ -18,8 +18,8 @@ from benchmarks.evaluation_sets import EVERYTHING, JsonObject, Spot, lines, open
 from bots.eval.report import Cell, Section, Table
 from core.library import retriever
 from core.library.documents import Piece
+from core.library.entries import NewDocument
 from core.library.library import DEFAULT_COLLECTION, Library
-from core.library.store import NewDocument
 from core.text.language import language_of
 
 AMONG = 8

@@ -22,7 +22,7 @@ from bots.terminal.render import (
 )
 from bots.terminal.screen import THEME
 from core.conversation import Answer, Citation, Outcome, Proposal
-from core.library.store import Entry
+from core.library.entries import Entry
 
 
 def citation(number=1, **fields):

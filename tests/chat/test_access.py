@@ -18,9 +18,9 @@ from bots.slack.route import access_id as of_slack
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.library.documents import Piece
+from core.library.entries import NewDocument
 from core.library.library import Library
 from core.library.readers import ReaderSets, collection_for
-from core.library.store import NewDocument
 from core.turns.messenger import Unreachable
 from tests.library.shelf import open_store
 

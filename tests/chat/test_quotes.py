@@ -8,7 +8,7 @@ from bots.chat.platform import Excerpt
 from bots.chat.quotes import AROUND, footnotes_of, marked_lines
 from core.conversation import Answer, Citation, Outcome
 from core.library.documents import Piece
-from core.library.store import NewDocument
+from core.library.entries import NewDocument
 from tests.library.shelf import open_store
 
 GUIDE = """# Cache

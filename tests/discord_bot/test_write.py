@@ -28,7 +28,7 @@ from bots.discord.components import packed
 from bots.discord.limits import CUSTOM_ID
 from bots.discord.render import decided_already, editor, messages, note, proposal_card
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
-from core.library.store import Entry
+from core.library.entries import Entry
 
 GOOD = "https://good.example/page"
 BIGGEST = 2**64 - 1  # of an id

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.library.documents import Piece, Scope
+from core.library.entries import NewDocument
 from core.library.lexical import RARE_LIMIT
-from core.library.store import DocumentStore, NewDocument
+from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 
 MANY = 2 * RARE_LIMIT  # passages that are said to hold a frequent term

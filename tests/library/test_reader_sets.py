@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from core.library.documents import Piece, Scope
+from core.library.entries import NewDocument
 from core.library.readers import collection_for
-from core.library.store import DocumentStore, NewDocument
+from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.storage.storage import Storage
 

@@ -8,9 +8,9 @@ from core.conversation import Exchange
 from core.library import pgvector
 from core.library.documents import Piece, Retrieval, Scope
 from core.library.embedding.network import OnnxEmbedder
+from core.library.entries import NewDocument
 from core.library.retriever import TERM_LIMIT, Query, limit_history
 from core.library.roots import is_within
-from core.library.store import NewDocument
 from core.settings import Settings
 from core.storage import postgres
 from tests.fakes.tiny_network import WORDS, write_tiny_network

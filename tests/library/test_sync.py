@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from core.errors import SettingsError
+from core.library.entries import Entry
 from core.library.formats.read import FILE_LIMIT, parse_file
 from core.library.roots import PathRules, UnreadableFile
-from core.library.store import Entry
 from core.library.sync import Failure, FoundFile, Listing, SyncReport, list_files, plan_sync
 from tests.library.shelf import files_read, found, open_library, quotable, sources, write
 

@@ -11,8 +11,8 @@ from fakes.git_server import Repository
 from test_attacks import HOSTILE
 
 from core.library.documents import Piece
+from core.library.entries import NewDocument
 from core.library.formats.read import parse_html
-from core.library.store import NewDocument
 
 NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
 PIER = "https://tides.example/pier"

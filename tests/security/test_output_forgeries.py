@@ -14,7 +14,7 @@ from bots.chat.layout import reply_messages
 from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
-from core.library.store import Entry
+from core.library.entries import Entry
 
 LINK_SHARE, MENTION_SHARE = (
     13,

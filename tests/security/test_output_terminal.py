@@ -15,7 +15,7 @@ from bots.terminal.markdown import SafeConsole
 from bots.terminal.render import ScreenContext, card, proposal_list, quotes, ranking, source_list, write
 from bots.terminal.screen import THEME, Screen
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
-from core.library.store import Entry
+from core.library.entries import Entry
 
 OWN = re.compile(
     r"\x1b\[[0-9;]*m|\x1b\]8;[^;\x1b]*;[^\x1b\x07]*\x1b\\"

@@ -26,7 +26,7 @@ from bots.slack.limits import FALLBACK_TEXT
 from bots.slack.render import decided_already, editor, messages, note, proposal_card, window
 from bots.slack.sessions import streamed
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
-from core.library.store import Entry
+from core.library.entries import Entry
 
 GOOD = "https://good.example/page"
 ENGLISH = say_in("en")

@@ -18,12 +18,12 @@ from bots.page.site import PageRoute, View, Visit, go_to
 from core.conversation import value
 from core.errors import FootnoteError
 from core.library.documents import ANSWER, Retrieval, Scope, is_kept
+from core.library.entries import Entry
 from core.library.library import Library
 from core.library.overview import CollectionSize, collection_sizes, cut_passages, family
 from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within, resolve_name
-from core.library.store import Entry
 from core.sources.records import SourceRecord
 from core.sources.sources import label_of, source_labels
 

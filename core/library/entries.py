@@ -1,0 +1,119 @@
+"""What the library's tables have of a document, and how a new one and its pieces are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.library.documents import Piece
+from core.library.lexical import Indexed, index_terms
+from core.library.readers import base_of
+from core.library.throttle import throttle
+from core.storage.database import Connection, Dialect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFields:
+    """What the table has of a document."""
+
+    collection: str
+    address: str
+    root: str
+    source: str
+    title: str
+    url: str | None
+    hash: str
+    size: int
+    modified: int
+    included: str = "[]"  #: JSON, see core/library/formats/includes.py
+    changed_at: float | None = (
+        None  #: seconds since the epoch, as its source says, or it itself; None: unknown
+    )
+    seen_at: float | None = (
+        None  #: when a page was last read from the web; None: its source knows, or the disk
+    )
+    anchors: str | None = None  #: JSON list: where each section begins, its name in the URL; None: unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(DocumentFields):
+    """A document as the store lists it."""
+
+    id: int
+    passages: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument(DocumentFields):
+    """A document to be written, with its pieces."""
+
+    pieces: Sequence[Piece]
+
+
+def words_of(document: NewDocument) -> list[Indexed]:
+    """Of each piece, as it is indexed. Where a worker made those of the texts, little is left to compute."""
+    is_made = all(piece.words for piece in document.pieces)
+    pieces = document.pieces if is_made else throttle(document.pieces)
+    return [index_terms(document.title, piece.path, piece.text, piece.words) for piece in pieces]
+
+
+def collection_number(writing: Connection, name: str) -> int:
+    """Of what only some people may read, the base is a collection too."""
+    for each in dict.fromkeys((base_of(name), name)):
+        writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (each,))
+    (number,) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,)).fetchone()
+    return int(number)
+
+
+def embedded_passages(writing: Connection, document: NewDocument) -> dict[tuple[str, str], list[int]]:
+    """Passages of an older version that have vectors, by what these were made from."""
+    rows = writing.execute(
+        "SELECT p.path, p.text, p.id FROM passages p JOIN documents d ON d.id = p.document"
+        " JOIN collections c ON c.number = d.collection"
+        " WHERE c.name = ? AND d.address = ? AND d.title = ? AND p.embedded = 1 ORDER BY p.id DESC",
+        (document.collection, document.address, document.title),
+    )
+    found: dict[tuple[str, str], list[int]] = {}
+    for path, text, passage in rows:
+        found.setdefault((path, text), []).append(passage)
+    return found
+
+
+def put_pieces(
+    writing: Connection,
+    document: int,
+    pieces: Sequence[Piece],
+    embedded: Mapping[tuple[str, str], list[int]],
+) -> list[int]:
+    """The ids of the passages: those that have vectors keep theirs."""
+    kept, new = [], []
+    for ordinal, piece in enumerate(pieces):
+        path = json.dumps(piece.path)
+        row = (document, ordinal, path, piece.location, piece.text, piece.start, piece.end, piece.line)
+        known = embedded.get((path, piece.text))
+        if known:
+            kept.append((*row, 1, known.pop()))
+        else:
+            new.append((*row, 0))
+    names = 'document, ordinal, path, location, text, start, "end", line, embedded'
+    writing.executemany(f"INSERT INTO passages ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    writing.executemany(f"INSERT INTO passages ({names}, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+    writing.executemany("DELETE FROM stale_vectors WHERE passage = ?", ((row[-1],) for row in kept))
+    rows = writing.execute("SELECT id FROM passages WHERE document = ? ORDER BY ordinal", (document,))
+    return [int(passage) for (passage,) in rows]
+
+
+def storable(document: NewDocument, dialect: Dialect) -> NewDocument:
+    """Without the sign that PostgreSQL cannot store; the sign in its place keeps all offsets."""
+    if dialect == "sqlite":
+        return document
+    pieces = [
+        replace(piece, text=_without_nul(piece.text), location=_without_nul(piece.location))
+        for piece in document.pieces
+    ]
+    return replace(document, title=_without_nul(document.title), pieces=pieces)
+
+
+def _without_nul(text: str) -> str:
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
