@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 
 from core.conversation import value
@@ -70,8 +70,8 @@ NOWHERE = "scope : nowhere"  # an expression that finds nothing
 
 
 @value
-class NumberedScope:
-    """The collections of a scope by their numbers."""
+class NumberedScope(Scope):
+    """A scope whose collections have their numbers."""
 
     open: tuple[int, ...]
     sets: Mapping[int, tuple[int, ...]]  #: by the number of their base: those that only some people may read
@@ -81,14 +81,20 @@ class NumberedScope:
         """All of them, as one value of a query."""
         return json.dumps([*self.open, *(each for some in self.sets.values() for each in some)])
 
-    def within(self, scope: Scope, together: Collection[int]) -> Within:
+    def within(self, together: Collection[int]) -> Within:
         """Places to search. ``together``: bases whose sets are searched with those that may not be read."""
         named = [Place(collection=number) for number in self.open]
         for base, some in self.sets.items():
             beside = (None,) if base in together else some
             named += [Place(collection=number, base=base) for number in beside]
-        addresses = tuple(address.rstrip("/") or "/" for address in scope.addresses)
+        addresses = tuple(address.rstrip("/") or "/" for address in self.addresses)
         return Within(places=tuple(named), addresses=addresses)
+
+    @property
+    def named(self) -> Within:
+        """Those of its collections that are looked up one by one."""
+        few = {base: some for base, some in self.sets.items() if base not in self.many}
+        return replace(self, sets=few).within(together=())
 
     @property
     def many(self) -> frozenset[int]:
@@ -102,6 +108,27 @@ class Fts5Index:
 
     database: Database
 
+    def looked_up(self, scope: Scope) -> NumberedScope:
+        if isinstance(scope, NumberedScope):
+            return scope
+        wanted = scope.collections | {base_of(name) for name in scope.collections}
+        condition, names = among_texts(self.database.dialect, sorted(wanted))
+        rows = self.database.rows(f"SELECT name, number FROM collections WHERE name {condition}", (names,))
+        numbers: dict[str, int] = dict(rows)
+        sets: dict[int, list[int]] = {}
+        for number, base in bases_of(numbers).items():
+            sets.setdefault(base, []).append(number)
+        return NumberedScope(
+            collections=scope.collections,
+            addresses=scope.addresses,
+            open=tuple(
+                number
+                for name, number in numbers.items()
+                if name in scope.collections and not is_restricted(name)
+            ),
+            sets={base: tuple(some) for base, some in sets.items()},
+        )
+
     def search(
         self,
         words: Sequence[str],
@@ -110,8 +137,8 @@ class Fts5Index:
         limit: int,
         frequencies: Mapping[str, int] | None = None,
     ) -> list[tuple[str, float]]:
-        numbered = self._numbered(scope)
-        parts = numbered.within(scope, self._cheap_together(numbered)).parts()
+        numbered = self.looked_up(scope)
+        parts = numbered.within(self._cheap_together(numbered)).parts()
         if not parts or not words:
             return []
         rare, frequent = by_rarity(words, frequencies or {})
@@ -146,8 +173,8 @@ class Fts5Index:
         return [(str(passage), float(weight)) for passage, weight in best]
 
     def languages(self, scope: Scope) -> list[str]:
-        numbered = self._numbered(scope)
-        named = self._named(numbered, scope)
+        numbered = self.looked_up(scope)
+        named = numbered.named
         rows = self.database.rows(
             f"WITH known (language, expression) AS (VALUES {', '.join(['(?, ?)'] * len(LANGUAGES))}){_SPOKEN}",
             (
@@ -158,15 +185,15 @@ class Fts5Index:
         return [str(language) for (language,) in rows]
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
-        numbered = self._numbered(scope)
+        numbered = self.looked_up(scope)
         held = dict.fromkeys(words, 0)
         if not words:
             return held
         if scope.addresses:
-            within = numbered.within(scope, self._cheap_together(numbered))
+            within = numbered.within(self._cheap_together(numbered))
             rows = self._counted(words, within, numbered)
         else:
-            rows = self._counted(words, self._named(numbered, scope), numbered)
+            rows = self._counted(words, numbered.named, numbered)
             if numbered.many:
                 values = (json.dumps([*words]), json.dumps(sorted(numbered.many)), numbered.numbers)
                 rows += self.database.rows(_HELD, values)
@@ -215,28 +242,6 @@ class Fts5Index:
     def clear(self, writing: Connection) -> None:
         writing.execute("DROP TABLE IF EXISTS words")
         writing.execute(WORDS_TABLE)
-
-    def _numbered(self, scope: Scope) -> NumberedScope:
-        wanted = scope.collections | {base_of(name) for name in scope.collections}
-        condition, names = among_texts(self.database.dialect, sorted(wanted))
-        rows = self.database.rows(f"SELECT name, number FROM collections WHERE name {condition}", (names,))
-        numbers: dict[str, int] = dict(rows)
-        sets: dict[int, list[int]] = {}
-        for number, base in bases_of(numbers).items():
-            sets.setdefault(base, []).append(number)
-        return NumberedScope(
-            open=tuple(
-                number
-                for name, number in numbers.items()
-                if name in scope.collections and not is_restricted(name)
-            ),
-            sets={base: tuple(some) for base, some in sets.items()},
-        )
-
-    def _named(self, numbered: NumberedScope, scope: Scope) -> Within:
-        """The collections that are looked up one by one."""
-        few = {base: some for base, some in numbered.sets.items() if base not in numbered.many}
-        return NumberedScope(open=numbered.open, sets=few).within(scope, together=())
 
     def _cheap_together(self, numbered: NumberedScope) -> frozenset[int]:
         """The bases whose sets cost less to search with those that may not be read."""

@@ -118,6 +118,9 @@ def by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[lis
 class LexicalIndex(Protocol):
     """Finds passages by their words."""
 
+    def looked_up(self, scope: Scope) -> Scope:
+        """The same scope, so that each of several searches need not look up what it names."""
+
     def search(
         self,
         words: Sequence[str],

@@ -92,6 +92,9 @@ class PostingsIndex:
 
     database: Database
 
+    def looked_up(self, scope: Scope) -> Scope:
+        return scope
+
     def search(
         self,
         words: Sequence[str],

@@ -7,7 +7,7 @@ Sums of max-normalised scores with fixed weights beat reciprocal rank fusion on 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
 from operator import itemgetter
@@ -70,6 +70,7 @@ class Retriever:
         if not searched:
             return Retrieval()
         lexical = self.store.lexical
+        query = replace(query, scope=lexical.looked_up(query.scope))
         languages = lexical.languages(query.scope)
         frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
         own = known_terms(query.text, languages, frequencies_of)[:TERM_LIMIT]
