@@ -173,6 +173,7 @@ class Citation:
     published: str | None = None  #: date of a web page as its search engine gave it
     collection: str = ""  #: of a document; empty: unknown, or a web page
     changed_at: float | None = None  #: the document's last change, seconds since the epoch; None: unknown
+    columns: str = ""  #: header row of the table whose rows the quote is, verbatim in the same passage
     #: set where the document was not seen at its source for longer than the operator allows: when it was, the last time
     unseen_since: float | None = None
 

@@ -38,6 +38,7 @@ ENGLISH = LANGUAGES[0]
 FOOTNOTES_SHOWN = 5  # footnotes under an answer; the rest are behind "3 more"
 TITLE_SHOWN = 150  # characters of a footnote's title, and of where it is from
 QUOTE_SHOWN = 200  # characters of a quote beneath an answer; "Show quotes" has all of it
+COLUMNS_SHOWN = 120  # characters of the names of a table's columns
 CLIPPED = 60  # characters of a text that is quoted in a sentence
 LISTED = 40  # documents in one list
 NOTHING_INDEXED = (
@@ -166,6 +167,12 @@ def place_of(citation: Citation, language: str) -> tuple[str, str]:
     title = say_in(language)("untitled") if is_blank(title) else title
     beside = ("" if origin == title else origin, freshness_of(citation, language))
     return title, " · ".join(filter(None, beside))
+
+
+def columns_of(citation: Citation) -> str:
+    """What stands before the quote of a row: the names of its columns; empty for any other quote."""
+    named = clipped(plain_words(citation.columns), COLUMNS_SHOWN)
+    return "" if is_blank(named) else f"{named}: "
 
 
 def places_of(citations: Iterable[Citation]) -> tuple[Citation, ...]:
@@ -375,6 +382,6 @@ def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: boo
     for place in places_of(citations):
         where = (headings(place), origin_of(place, language), freshness_of(place, language), place.url or "")
         lines.append(f"[{place.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
-        quotes = (one.quote for one in citations if one.number == place.number and with_quotes)
-        lines += [f"    “{clipped(plain_words(quote), QUOTE_SHOWN)}”" for quote in quotes]
+        quoted = (one for one in citations if one.number == place.number and with_quotes)
+        lines += [f"    {columns_of(one)}“{clipped(plain_words(one.quote), QUOTE_SHOWN)}”" for one in quoted]
     return "\n".join(lines)

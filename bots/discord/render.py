@@ -26,6 +26,7 @@ from bots.chat.texts import (
     QUOTE_SHOWN,
     answered_in,
     clipped,
+    columns_of,
     omissions,
     place_of,
     places_of,
@@ -118,7 +119,8 @@ def footnotes(
 ) -> Iterator[Component]:
     """Number, title › place and source of each in small print, with its quote below."""
     for citation in citations:
-        quote = small_print(_quoted(clipped(plain_words(citation.quote), QUOTE_SHOWN))) if with_quotes else ""
+        quote = _quoted(clipped(plain_words(citation.quote), QUOTE_SHOWN)) if with_quotes else ""
+        quote = small_print(f"{columns_of(citation)}{quote}") if quote else ""
         yield text(f"-# {_place(citation, language)}\n{quote}".rstrip())
 
 

@@ -21,6 +21,7 @@ from bots.chat.texts import (
     QUOTE_SHOWN,
     answered_in,
     clipped,
+    columns_of,
     omissions,
     place_of,
     places_of,
@@ -146,7 +147,7 @@ def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool
     """Number, title › location and source of each, with its quote beneath."""
     for citation in citations:
         quote = (
-            f"\n“{escaped(clipped(plain_words(citation.quote, code='`'), QUOTE_SHOWN))}”"
+            f"\n{escaped(columns_of(citation))}“{escaped(clipped(plain_words(citation.quote, code='`'), QUOTE_SHOWN))}”"
             if with_quotes
             else ""
         )

@@ -22,6 +22,7 @@ from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     answered_in,
     clipped,
+    columns_of,
     counted,
     freshness_of,
     headings,
@@ -113,7 +114,9 @@ def footnotes(
     for citation in citations:
         table.add_row(str(citation.number), _place(citation, language, context.files))
         if with_quotes:
-            table.add_row("", Text(f"“{clipped(line(citation.quote), QUOTE_SHOWN)}”", style="dim"))
+            table.add_row(
+                "", Text(f"{columns_of(citation)}“{clipped(line(citation.quote), QUOTE_SHOWN)}”", style="dim")
+            )
     return table
 
 

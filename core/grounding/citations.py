@@ -14,6 +14,7 @@ from itertools import pairwise, zip_longest
 from core.conversation import Answer, Citation, Grounding
 from core.grounding.claims import Claim, claims_of, rewritten
 from core.reasoning.reasoner import Draft, Strip
+from core.text.blocks import split_blocks
 from core.text.quoting import as_quoted, is_quotable
 from core.text.sentences import units_within
 from core.text.terms import query_terms, terms
@@ -23,6 +24,7 @@ UNMATCHED = 400  # characters of a quote that has no word of its claim
 ROW_QUOTED = 400  # characters of a row of a table; of a longer one people see the cell that says it
 
 _CELL = re.compile(r"(?:\\\||[^|\s])(?:(?:\\\||[^|\n])*(?:\\\||[^|\s]))?")  # a pipe in a cell has a backslash
+_DELIMITERS = re.compile(r"(?=.*-)[|:\s-]+")  # between the header of a table and its rows
 _ROW = re.compile(r"[^\n]*\w[^\n]*")
 
 
@@ -155,7 +157,21 @@ def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
         published=passage.published,
         collection=passage.collection if passage.origin == "documents" else "",
         changed_at=passage.changed_at,
+        columns=_columns(passage.text, start - passage.start, end - passage.start),
     )
+
+
+def _columns(text: str, start: int, end: int) -> str:
+    """The header row of the table in which ``text[start:end]`` lies below it; empty where there is none."""
+    within = (
+        one for one in split_blocks(text) if one.kind == "table" and one.start < start and end <= one.end
+    )
+    for table in within:
+        header, _, below = text[table.start : table.end].partition("\n")
+        begins_below = start > table.start + len(header)
+        if begins_below and _DELIMITERS.fullmatch(below.partition("\n")[0].strip()):
+            return header.strip()
+    return ""
 
 
 def by_place(answer: Answer) -> Answer:

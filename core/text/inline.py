@@ -21,9 +21,14 @@ _LINK = re.compile(
     rf"!?{_LABEL}\((?:<[^<>]*>|[^()\s]*+(?:\([^()\s]*\)[^()\s]*+)*+)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{{[^{{}}]*\}})?"
 )
 _REFERENCE = re.compile(rf"(?<!\w)!?(?!{MARKER.pattern}){_LABEL}\[[^\[\]]*\]")
+#: Elements of HTML's body whose tags show no words. Names that texts also use as placeholders, as in "cp <source>
+#: <target>", are tags only with attributes or where they close.
 _TAG = re.compile(
-    r"</?(?:a|abbr|b|br|cite|code|dd|del|details|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|"
-    r"samp|small|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul|var)(?:\s[^<>]*)?/?>",
+    r"</?(?:a|abbr|article|aside|audio|b|bdi|bdo|big|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|"
+    r"dfn|div|dl|dt|em|figcaption|figure|font|h[1-6]|hgroup|hr|i|iframe|img|ins|kbd|li|mark|nav|ol|p|picture|pre|q|rp|"
+    r"rt|ruby|s|samp|section|small|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|"
+    r"video|wbr)(?:\s[^<>]*)?/?>"
+    r"|<(?:embed|source|time|track)\s[^<>=]*=[^<>]*>|</(?:source|time|track)>",
     re.IGNORECASE,
 )
 #: Where a tag of a template stood: core/library/formats/templates.py.

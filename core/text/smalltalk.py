@@ -37,7 +37,7 @@ _SMALL_TALK: dict[str, _SmallTalk] = {
         remark="lol|haha|hahaha|wow|oh|hm|hmm|never mind|nevermind|just testing|just kidding|what a day|i'm back|i am back|"
         "i'm tired|i'm hungry|good luck|congratulations|congrats|no worries|my bad|interesting|i see",
         fillers="many|there|all|everyone|everybody|team|folks|again|bot|footnote|a lot|so much|very much|later|soon|"
-        "tomorrow|for the help|for your help|for the answer|for your answer|it|that|this|now|and",
+        "tomorrow|for the help|for your help|for the answer|for your answer|it|that|this|now|and|anyway|anyways|though|all the same|for trying|for looking|for checking",
         replies={
             "greeting": "Hello. Ask me something about your documents.",
             "thanks": "You are welcome.",
@@ -57,7 +57,7 @@ _SMALL_TALK: dict[str, _SmallTalk] = {
         remark="lol|haha|hahaha|wow|oh|hm|hmm|egal|schon gut|nur ein test|war nur spaß|was für ein tag|bin wieder da|ich bin müde|"
         "ich habe hunger|viel glück|viel erfolg|glückwunsch|herzlichen glückwunsch|interessant|ach so",
         fillers="vielen|lieben|besten|herzlichen|zusammen|allerseits|alle|team|leute|nochmal|nochmals|schön|sehr|gut|dir|"
-        "euch|ihnen|bot|footnote|für die hilfe|für deine hilfe|für ihre hilfe|für die antwort|es|das|hat|jetzt|nun|wieder|mir|und",
+        "euch|ihnen|bot|footnote|für die hilfe|für deine hilfe|für ihre hilfe|für die antwort|es|das|hat|jetzt|nun|wieder|mir|und|trotzdem|dennoch|jedenfalls|fürs nachsehen",
         replies={
             "greeting": "Hallo. Frag mich etwas zu deinen Dokumenten.",
             "thanks": "Gern geschehen.",
@@ -77,7 +77,7 @@ _SMALL_TALK: dict[str, _SmallTalk] = {
         remark="lol|mdr|haha|wow|oh|hum|laisse tomber|peu importe|c'est un test|je plaisante|quelle journée|je suis de retour|"
         "je suis fatigué|je suis fatiguée|j'ai faim|bonne chance|félicitations|intéressant|je vois",
         fillers="un grand|tout le monde|tous|à tous|à toi|à vous|l'équipe|beaucoup|bien|encore|mille fois|bot|footnote|"
-        "pour l'aide|pour votre aide|pour ton aide|pour la réponse|maintenant|et",
+        "pour l'aide|pour votre aide|pour ton aide|pour la réponse|maintenant|et|quand même|tout de même|malgré tout",
         replies={
             "greeting": "Bonjour. Pose-moi une question sur tes documents.",
             "thanks": "Avec plaisir.",
@@ -96,7 +96,7 @@ _SMALL_TALK: dict[str, _SmallTalk] = {
         remark="lol|jaja|jajaja|vaya|oh|mm|da igual|no importa|es una prueba|es broma|qué día|ya estoy aquí|estoy cansado|estoy cansada|"
         "tengo hambre|buena suerte|suerte|felicidades|enhorabuena|interesante|ya veo",
         fillers="muchas|mil|a todos|a todas|todos|todas|equipo|otra vez|de nuevo|bot|footnote|por la ayuda|por tu ayuda|"
-        "por su ayuda|por la respuesta|ya|ahora|y",
+        "por su ayuda|por la respuesta|ya|ahora|y|de todos modos|de todas formas|igualmente",
         replies={
             "greeting": "Hola. Pregúntame algo sobre tus documentos.",
             "thanks": "De nada.",
@@ -115,7 +115,7 @@ _SMALL_TALK: dict[str, _SmallTalk] = {
         "tenho que ir|bom fim de semana|bom descanso",
         remark="lol|kkk|kkkk|nossa|oh|hum|deixa pra lá|tanto faz|é só um teste|brincadeira|que dia|voltei|estou cansado|estou cansada|"
         "estou com fome|boa sorte|parabéns|interessante|entendi",
-        fillers="muito|a todos|a todas|pessoal|gente|equipe|de novo|bot|footnote|pela ajuda|pela resposta|agora|e|já",
+        fillers="muito|a todos|a todas|pessoal|gente|equipe|de novo|bot|footnote|pela ajuda|pela resposta|agora|e|já|mesmo assim|de qualquer forma",
         replies={
             "greeting": "Olá. Pergunte-me algo sobre os seus documentos.",
             "thanks": "De nada.",
@@ -133,7 +133,7 @@ _SMALL_TALK: dict[str, _SmallTalk] = {
         goodbye="さようなら|さよなら|またね|また明日|また後で|お疲れ様|お疲れ様です|お疲れ様でした|おやすみ|おやすみなさい|帰ります|帰る|もう帰ります|"
         "お先に失礼します|失礼します|行ってきます|良い週末を",
         remark="笑|草|うける|へえ|ふーん|気にしないで|テストです|冗談です|ただいま|疲れた|疲れました|お腹すいた|頑張って|おめでとう|おめでとうございます",
-        fillers="皆さん|みなさん|みんな|本当に|あなたは|ね|よ",
+        fillers="皆さん|みなさん|みんな|本当に|あなたは|ね|よ|とにかく|それでも|ともかく",
         replies={
             "greeting": "こんにちは。ドキュメントについて何でも聞いてください。",
             "thanks": "どういたしまして。",

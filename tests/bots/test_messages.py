@@ -85,6 +85,13 @@ def test_how_fresh_a_document_is_in_every_language(language, changed, unseen):
     assert texts.place_of(both, language)[1] == f"docs/harbour.md · {changed} · {unseen}"
 
 
+def test_what_stands_before_a_quote_are_the_names_of_its_columns():
+    row = citation(quote="| Gold | 1 hour |", columns="| Plan | **Time** |")
+
+    assert texts.columns_of(row) == "Plan · Time: "
+    assert texts.columns_of(citation()) == ""
+
+
 def test_the_date_stays_where_the_source_says_the_same_as_the_title_or_is_long():
     same = citation(title="docs/harbour.md", location="", changed_at=NOON)
     long = citation(source=f"docs/{'harbour/' * 50}", changed_at=NOON)

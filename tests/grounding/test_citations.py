@@ -374,6 +374,21 @@ def test_of_a_long_row_the_cell_that_says_it_is_quoted():
     assert [one.quote for one in answer.citations] == ["Can lead the answer to any incident."]
 
 
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [("| Plan | Time |\n| --- | --- |\n", "| Plan | Time |"), ("| Plan | Time |\n", "")],
+)
+def test_a_row_is_quoted_beside_the_names_of_its_columns(header, columns):
+    text = f"Terms.\n\n{header}| Basic | 3 hours |\n| Gold | 1 hour |\n"
+
+    (cited,) = composed("Gold takes 1 hour. [1]", strip_over(text)).citations
+    (of_header,) = composed("The plan has a time. [1]", strip_over(text)).citations
+
+    assert cited.columns == columns
+    assert cited.quote == text[cited.start : cited.end] == "| Gold | 1 hour |"
+    assert of_header.columns == ""
+
+
 def test_in_another_language_what_a_judge_named_is_quoted():
     text = "Vacation rolls over each year. Unused days are paid when you leave."
     named = (text.index("Unused"), len(text))

@@ -12,6 +12,13 @@ from core.text.smalltalk import LONGEST, small_talk
     [
         ("Perfect, works now, thanks", "You are welcome."),
         ("that works, thank you so much!", "You are welcome."),
+        ("ok thanks anyway", "You are welcome."),
+        ("Thanks for trying though", "You are welcome."),
+        ("Trotzdem danke", "Gern geschehen."),
+        ("merci quand même", "Avec plaisir."),
+        ("gracias de todos modos", "De nada."),
+        ("obrigado mesmo assim", "De nada."),
+        ("とにかくありがとう", "どういたしまして。"),
         ("Danke, klappt jetzt", "Gern geschehen."),
         ("Vielen Dank, hat geklappt 🙂", "Gern geschehen."),
         ("Danke schön, jetzt geht’s", "Gern geschehen."),
