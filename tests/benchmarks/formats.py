@@ -4,6 +4,8 @@ Documents are made with the format's own library from paragraphs of SQuAD 2, eac
 paragraphs and a table. A paragraph came through if its letters and digits stand in the text in their order, a
 word if it stands anywhere in it; a cell, if it stands on one line with every other cell of its row. markitdown and pypdf are read plainly, as
 their own documentation says.
+
+With --folder, real files are read instead: see the README and the output.
 """
 
 from __future__ import annotations
@@ -19,12 +21,10 @@ from typing import NamedTuple
 
 from benchmarks import DATA, Say
 from benchmarks.evaluation_sets import lines
+from benchmarks.formats_folder import Reader, by_footnote, by_markitdown, by_pypdf, compare, folded, words_of
 from bots.eval.report import Section, Table
-from core.library.chunking import cut
-from core.library.formats.read import parse_file
 
 PARAGRAPHS = 3  # of a document
-_OTHER = re.compile(r"[\W_]+")
 
 
 class Made(NamedTuple):
@@ -35,15 +35,17 @@ class Made(NamedTuple):
     rows: tuple[tuple[str, ...], ...]  #: the first names the columns
 
 
-def run(say: Say, *, data: Path = DATA, documents: int = 30) -> Section:
-    """``documents``: how many are made of each kind."""
+def run(say: Say, *, data: Path = DATA, documents: int = 30, folder: str = "") -> Section:
+    """``documents``: how many of each kind; ``folder``: of real files, which are read in place of made ones."""
+    if folder:
+        return compare(say, Path(folder), documents)
     made = texts(data, documents)
     rows = []
     for kind, (write, plain, reader) in KINDS.items():
         say(kind)
         suffix = kind.split()[-1]
         files = [write(each) for each in made]
-        ours = [_read(suffix, file) for file in files]
+        ours = [by_footnote(file, suffix) for file in files]
         rows.append((kind, "Footnote", *shares(made, ours)))
         if plain:
             rows.append((kind, reader, *shares(made, [plain(file, suffix) for file in files])))
@@ -79,54 +81,29 @@ def _made(number: int, paragraphs: Sequence[Mapping[str, str]]) -> Made:
 
 def shares(made: Sequence[Made], found: Sequence[str]) -> tuple[str, str, str]:
     paragraphs = [
-        _folded(words) in _folded(text)
+        folded(words) in folded(text)
         for each, text in zip(made, found, strict=True)
         for words in each.paragraphs
     ]
     cells = [
-        any(all(_folded(cell) in line for cell in row) for line in folded)
+        any(all(folded(cell) in line for cell in row) for line in there)
         for each, text in zip(made, found, strict=True)
-        for folded in [[_folded(line) for line in text.splitlines()]]
+        for there in [[folded(line) for line in text.splitlines()]]
         for row in each.rows[1:]
         for _ in row
     ]
     words = [
         word in there
         for each, text in zip(made, found, strict=True)
-        for there in [frozenset(_words(text))]
+        for there in [frozenset(words_of(text))]
         for paragraph in each.paragraphs
-        for word in _words(paragraph)
+        for word in words_of(paragraph)
     ]
     return _share(paragraphs), f"{sum(words) / len(words):.1%}", _share(cells)
 
 
-def _words(text: str) -> list[str]:
-    return _OTHER.sub(" ", text.casefold()).split()
-
-
-def _folded(text: str) -> str:
-    return _OTHER.sub("", text.casefold())
-
-
 def _share(held: Sequence[bool]) -> str:
     return f"{sum(held)} of {len(held)}"
-
-
-def _read(suffix: str, data: bytes) -> str:
-    """What can be quoted: the passages."""
-    return "\n".join(piece.text for piece in cut(parse_file(Path(f"document{suffix}"), data)))
-
-
-def _by_markitdown(data: bytes, suffix: str) -> str:
-    from markitdown import MarkItDown, StreamInfo
-
-    return MarkItDown().convert_stream(io.BytesIO(data), stream_info=StreamInfo(extension=suffix)).markdown
-
-
-def _by_pypdf(data: bytes, _suffix: str) -> str:
-    from pypdf import PdfReader
-
-    return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(data)).pages)
 
 
 def _presentation(made: Made) -> bytes:
@@ -245,16 +222,14 @@ def _html(made: Made) -> bytes:
     return _page(made).encode()
 
 
-Plain = Callable[[bytes, str], str]
-
 #: How each kind is made, and what else reads it. markitdown reads workbooks and Word files with packages more.
-KINDS: Mapping[str, tuple[Callable[[Made], bytes], Plain | None, str]] = {
-    ".pptx": (_presentation, _by_markitdown, "markitdown"),
+KINDS: Mapping[str, tuple[Callable[[Made], bytes], Reader | None, str]] = {
+    ".pptx": (_presentation, by_markitdown, "markitdown"),
     ".xlsx": (_workbook, None, ""),
-    ".epub": (_book, _by_markitdown, "markitdown"),
-    ".ipynb": (_notebook, _by_markitdown, "markitdown"),
-    ".html": (_html, _by_markitdown, "markitdown"),
+    ".epub": (_book, by_markitdown, "markitdown"),
+    ".ipynb": (_notebook, by_markitdown, "markitdown"),
+    ".html": (_html, by_markitdown, "markitdown"),
     ".docx": (_word, None, ""),
-    ".pdf": (_pdf, _by_pypdf, "pypdf"),
+    ".pdf": (_pdf, by_pypdf, "pypdf"),
     "scanned .pdf": (_scan, None, ""),
 }
