@@ -9,6 +9,7 @@ from typing import Any
 from fakes.notion import FakeNotion, rich, title_value
 
 DAY = 86_400
+FEWEST = 6  # pages that are there before each change
 
 
 def paragraph(text: str) -> dict[str, Any]:
@@ -45,6 +46,8 @@ class NotionAuthor:
 
     def go_on(self, changes: int) -> None:
         """Pages are changed, also within a minute, renamed, moved, trashed and added."""
+        while len(self.hashes()) < FEWEST:  # what is below a page goes with it
+            self._add()
         for _ in range(changes):
             self.notion.now += self._chance.choice((1, 5, 70, 4_000))
             getattr(
