@@ -20,6 +20,7 @@ SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
 DOCUMENTS: frozenset[Route] = frozenset({"documents", "multi_hop"})
 
 Relevance = Literal["correct", "ambiguous", "incorrect"]
+BY_WORTH: tuple[Relevance, ...] = ("incorrect", "ambiguous", "correct")
 
 
 @value
@@ -56,6 +57,12 @@ class Grade:
 
     relevance: Relevance
     evidence: tuple[int, ...] = ()  #: units of the passage that help, numbered from 1 (core.text.sentences)
+
+    def or_better(self, later: Grade) -> Grade:
+        """The better of two verdicts on the same passage, with the evidence of both if they agree."""
+        if later.relevance == self.relevance:
+            return Grade(relevance=self.relevance, evidence=tuple(sorted({*self.evidence, *later.evidence})))
+        return max(self, later, key=lambda grade: BY_WORTH.index(grade.relevance))
 
 
 @value
