@@ -20,7 +20,7 @@ MARKUP_LIMIT = 1_000  # characters of a line that is tried as markup
 #: Opens a list item; some of the bullets come from PDF and Word files.
 LIST_MARKER = r"(?:[-*+•‣◦▪●]|\d{1,9}[.)])"
 #: Before each line of a block quotation.
-QUOTATION_MARK = r"(?:[ \t]*+>)+[ \t]?"
+QUOTATION_MARK = r"[ \t>]*>[ \t]?"
 
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTATION = re.compile(QUOTATION_MARK)
