@@ -226,6 +226,11 @@ class Assistant:
     async def knows(self, conversation: Conversation) -> bool:
         return bool(await self._state(conversation.id))
 
+    async def newest_checkpoint(self, conversation: Conversation) -> str:
+        """Its id; empty for a new conversation. StoreTrouble if it cannot be read."""
+        with translate_errors():
+            return (await self._open(conversation.id)).newest
+
     async def find_proposal(self, proposal_id: str) -> tuple[Conversation, Proposal] | None:
         """The conversation that holds a proposal, searched for in all of them."""
         for thread in await self.checkpoints.threads():

@@ -111,11 +111,12 @@ class UnhurriedClock:
 
 @dataclass(slots=True)
 class Seats:
-    """So many turns think at once."""
+    """So many turns think at once, or one that takes all seats."""
 
     count: int
     waiting: int = 0  #: turns that have no seat yet
     free: asyncio.Semaphore = field(init=False)
+    door: asyncio.Lock = field(default_factory=asyncio.Lock)  #: they take them one after the other, in order
 
     def __post_init__(self) -> None:
         self.free = asyncio.Semaphore(self.count)
@@ -130,6 +131,18 @@ class Seats:
         finally:
             seat.leave()
 
+    @asynccontextmanager
+    async def all_taken(self, seconds: float) -> AsyncIterator[Seat]:
+        """Every seat until the end of the block, for so many seconds at most: then others think beside it."""
+        seat = Seat(self, lambda _: None, wanted=self.count)
+        await seat.take()
+        timer = asyncio.get_running_loop().call_later(seconds, seat.step_aside)
+        try:
+            yield seat
+        finally:
+            timer.cancel()
+            seat.leave()
+
 
 @dataclass(slots=True)
 class Seat:
@@ -137,28 +150,41 @@ class Seat:
 
     seats: Seats
     report: Report
-    is_taken: bool = False
+    wanted: int = 1
+    taken: int = 0
 
     async def take(self) -> None:
-        if self.seats.free.locked():
+        if self.seats.free.locked() or self.seats.door.locked():
             self.report(Progress(stage="waiting", count=self.seats.waiting))
         self.seats.waiting += 1
         try:
-            await self.seats.free.acquire()
+            async with self.seats.door:
+                while self.taken < self.wanted:
+                    await self.seats.free.acquire()
+                    self.taken += 1
+        except asyncio.CancelledError:
+            self.leave()
+            raise
         finally:
             self.seats.waiting -= 1
-        self.is_taken = True
 
     def leave(self) -> None:
-        if self.is_taken:
-            self.is_taken = False
+        while self.taken:
+            self.taken -= 1
             self.seats.free.release()
+
+    def step_aside(self) -> None:
+        """Leave, and take none again."""
+        self.wanted = 0
+        self.leave()
 
     async def sleep(self, seconds: float) -> None:
         """Leave the seat to others meanwhile. A turn that is stopped here takes it no more."""
+        had = self.taken
         self.leave()
         await asyncio.sleep(seconds)
-        await self.take()
+        if had:
+            await self.take()
 
 
 async def retry(
