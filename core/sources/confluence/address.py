@@ -146,3 +146,8 @@ def pasted_address(name: str, hosts: Collection[str]) -> str | None:
 def label_of(address: str) -> str:
     """How people name a source of Confluence: its host and its path."""
     return address.removeprefix(f"{MARK}https://")
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of one with its scheme or without."""
+    return canonical_address(typed if "://" in typed else f"https://{typed}")

@@ -21,6 +21,7 @@ from core.library.documents import Document
 from core.library.formats import markdown
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
+from core.sources import guides
 from core.sources.confluence.address import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
@@ -34,7 +35,6 @@ from core.sources.confluence.anchors import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.client import ConfluenceClient, RecordRefused, client_of, not_taken
 from core.sources.confluence.cloud import V1, V2, CloudApi
 from core.sources.confluence.data_center import DataCenterApi
-from core.sources.confluence.guide import GUIDE
 from core.sources.confluence.people import open_people
 from core.sources.confluence.readers import PagePlace, PageReaders
 from core.sources.confluence.records import (
@@ -335,5 +335,5 @@ KIND = SourceKind(
     label=label_of,
     open=open_confluence,
     parse=parse_item,
-    guide=GUIDE,
+    guide=guides.CONFLUENCE,
 )

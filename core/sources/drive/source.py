@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from core.library.documents import Document
 from core.library.formats.read import parse_file
+from core.sources import guides
 from core.sources.drive.address import PREFIX, canonical_address, folder_of
 from core.sources.drive.client import (
     BAD_REQUEST,
@@ -45,7 +46,6 @@ from core.sources.drive.files import (
     file_of,
     own_access,
 )
-from core.sources.drive.guide import GUIDE
 from core.sources.drive.memory import DriveMemory, DriveProgress, open_memory
 from core.sources.drive.reader import (
     AT_ONCE,
@@ -381,5 +381,5 @@ async def check_drive(text: str, context: SourceContext, *, base: str = BASE) ->
 
 KIND = SourceKind(
     prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported,
-    check=check_drive, guide=GUIDE,
+    check=check_drive, guide=guides.DRIVE,
 )  # fmt: skip

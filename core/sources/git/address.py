@@ -36,6 +36,9 @@ DEFAULT_PORTS: Mapping[Scheme, int] = {"https": 443, "ssh": 22}
 
 _PART = re.compile(r"[^\x00-\x1f\x7f\\]+")  # of a path
 _USER = re.compile(r"[\w.][\w.-]*", re.ASCII)
+_SSH = re.compile(
+    r"([\w.-]+)@([\w.-]+):(?!//)(.+)"
+)  # as git itself takes it: git@github.com:acme/handbook.git
 #: What git itself refuses in the name of a branch: "git help check-ref-format".
 _NO_BRANCH = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@$|[\u2028\u2029]", re.ASCII
@@ -189,3 +192,22 @@ def canonical_address(text: str) -> str:
 def item_of(path: str, folder: str) -> str:
     """A path in the repository as one below the folder that is read; of that file itself, its name."""
     return PurePosixPath(path).name if path == folder else path.removeprefix(f"{folder}/" if folder else "")
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of what people copy: a page, what is cloned, or a path."""
+    if ssh := _SSH.fullmatch(typed):
+        return canonical_address(f"git+ssh://{ssh[1]}@{ssh[2]}/{ssh[3].lstrip('/')}")
+    if typed.startswith(("https://", "ssh://", "file://")):
+        return canonical_address(f"git+{typed}")
+    if typed.startswith("git+"):
+        return canonical_address(typed)
+    named = typed if "#" in typed else f"{typed}#"
+    if (address := local_address(named)) is None:
+        place = Path(typed.partition("#")[0]).expanduser()
+        raise SettingsError(
+            f"{place} is not a git repository."
+            if "://" not in typed
+            else f"{typed} is not the address of a repository."
+        )
+    return address

@@ -27,6 +27,7 @@ from core.library.formats.encoding import decode
 from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
 from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
+from core.sources import guides
 from core.sources.git.address import (
     DEFAULT_PORTS,
     PREFIXES,
@@ -39,7 +40,6 @@ from core.sources.git.address import (
     without_branch,
 )
 from core.sources.git.blobs import IS_UNFILTERED, Blobs
-from core.sources.git.guide import GUIDE
 from core.sources.git.included import (
     MEMORY,
     CommitFiles,
@@ -406,5 +406,5 @@ KIND = SourceKind(
     without_version=without_branch,
     place=place_of,
     check=check_git,
-    guide=GUIDE,
+    guide=guides.GIT,
 )

@@ -108,3 +108,8 @@ def label_of(address: str) -> str:
     """How people name it."""
     parsed = parse(address)
     return f"{parsed.repository}/{parsed.kind}"
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of one with its scheme or without."""
+    return canonical_address(typed if "://" in typed else f"https://{typed}")

@@ -21,9 +21,9 @@ from urllib.parse import urlencode, urlsplit
 
 from core.conversation import value
 from core.errors import SettingsError
+from core.sources import guides
 from core.sources.anchored import parse_item, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
-from core.sources.github.guide import GUIDE
 from core.sources.github.memory import ListMemory, open_memory
 from core.sources.github.thread import IssueRecord, record_of, text_of_issue
 from core.sources.hosts import addresses_of
@@ -340,5 +340,5 @@ KIND = SourceKind(
     label=label_of,
     open=open_github,
     parse=parse_item,
-    guide=GUIDE,
+    guide=guides.GITHUB,
 )

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 from core.library.documents import Document
+from core.sources import guides
 from core.sources.anchored import parse_anchored, to_bytes
 from core.sources.hosts import addresses_of
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
 from core.sources.notion.files import Serves, file_items, is_of_notion, read_file, url_of
-from core.sources.notion.guide import GUIDE
 from core.sources.notion.listing import PageListing
 from core.sources.notion.memory import NotionMemory, open_memory
 from core.sources.notion.page import PAGE_NAME, NotionPage, is_trashed, item_of, page_of, text_of_page
@@ -238,5 +238,5 @@ KIND = SourceKind(
     label=lambda _address: LABEL,
     open=open_notion,
     parse=parse_item,
-    guide=GUIDE,
+    guide=guides.NOTION,
 )

@@ -162,6 +162,6 @@ def options_of(address: str) -> tuple[str, ...]:
     return () if parse(address).is_sitemap else ("--follow",)
 
 
-def typed_website(typed: str) -> str:
+def typed_address(typed: str) -> str:
     """The address of a website as it is kept, with its scheme or without."""
     return canonical_address(typed if "://" in typed else f"https://{typed}")

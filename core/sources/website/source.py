@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
 from core.library.sync import printable
+from core.sources import guides
 from core.sources.hosts import addresses_of
 from core.sources.source import (
     CursorExpired,
@@ -29,7 +30,6 @@ from core.sources.source import (
     ItemUnreadable,
     SourceBatch,
     SourceContext,
-    SourceGuide,
     SourceItem,
     SourceKind,
     SourceThrottled,
@@ -45,7 +45,6 @@ from core.sources.website.address import (
     options_of,
     parse,
     place_of,
-    typed_website,
 )
 from core.sources.website.client import (
     NOT_MODIFIED,
@@ -391,11 +390,5 @@ KIND = SourceKind(
     options=options_of,
     place=place_of,
     check=check_website,
-    guide=SourceGuide(
-        title="A website, by its links and its sitemap",
-        asks="The address of its first page, or of its sitemap",
-        example="https://docs.example.org/guide/",
-        address=typed_website,
-        every="1d",
-    ),
+    guide=guides.WEBSITE,
 )
