@@ -24,10 +24,9 @@ from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, read_owner_only
 from core.sources.kinds import KINDS
 from core.sources.probe import check, missing_extra
-from core.sources.records import ListedSource
 from core.sources.source import SourceKind, SourceThrottled, kind_of
 from core.sources.sources import typed_of
-from core.sources.store import SCHEMA, STORE, SourceStore
+from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
 from core.storage.database import Database, Dialect, Row
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase

@@ -9,9 +9,8 @@ from core.library.formats.dates import plausible
 from core.library.library import Library
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
-from core.sources.records import KnownItem, SourceRecord
 from core.sources.source import SourceBatch, SourceItem
-from core.sources.store import SourceStore
+from core.sources.store import KnownItem, SourceRecord, SourceStore
 
 
 class SourceForgotten(Exception):

@@ -16,8 +16,7 @@ from typing import Any
 
 from core.conversation import Command, Conversation
 from core.errors import FootnoteError
-from core.sources.records import SourceRecord
-from core.sources.store import SourceStore
+from core.sources.store import SourceRecord, SourceStore
 
 SYNC_SOURCE, LOOK_AGAIN = "sync_source", "look_again"  # names of commands
 LOOK_EVERY = 5.0  # seconds

@@ -15,8 +15,7 @@ from core.conversation import Citation, Outcome
 from core.library.entries import Entry
 from core.library.readers import base_of
 from core.library.store import DocumentStore
-from core.sources.records import SourceRecord
-from core.sources.store import SourceStore
+from core.sources.store import SourceRecord, SourceStore
 
 DAY = 86_400.0  # seconds
 

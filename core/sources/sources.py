@@ -23,7 +23,6 @@ from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.comparison import SourceForgotten
 from core.sources.kinds import KINDS, source_address
-from core.sources.records import SourceCounts, SourceRecord
 from core.sources.source import (
     AddressKind,
     FollowedSource,
@@ -35,7 +34,7 @@ from core.sources.source import (
     SourceWithdrawn,
     kind_of,
 )
-from core.sources.store import SCHEMA, STORE, SourceStore
+from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas

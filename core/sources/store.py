@@ -1,7 +1,6 @@
 """The store of sources: which there are, how far each was read, and every item of theirs.
 
-An item is written as due before the cursor goes on, so that a sync which is cut off anywhere knows what is left.
-"""
+An item is written as due before the cursor goes on, so that a sync which is cut off anywhere knows what is left."""
 
 from __future__ import annotations
 
@@ -11,13 +10,85 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from core.conversation import value
 from core.errors import SettingsError
+from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.scoping import among_texts
-from core.sources.records import FailedItem, ItemState, KnownItem, ListedSource, SourceCounts, SourceRecord
 from core.sources.source import SourceItem
 from core.storage.database import Connection, Database
 from core.storage.schema import Schema
+
+#: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
+ItemState = Literal["due", "read", "failed", "gone"]
+
+
+@value
+class SourceRecord:
+    """A source, and how far it was read."""
+
+    number: int
+    collection: str
+    address: str
+    every: float | None  #: seconds
+    cursor: str | None
+    listing: int
+    is_listing: bool
+    added_at: float
+    started_at: float | None
+    synced_at: float | None
+    next_at: float | None
+    failure: str
+    note: str = ""  #: what the source says of itself
+
+    @property
+    def seen_at(self) -> float:
+        """When all of it was last seen, in seconds since the epoch."""
+        return self.added_at if self.synced_at is None else self.synced_at
+
+    def place_of(self, item: str) -> str:
+        """The address of an item's document."""
+        return f"{self.address}/{item}"
+
+    def collection_of(self, item: SourceItem) -> str:
+        """Where an item's document is: with the source's others, or with those that the same people may read."""
+        return collection_for(self.collection, item.readers)
+
+
+@value
+class KnownItem:
+    """What is stored of an item, to be compared with what is listed."""
+
+    item: SourceItem
+    state: ItemState
+
+
+@value
+class SourceCounts:
+    """How many items of a source are in which state."""
+
+    read: int = 0
+    due: int = 0
+    failed: int = 0
+    gone: int = 0
+
+
+@value
+class FailedItem:
+    """An item that could not be read."""
+
+    label: str
+    failure: str
+
+
+@value
+class ListedSource:
+    """A source as an operator reads it."""
+
+    record: SourceRecord
+    counts: SourceCounts
+    failed: tuple[FailedItem, ...] = ()  #: the first of them
+
 
 STORE = "sources"
 NUMBER_BITS = 48  # of a source

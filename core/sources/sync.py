@@ -30,7 +30,6 @@ from core.library.throttle import resting
 from core.priority import give_way, is_anybody_computing
 from core.sources.comparison import SourceComparison, SourceForgotten
 from core.sources.documents import document_of
-from core.sources.records import SourceRecord
 from core.sources.source import (
     CursorExpired,
     FollowedSource,
@@ -44,7 +43,7 @@ from core.sources.source import (
     SourceUnavailable,
     parse_as_file,
 )
-from core.sources.store import SourceStore
+from core.sources.store import SourceRecord, SourceStore
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once

@@ -15,9 +15,9 @@ from bots.doctor.settings import Configuration
 from bots.doctor.sources import LATE, examine, findings_of
 from core.settings import Settings
 from core.sources.credentials import Credential
-from core.sources.records import FailedItem, ListedSource, SourceCounts, SourceRecord
 from core.sources.source import SourceGuide, SourceThrottled, SourceUnavailable
 from core.sources.sources import open_source_store
+from core.sources.store import FailedItem, ListedSource, SourceCounts, SourceRecord
 from core.storage.storage import open_storage
 
 NOW = 1_700_000_000.0

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.conversation import value
-from core.sources.anchored import AnchoredPart, AnchoredText, joined
+from core.sources.documents import AnchoredPart, AnchoredText, joined
 
 GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
 TITLE_LIMIT = 256  # characters, GitHub "Create an issue"

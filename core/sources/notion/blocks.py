@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.conversation import value
-from core.sources.anchored import AnchoredPart
+from core.sources.documents import AnchoredPart
 from core.sources.notion.address import bare_id
 from core.sources.notion.properties import CHECKED, UNCHECKED, cell, plain
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.conversation import value
 from core.library.sync import printable
-from core.sources.anchored import AnchoredPart, AnchoredText, joined
+from core.sources.documents import AnchoredPart, AnchoredText, joined
 from core.sources.notion.address import LABEL, bare_id
 from core.sources.notion.blocks import PageBlock, parts_of
 from core.sources.notion.files import NotionFile, Serves, files_of_properties, is_of_notion
