@@ -22,10 +22,9 @@ from bots.source_addresses import ADDRESSES, ingest_command
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, read_owner_only
-from core.sources.kinds import KINDS
+from core.sources.kinds import KINDS, typed_of
 from core.sources.probe import check, missing_extra
 from core.sources.source import SourceKind, SourceThrottled, kind_of
-from core.sources.sources import typed_of
 from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
 from core.storage.database import Database, Dialect, Row
 from core.storage.schema import version_in
