@@ -78,7 +78,7 @@ def _lines(block: PageBlock, number: int) -> list[str]:
     kind = block.type
     if kind in LISTS:
         return _item(block, number)
-    write = WRITTEN.get(kind, _unknown)
+    write = BLOCKS.get(kind, _unknown)
     return write(block).split("\n")
 
 
@@ -180,7 +180,7 @@ def _unknown(block: PageBlock) -> str:
     return "\n".join(_with_children(text, block))
 
 
-WRITTEN: Mapping[str, Callable[[PageBlock], str]] = {
+BLOCKS: Mapping[str, Callable[[PageBlock], str]] = {
     "paragraph": _paragraph,
     **dict.fromkeys(HEADINGS, _heading),
     "quote": _quote,

@@ -52,7 +52,7 @@ def cells_of(properties: Mapping[str, Any]) -> tuple[Cell, ...]:
 def text_of(value_of: Mapping[str, Any]) -> str:
     """The value of a property, or of a part of one; empty where there is none, or of a kind that is not known."""
     kind = str(value_of.get("type", ""))
-    held, write = value_of.get(kind), WRITTEN.get(kind)
+    held, write = value_of.get(kind), PROPERTIES.get(kind)
     return "" if write is None or held is None else write(held).strip()
 
 
@@ -82,7 +82,7 @@ def _place(held: Mapping[str, Any]) -> str:
 
 
 #: How the value of each type of property is written. Files are named: where they lie changes with each request.
-WRITTEN: Mapping[str, Callable[[Any], str]] = {
+PROPERTIES: Mapping[str, Callable[[Any], str]] = {
     "rich_text": plain,
     "title": plain,
     "number": _number,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SIZE_LIMIT = 500 * 1024  # bytes that are read of it, RFC 9309, 2.5
-REDIRECTS = 5  # that are followed, RFC 9309, 2.3.1.2
+RULES_HOPS = 5  # that are followed, RFC 9309, 2.3.1.2
 LONGEST_DELAY = 60.0  # seconds between two requests; what asks for more gets this
 
 
@@ -48,7 +48,7 @@ def parse_rules(text: bytes) -> RobotRules:
 async def read_rules(client: SiteClient) -> RobotRules:
     """The rules of a website. SourceUnavailable where they cannot be read: then nothing is allowed."""
     url = f"{client.origin}/robots.txt"
-    for _ in range(REDIRECTS + 1):
+    for _ in range(RULES_HOPS + 1):
         try:
             reply = await client.get(url, sitemap=True)
         except SiteSilent as silent:

@@ -57,7 +57,7 @@ from core.sources.website.client import (
 )
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory, open_memory
 from core.sources.website.page import head_of, parse_page
-from core.sources.website.rules import REDIRECTS, RobotRules, led_elsewhere, read_rules
+from core.sources.website.rules import RULES_HOPS, RobotRules, led_elsewhere, read_rules
 from core.sources.website.seeds import seeds_of
 from core.sources.website.sitemap import http_moment, moment_of
 from core.web.request import OK
@@ -272,7 +272,7 @@ class WebsiteSource:
             return
         look = await self._look(FrontierUrl(url=self.site.url, depth=0, lastmod=""), None)
         self._require_site([look])
-        for _ in range(REDIRECTS):
+        for _ in range(RULES_HOPS):
             if look.record is not None or not look.moved:
                 break
             look = await self._look(FrontierUrl(url=look.moved, depth=1, lastmod=""), None)
