@@ -15,8 +15,7 @@ from fakes.drive.world import ACCOUNT
 from source_desk import open_desk
 
 from core.library.sync import SyncReport
-from core.sources.drive.client import RATE_PAUSE
-from core.sources.drive.credentials import read_account
+from core.sources.drive.client import RATE_PAUSE, read_account
 from core.sources.drive.source import KIND, open_drive
 from core.sources.kinds import KINDS
 from core.sources.source import SourceUnavailable

@@ -17,8 +17,8 @@ from core.library.sync import SyncReport
 from core.settings import Settings
 from core.sources import pinned
 from core.sources.kinds import KINDS
-from core.sources.notion.files import file_of_block, is_of_notion
 from core.sources.notion.memory import _TABLES, open_memory
+from core.sources.notion.page import file_of_block, is_of_notion
 from core.sources.notion.source import KIND, open_notion
 from core.storage.schema import APPLICATION_ID
 

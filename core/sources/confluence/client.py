@@ -1,8 +1,10 @@
-"""Requests to one Confluence, through atlassian-python-api, and what its errors mean to a sync.
+"""Requests to one Confluence, through atlassian-python-api, and what they tell in one form for both of its kinds.
 
 The client's own waiting is switched off, and it follows no redirect. A file of the cloud lies on another host, to
 which its address redirects: that host is checked like any other, and gets no credentials.
-"""
+
+What was read of a list is kept until its space is done: a list of a hundred pages that is asked to wait at the last
+one goes on there."""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
+from core.conversation import value
 from core.errors import FootnoteError, SettingsError
 from core.sources.confluence.address import ConfluenceAddress
 from core.sources.hosts import addresses_of
@@ -22,6 +26,7 @@ from core.web.request import OK, TOO_MANY_REQUESTS, seconds_asked
 if TYPE_CHECKING:
     from atlassian.rest_client import AtlassianRestAPI
     from requests import Response, Session
+
 
 CONNECTIONS = 4  # at once
 RATE_PAUSE = 60.0  # seconds to wait where a limit does not say how long
@@ -218,3 +223,247 @@ def client_of(
         return pinned_session(host, await addresses_of(host, port, private), connections=1)
 
     return ConfluenceClient(address=address, api=api, open_host=open_host)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListWalk:
+    """The lists of one Confluence."""
+
+    client: ConfluenceClient
+    _read: dict[str, tuple[list[Any], str | None]] = field(default_factory=dict)  #: entries and next, by path
+
+    async def all(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
+        """The entries of a list. SourceUnavailable where it may not be read: what it has is not gone."""
+        try:
+            return await self.all_if_shown(path, asked, entry)
+        except RecordRefused as refused:
+            raise SourceUnavailable(
+                f"{self.client.address.host} does not let this account read {path}."
+            ) from refused
+
+    async def all_if_shown(
+        self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]
+    ) -> list[T]:
+        """The same. RecordRefused where it may not be read."""
+        found, at = list[T](), f"{path}?{urlencode(asked)}"
+        link: str | None = at
+        seen = set[str]()
+        while link is not None:
+            if link in seen:
+                raise SourceUnavailable(f"A list of {self.client.address.host} goes round in a circle.")
+            seen.add(link)
+            if (key := f"{at} {link}") not in self._read:
+                self._read[key] = await self._page(link, entry)
+            entries, link = self._read[key]
+            found += entries
+        return found
+
+    async def _page(self, link: str, entry: Callable[[Json], T]) -> tuple[list[T], str | None]:
+        try:
+            answer = await self.client.get(link)
+            following = self.client.next_of(answer)
+            entries = [entry(each) for each in answer.get("results") or ()]
+            return entries, None if following is None else _completed(following, link)
+        except (KeyError, TypeError, ValueError, AttributeError) as strange:
+            raise SourceUnavailable(
+                f"{self.client.address.host} answers in a form that is not known."
+            ) from strange
+
+    def is_long(self, path: str, asked: Mapping[str, str | int]) -> bool:
+        """Whether a list that was read has several pages."""
+        at = f"{path}?{urlencode(asked)}"
+        return self._read[f"{at} {at}"][1] is not None
+
+    def forget(self) -> None:
+        self._read.clear()
+
+
+def _completed(link: str, before: str) -> str:
+    """A link to a next page, which need not repeat everything that was asked for."""
+    path, _, query = link.partition("?")
+    asked = dict(parse_qsl(before.partition("?")[2], keep_blank_values=True))
+    named = dict(parse_qsl(query, keep_blank_values=True))
+    if "cursor" in named or "start" in named:
+        asked = {name: text for name, text in asked.items() if name not in ("cursor", "start")}
+    return f"{path}?{urlencode(asked | named)}"
+
+
+ContentKind = Literal["page", "blogpost"]
+
+
+@value
+class ConfluenceSpace:
+    """A space that is not archived."""
+
+    id: str
+    key: str
+
+
+@value
+class ReadRestriction:
+    """Who alone may view a page, and what lies below it; or a space."""
+
+    is_set: bool = False  #: whether anybody at all is named, also somebody who is not known any more
+    users: Mapping[str, str] = field(
+        default_factory=dict
+    )  #: e-mail addresses by account id in the cloud, by name in a Data Center; empty where they did not come along
+    groups: frozenset[str] = frozenset()  #: ids in the cloud, names in a Data Center
+
+
+@value
+class ContentParent:
+    """What a page lies below."""
+
+    id: str
+    kind: str = "page"  #: or folder, whiteboard, database, embed
+
+
+@value
+class ConfluenceContent:
+    """A page or a blog post that is published and current."""
+
+    id: str
+    kind: ContentKind
+    title: str
+    version: int
+    link: str  #: below the context
+    changed_at: float | None = None  #: seconds since the epoch
+    created: str = ""  #: YYYY-MM-DD
+    parent: ContentParent | None = None
+    restriction: ReadRestriction | None = None  #: None: did not come along
+
+
+@value
+class ConfluenceAttachment:
+    """A file at a page."""
+
+    id: str
+    container: str  #: id of the page
+    title: str  #: the name of the file
+    version: int
+    link: str  #: below the context; empty: unknown
+    changed_at: float | None = None
+
+
+@value
+class ConfluenceBody:
+    """What a page says."""
+
+    space: str  #: the id of its space in the cloud, the key in a Data Center
+    storage: str  #: XHTML with Confluence's own elements, the storage format
+    is_current: bool  #: False in the trash and in the archive
+
+
+class ConfluenceApi(Protocol):
+    """The endpoints of one kind of Confluence. All raise SourceThrottled and SourceUnavailable."""
+
+    @property
+    def client(self) -> ConfluenceClient: ...
+
+    async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
+        """All that the account may read, or the one with the key if it may be read."""
+        ...
+
+    async def find(self, *, page: str, key: str, title: str) -> tuple[str, str]:
+        """The key of a page's space, and the page's id, by its id or by its title. RecordRefused."""
+        ...
+
+    async def contents(self, space: ConfluenceSpace) -> Sequence[ConfluenceContent]: ...
+
+    async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]: ...
+
+    async def parent_of(self, place: ContentParent) -> ContentParent | None:
+        """What something lies below that was not listed. RecordRefused."""
+        ...
+
+    async def restriction_of(self, content: str) -> ReadRestriction:
+        """RecordRefused."""
+        ...
+
+    async def body_of(self, content: str, kind: ContentKind, /) -> ConfluenceBody:
+        """RecordRefused."""
+        ...
+
+    def file_of(self, container: str, file: str, name: str, /) -> str:
+        """Where the bytes of an attachment are, below the context."""
+        ...
+
+    async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
+        """Whom its permissions let view a space; not set: everybody. RecordRefused where they are not shown."""
+        ...
+
+    @property
+    def permissions_need(self) -> str:
+        """What an account needs to be shown the permissions of a space; completes "needs …"."""
+        ...
+
+    async def name_of_group(self, group: str) -> str:
+        """RecordRefused."""
+        ...
+
+    async def email_of(self, user: str) -> str | None:
+        """Empty where it is hidden; None for an app, which is nobody who asks. RecordRefused."""
+        ...
+
+    async def members_of(self, group: str) -> Mapping[str, str]:
+        """The e-mail addresses of a group's members, by user; empty where they are hidden. RecordRefused."""
+        ...
+
+    async def name_of(self, user: str) -> str:
+        """How a person is called that a page mentions. RecordRefused."""
+        ...
+
+    def is_in(self, body: ConfluenceBody, space: ConfluenceSpace) -> bool: ...
+
+
+def moment(text: object) -> float | None:
+    """Seconds since the epoch of a moment as Confluence writes it."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
+
+
+def restriction_in(found: Mapping[str, Any], user: str, group: str) -> tuple[ReadRestriction, bool]:
+    """A read restriction as both APIs show it, and whether more of it is on a next page.
+
+    ``user``, ``group``: the fields by which the API knows them.
+    """
+    kept: Mapping[str, Any] = found.get("restrictions") or {}
+    users, groups = kept.get("user") or {}, kept.get("group") or {}
+    restriction = ReadRestriction(
+        is_set=any(listed.get("results") or listed.get("size") for listed in (users, groups)),
+        users=users_in(users, user),
+        groups=frozenset(str(each[group]) for each in groups.get("results") or () if each.get(group)),
+    )
+    return restriction, is_full(users) or is_full(groups)
+
+
+def users_in(listed: Mapping[str, Any], name: str) -> dict[str, str]:
+    """The e-mail addresses of a list of users, by the field that names them."""
+    return {
+        str(each[name]): str(each.get("email") or "")
+        for each in listed.get("results") or ()
+        if each.get(name)
+    }
+
+
+def joined(parts: Sequence[ReadRestriction]) -> ReadRestriction:
+    """A restriction of which each part is on a page of its own."""
+    users: dict[str, str] = {}
+    for part in parts:
+        users |= part.users
+    return ReadRestriction(
+        is_set=any(part.is_set for part in parts),
+        users=users,
+        groups=frozenset().union(*(part.groups for part in parts)),
+    )
+
+
+def is_full(listed: Mapping[str, Any]) -> bool:
+    """Whether a page of a list may have a next one."""
+    limit = listed.get("limit")
+    return isinstance(limit, int) and len(listed.get("results") or ()) >= limit > 0

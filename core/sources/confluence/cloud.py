@@ -12,22 +12,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from core.sources.confluence.client import ConfluenceClient, Json, RecordRefused
-from core.sources.confluence.records import (
+from core.sources.confluence.client import (
     ConfluenceAttachment,
     ConfluenceBody,
+    ConfluenceClient,
     ConfluenceContent,
     ConfluenceSpace,
     ContentKind,
     ContentParent,
+    Json,
+    ListWalk,
     ReadRestriction,
+    RecordRefused,
     is_full,
     joined,
     moment,
     restriction_in,
     users_in,
 )
-from core.sources.confluence.walk import ListWalk
 
 V2 = "api/v2"
 V1 = "rest/api"

@@ -11,7 +11,22 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from core.sources.confluence.client import PERMISSION_REFUSALS, ConfluenceClient, Json, RecordRefused
+from core.sources.confluence.client import (
+    PERMISSION_REFUSALS,
+    ConfluenceAttachment,
+    ConfluenceBody,
+    ConfluenceClient,
+    ConfluenceContent,
+    ConfluenceSpace,
+    ContentKind,
+    ContentParent,
+    Json,
+    ListWalk,
+    ReadRestriction,
+    RecordRefused,
+    moment,
+    restriction_in,
+)
 from core.sources.confluence.cloud import (
     GROUPS,
     RESTRICTIONS,
@@ -22,18 +37,6 @@ from core.sources.confluence.cloud import (
     quoted,
     whole_restriction,
 )
-from core.sources.confluence.records import (
-    ConfluenceAttachment,
-    ConfluenceBody,
-    ConfluenceContent,
-    ConfluenceSpace,
-    ContentKind,
-    ContentParent,
-    ReadRestriction,
-    moment,
-    restriction_in,
-)
-from core.sources.confluence.walk import ListWalk
 from core.sources.source import SourceUnavailable
 
 LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds

@@ -2,27 +2,74 @@
 
 A page may be viewed by whom its space allows, its own restriction, and that of each of its ancestors. People become
 their e-mail addresses and groups those of their members. Whoever cannot be found out is not among them, so a page is
-rather shown to nobody than to somebody who may not see it.
+rather shown to nobody than to somebody who may not see it. Confluence is asked once a day for the address of a person,
+and not at each sync.
 
 A group of everybody, as the operator names it, makes a space open: whoever may read the collection reads it. So does
-the operator who says that a space is not to be asked about.
-"""
+the operator who says that a space is not to be asked about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from core.conversation import value
-from core.sources.confluence.client import RecordRefused
-from core.sources.confluence.records import (
+from core.sources.confluence.client import (
     ConfluenceApi,
     ConfluenceContent,
     ConfluenceSpace,
     ContentParent,
     ReadRestriction,
+    RecordRefused,
 )
+from core.sources.memory import open_memory_file
 from core.sources.source import SourceUnavailable
+from core.storage.database import Database
+from core.storage.schema import Schema
+
+FILE = "confluence.db"
+KEPT = 86_400.0  # seconds
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS people (
+    id TEXT PRIMARY KEY,
+    email TEXT,  -- empty: hidden; NULL: an app
+    asked_at REAL NOT NULL
+);
+"""
+SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleMemory:
+    """Reads and writes the table. Every method blocks."""
+
+    database: Database
+
+    def emails(self, now: float) -> dict[str, str | None]:
+        """By account id or name: those that were asked for within a day. A time to come counts as long ago."""
+        rows = self.database.rows(
+            "SELECT id, email FROM people WHERE asked_at > ? AND asked_at <= ?", (now - KEPT, now)
+        )
+        return {str(user): None if email is None else str(email) for user, email in rows}
+
+    def keep(self, emails: Mapping[str, str | None], now: float) -> None:
+        """Those that were asked for now; what is older than a day goes."""
+        with self.database.transaction() as writing:
+            writing.executemany(
+                "INSERT OR REPLACE INTO people VALUES (?, ?, ?)",
+                ((user, email, now) for user, email in emails.items()),
+            )
+            writing.execute("DELETE FROM people WHERE asked_at <= ? OR asked_at > ?", (now - KEPT, now))
+
+
+@contextmanager
+def open_people(folder: Path) -> Iterator[PeopleMemory]:
+    with open_memory_file(folder / FILE, SCHEMA) as database:
+        yield PeopleMemory(database)
+
 
 DEPTH_LIMIT = 200  # ancestors of a page
 SPACES_TOLD = 5  # by their keys

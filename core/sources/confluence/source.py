@@ -31,21 +31,23 @@ from core.sources.confluence.address import (
     label_of,
     parse,
 )
-from core.sources.confluence.anchors import AnchorStyle, anchors_of, style_of
-from core.sources.confluence.client import ConfluenceClient, RecordRefused, client_of, not_taken
-from core.sources.confluence.cloud import V1, V2, CloudApi
-from core.sources.confluence.data_center import DataCenterApi
-from core.sources.confluence.people import open_people
-from core.sources.confluence.readers import PagePlace, PageReaders
-from core.sources.confluence.records import (
+from core.sources.confluence.client import (
     ConfluenceApi,
     ConfluenceAttachment,
+    ConfluenceClient,
     ConfluenceContent,
     ConfluenceSpace,
     ContentKind,
+    ListWalk,
+    RecordRefused,
+    client_of,
+    not_taken,
 )
+from core.sources.confluence.cloud import V1, V2, CloudApi
+from core.sources.confluence.data_center import DataCenterApi
+from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
+from core.sources.confluence.readers import PagePlace, PageReaders, open_people
 from core.sources.confluence.storage import markdown_of, mentions_in
-from core.sources.confluence.walk import ListWalk
 from core.sources.hosts import addresses_of
 from core.sources.source import (
     CursorExpired,

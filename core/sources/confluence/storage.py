@@ -16,7 +16,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from core.errors import DocumentError
-from core.sources.confluence.marks import (
+from core.sources.confluence.markdown import (
     SPACES,
     code_span,
     escaped,
@@ -24,9 +24,9 @@ from core.sources.confluence.marks import (
     indented,
     link_to,
     paragraph,
+    table_of,
     wrapped,
 )
-from core.sources.confluence.tables import table_of
 
 DEPTH_LIMIT = 200  # elements within one another
 

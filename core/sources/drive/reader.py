@@ -16,8 +16,17 @@ from typing import Any
 
 from core.conversation import value
 from core.sources.drive.client import FORBIDDEN, NOT_FOUND, DriveClient, DriveRefused
-from core.sources.drive.files import FOLDER, DriveAccess, DriveFile, access_of, file_of, inherits, own_access
-from core.sources.drive.tree import UNKNOWN, DriveTree
+from core.sources.drive.files import (
+    FOLDER,
+    UNKNOWN,
+    DriveAccess,
+    DriveFile,
+    DriveTree,
+    access_of,
+    file_of,
+    inherits,
+    own_access,
+)
 from core.sources.source import CursorExpired
 
 AT_ONCE = 4  # requests

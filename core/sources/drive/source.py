@@ -32,19 +32,23 @@ from core.sources.drive.client import (
     DriveFault,
     DriveRefused,
     origin_of,
+    read_account,
 )
-from core.sources.drive.credentials import read_account
 from core.sources.drive.files import (
     FOLDER,
     LOCKED,
     MARKDOWN,
     STORED,
+    UNKNOWN,
     WORD,
     DriveAccess,
     DriveFile,
+    DriveTree,
     access_of,
+    differing,
     file_of,
     own_access,
+    parts,
 )
 from core.sources.drive.memory import DriveMemory, DriveProgress, open_memory
 from core.sources.drive.reader import (
@@ -55,7 +59,6 @@ from core.sources.drive.reader import (
     TreeReader,
     parts_of_corpus,
 )
-from core.sources.drive.tree import UNKNOWN, DriveTree, differing, parts
 from core.sources.hosts import addresses_of
 from core.sources.source import (
     CursorExpired,

@@ -39,7 +39,7 @@ from core.sources.git.address import (
     place_of,
     without_branch,
 )
-from core.sources.git.blobs import IS_UNFILTERED, Blobs
+from core.sources.git.client import IS_UNFILTERED, STDERR_LOGGED, Blobs, Git, GitFailed
 from core.sources.git.included import (
     MEMORY,
     CommitFiles,
@@ -48,7 +48,6 @@ from core.sources.git.included import (
     is_put_together,
     version_of,
 )
-from core.sources.git.process import STDERR_LOGGED, Git, GitFailed
 from core.sources.hosts import addresses_of
 from core.sources.source import (
     CursorExpired,

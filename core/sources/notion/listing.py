@@ -1,4 +1,4 @@
-"""Listing all pages that are shared, and which of them lie below one.
+"""Listing all pages that are shared, and which of them lie below one; and all blocks of a page.
 
 The search gives a hundred pages in one answer, with the time of their last change. It does not promise to be complete
 (Notion, "Search optimizations and limitations"), so the rows of each data source are listed beside it, and a page that
@@ -6,8 +6,7 @@ was there before or that another page names is asked for by itself. Only what No
 
 All rows of a data source are listed once a day, and in between those that were made since: a row that was there is
 asked for by itself if the search leaves it out. What the search leaves out, and came to a data source in another way
-than by being made there, is found a day later.
-"""
+than by being made there, is found a day later."""
 
 from __future__ import annotations
 
@@ -19,10 +18,19 @@ from typing import Any, TypeVar
 
 from core.sources.notion.address import bare_id
 from core.sources.notion.client import CursorLost, NotionApi, NotionMissing, NotionRefused, ResultPage
-from core.sources.notion.files import Serves, is_of_notion
-from core.sources.notion.memory import NotionMemory, RowList
-from core.sources.notion.page import NotionPage, is_trashed, page_of, parent_of
-from core.sources.source import SourceUnavailable
+from core.sources.notion.convert import CHILDREN, PageBlock
+from core.sources.notion.memory import ChildKind, NotionMemory, RowList
+from core.sources.notion.page import (
+    NotionFile,
+    NotionPage,
+    Serves,
+    file_of_block,
+    is_of_notion,
+    is_trashed,
+    page_of,
+    parent_of,
+)
+from core.sources.source import ItemUnreadable, SourceUnavailable
 
 ROWS_EVERY = 86_400.0  # seconds after which all rows of a data source are listed again
 OVERLAP = 120.0  # seconds: times of rows are rounded to the minute
@@ -242,3 +250,66 @@ class PageListing:
         if is_trashed(data):
             self._trashed.add(this)
         return parent_of(data)
+
+
+BLOCK_LIMIT = 20_000  # blocks of a page
+DEPTH_LIMIT = 30  # blocks within one another
+TRIES = 3  # to read a list whose cursor Notion does not know any more
+
+_KINDS: Mapping[str, ChildKind] = {"child_page": "page", "child_database": "database"}
+
+
+@dataclass(slots=True, kw_only=True)
+class BlockTree:
+    """What was read of a page."""
+
+    api: NotionApi
+    serves: Serves = is_of_notion
+    files: list[NotionFile] = field(default_factory=list)
+    children: dict[str, ChildKind] = field(default_factory=dict)  #: pages and databases within it
+    _count: int = 0
+
+    async def read(self, block: str, depth: int = 0) -> tuple[PageBlock, ...]:
+        """The blocks within one, or within a page. NotionMissing, NotionRefused, ItemUnreadable."""
+        found = []
+        for data in await self._level(block):
+            within = await self._within(data, depth + 1)
+            found.append(PageBlock(data=data, children=within))
+        return tuple(found)
+
+    async def _within(self, data: Mapping[str, Any], depth: int) -> tuple[PageBlock, ...]:
+        kind, block = str(data.get("type", "")), bare_id(str(data.get("id", "")))
+        if kind in CHILDREN:
+            self.children[block] = _KINDS[kind]
+            return ()
+        if (file := file_of_block(data, self.serves)) is not None:
+            self.files.append(file)
+        if not data.get("has_children") or depth > DEPTH_LIMIT:
+            return ()
+        original = ((data.get("synced_block") or {}).get("synced_from") or {}).get("block_id")
+        try:
+            return await self.read(bare_id(original) if original else block, depth)
+        except (NotionMissing, NotionRefused):
+            if original:  # what this one shows is not shared with the integration
+                return ()
+            raise
+
+    async def _level(self, block: str) -> list[Mapping[str, Any]]:
+        for left in reversed(range(TRIES)):
+            try:
+                return await self._pages(block)
+            except CursorLost:
+                if not left:
+                    raise ItemUnreadable("changes too often to be read") from None
+        return []
+
+    async def _pages(self, block: str) -> list[Mapping[str, Any]]:
+        found, cursor = list[Mapping[str, Any]](), None
+        while True:
+            page = await self.api.children(block, cursor)
+            found += page.results
+            if self._count + len(found) > BLOCK_LIMIT:
+                raise ItemUnreadable(f"has more than {BLOCK_LIMIT:,} blocks")
+            if (cursor := page.next_cursor) is None:
+                self._count += len(found)
+                return found

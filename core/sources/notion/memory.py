@@ -17,7 +17,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.sources.memory import open_memory_file
-from core.sources.notion.files import NotionFile
+from core.sources.notion.page import NotionFile
 from core.storage.database import Connection, Database
 from core.storage.schema import Schema
 

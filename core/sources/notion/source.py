@@ -20,11 +20,21 @@ from core.sources.documents import parse_anchored, to_bytes
 from core.sources.hosts import addresses_of
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
-from core.sources.notion.files import Serves, file_items, is_of_notion, read_file, url_of
-from core.sources.notion.listing import PageListing
+from core.sources.notion.listing import BlockTree, PageListing
 from core.sources.notion.memory import NotionMemory, open_memory
-from core.sources.notion.page import PAGE_NAME, NotionPage, is_trashed, item_of, page_of, text_of_page
-from core.sources.notion.tree import BlockTree
+from core.sources.notion.page import (
+    PAGE_NAME,
+    NotionPage,
+    Serves,
+    file_items,
+    is_of_notion,
+    is_trashed,
+    item_of,
+    page_of,
+    read_file,
+    text_of_page,
+    url_of,
+)
 from core.sources.source import (
     ItemGone,
     ItemUnreadable,

@@ -1,8 +1,7 @@
-"""Requests to one website, and to nothing else.
+"""Requests to one website, and to nothing else; and what its robots.txt allows (RFC 9309).
 
 Its host was checked before (:mod:`core.sources.hosts`), and every connection goes to the addresses that were checked
-then. A redirect is told, not followed. There are no cookies, no credentials and no proxy.
-"""
+then. A redirect is told, not followed. There are no cookies, no credentials and no proxy."""
 
 from __future__ import annotations
 
@@ -12,21 +11,25 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from core.conversation import value
 from core.errors import DocumentError, FootnoteError, SearchTrouble
 from core.library.formats.encoding import decode
 from core.library.formats.read import FILE_LIMIT
-from core.sources.source import SourceThrottled
+from core.sources.source import SourceThrottled, SourceUnavailable
+from core.sources.website.address import normal_url
+from core.sources.website.page import AGENT
 from core.web.fetch import DEFAULT_PORTS, certificate_fault, default_tls, pin_request, read_body
-from core.web.request import OK, TOO_MANY_REQUESTS, seconds_asked
+from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Sequence
 
     import httpx
+
 
 NOT_MODIFIED = 304
 UNAVAILABLE = 503
@@ -184,3 +187,60 @@ async def open_client(
 def host_and_port(origin: str) -> tuple[str, int]:
     parts = urlsplit(origin)
     return parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+
+
+SIZE_LIMIT = 500 * 1024  # bytes that are read of it, RFC 9309, 2.5
+RULES_HOPS = 5  # that are followed, RFC 9309, 2.3.1.2
+LONGEST_DELAY = 60.0  # seconds between two requests; what asks for more gets this
+
+
+@dataclass(frozen=True, slots=True)
+class RobotRules:
+    """What may be asked for, and how fast."""
+
+    parsed: Any = None  #: of protego; None: everything is allowed
+
+    def allows(self, url: str) -> bool:
+        return self.parsed is None or bool(self.parsed.can_fetch(url, AGENT))
+
+    @property
+    def delay(self) -> float:
+        """Seconds between two requests."""
+        asked = self.parsed.crawl_delay(AGENT) if self.parsed is not None else None
+        return min(float(asked or 0.0), LONGEST_DELAY)
+
+    @property
+    def sitemaps(self) -> Sequence[str]:
+        return () if self.parsed is None else tuple(self.parsed.sitemaps)
+
+
+def parse_rules(text: bytes) -> RobotRules:
+    from protego import Protego
+
+    return RobotRules(Protego.parse(text[:SIZE_LIMIT].decode("utf-8", "replace").removeprefix("\ufeff")))
+
+
+async def read_rules(client: SiteClient) -> RobotRules:
+    """The rules of a website. SourceUnavailable where they cannot be read: then nothing is allowed."""
+    url = f"{client.origin}/robots.txt"
+    for _ in range(RULES_HOPS + 1):
+        try:
+            reply = await client.get(url, sitemap=True)
+        except SiteSilent as silent:
+            raise SourceUnavailable(f"{client.origin} {silent}.") from None
+        if reply.status >= SERVER_FAULT:
+            raise SourceUnavailable(
+                f"{url} answered HTTP {reply.status}. What it allows is not known, so nothing is read."
+            )
+        if reply.location is None:
+            return parse_rules(reply.body) if reply.status == OK else RobotRules()
+        target = normal_url(reply.location, url)
+        if target is None or not target.startswith(f"{client.origin}/"):
+            raise SourceUnavailable(led_elsewhere(url, target or reply.location))
+        url = target
+    return RobotRules()
+
+
+def led_elsewhere(url: str, target: str) -> str:
+    """The sentence about a website that has moved."""
+    return f"{url} leads to {target}, which is not followed: ingest that address, if it is meant."

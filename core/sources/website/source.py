@@ -49,17 +49,19 @@ from core.sources.website.address import (
 from core.sources.website.client import (
     NOT_MODIFIED,
     REQUEST_TIME,
+    RULES_HOPS,
+    RobotRules,
     SiteClient,
     SiteReply,
     SiteSilent,
     host_and_port,
+    led_elsewhere,
     open_client,
+    read_rules,
 )
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory, open_memory
 from core.sources.website.page import head_of, parse_page
-from core.sources.website.rules import RULES_HOPS, RobotRules, led_elsewhere, read_rules
-from core.sources.website.seeds import seeds_of
-from core.sources.website.sitemap import http_moment, moment_of
+from core.sources.website.sitemap import http_moment, moment_of, seeds_of
 from core.web.request import OK
 
 LOOKS = 20  # addresses that are looked at before what they have is read
