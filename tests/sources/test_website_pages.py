@@ -11,7 +11,7 @@ from core.errors import SettingsError
 from core.library.formats.read import parse_html
 from core.sources.kinds import source_address
 from core.sources.website.address import normal_url, parse
-from core.sources.website.page import PageHead, anchors_of, head_of
+from core.sources.website.convert import PageHead, anchors_of, head_of
 from core.sources.website.sitemap import SitemapDamaged, SitemapEntry, moment_of, read_sitemap
 
 DOCS = parse("https://docs.example/guide/")

@@ -23,7 +23,7 @@ from gidgethub.abc import GitHubAPI
 
 from core.errors import FootnoteError
 from core.sources.github.address import IssuesAddress
-from core.sources.github.thread import listed
+from core.sources.github.convert import listed
 from core.sources.pinned import open_pinned
 from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
 from core.web.request import SERVER_FAULT, seconds_asked

@@ -20,7 +20,7 @@ from core.library.formats.encoding import decode
 from core.library.formats.read import FILE_LIMIT
 from core.sources.source import SourceThrottled, SourceUnavailable
 from core.sources.website.address import normal_url
-from core.sources.website.page import AGENT
+from core.sources.website.convert import AGENT
 from core.web.fetch import DEFAULT_PORTS, certificate_fault, default_tls, pin_request, read_body
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 

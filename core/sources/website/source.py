@@ -59,8 +59,8 @@ from core.sources.website.client import (
     open_client,
     read_rules,
 )
+from core.sources.website.convert import head_of, parse_page
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory, open_memory
-from core.sources.website.page import head_of, parse_page
 from core.sources.website.sitemap import http_moment, moment_of, seeds_of
 from core.web.request import OK
 

@@ -19,6 +19,7 @@ from core.sources.source import SourceItem, parse_as_file
 if TYPE_CHECKING:
     from core.sources.website.address import WebsiteAddress
 
+
 AGENT = "footnote"  # the name under which robots.txt and pages may speak to us
 HTML_LIMIT = 8_000_000  # bytes of a page that are read for its links
 LINK_LIMIT = 5_000  # links of a page
