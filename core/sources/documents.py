@@ -1,5 +1,6 @@
 """What of an item becomes a document of the library: its bytes, its lines, and text whose parts have names in the
-address of its page, as a source puts it together from an API."""
+address of its page, as a source puts it together from an API.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The store of sources: which there are, how far each was read, and every item of theirs.
 
-An item is written as due before the cursor goes on, so that a sync which is cut off anywhere knows what is left."""
+An item is written as due before the cursor goes on, so that a sync which is cut off anywhere knows what is left.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ The client's own waiting is switched off, and it follows no redirect. A file of 
 which its address redirects: that host is checked like any other, and gets no credentials.
 
 What was read of a list is kept until its space is done: a list of a hundred pages that is asked to wait at the last
-one goes on there."""
+one goes on there.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError
 from core.sources.confluence.address import ConfluenceAddress
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
 from core.web.request import OK, TOO_MANY_REQUESTS, seconds_asked
 

@@ -7,7 +7,8 @@ A Data Center, and the older editor of the cloud, name a heading by the page's t
 ``#InstallGuide-Firststeps``. The newer editor of the cloud writes its text with hyphens: ``#First-steps``; its pages are
 known by the ``local-id`` of their elements. Other signs than letters and digits, and headings of which there are two,
 are left out: what becomes of them is not written down.
-https://confluence.atlassian.com/doc/anchor-macro-139517.html"""
+https://confluence.atlassian.com/doc/anchor-macro-139517.html
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ rather shown to nobody than to somebody who may not see it. Confluence is asked 
 and not at each sync.
 
 A group of everybody, as the operator names it, makes a space open: whoever may read the collection reads it. So does
-the operator who says that a space is not to be asked about."""
+the operator who says that a space is not to be asked about.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The session of a client that is built on requests: one host, at addresses that were checked.
 
-Every connection goes to the IP addresses that :mod:`core.sources.hosts` found, under the host's own name for TLS and
+Every connection goes to the IP addresses that :mod:`core.sources.http` found, under the host's own name for TLS and
 for HTTP. There is no proxy, no cookie, no .netrc and no redirect, and no body larger or slower than a limit. Nothing
 is asked for twice: the engine of sources waits and tries again.
 """

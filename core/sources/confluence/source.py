@@ -48,7 +48,7 @@ from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PagePlace, PageReaders, open_people
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.source import (
     CursorExpired,
     ItemGone,

@@ -5,7 +5,8 @@ documentation. Connections go to addresses that were checked; redirects are not 
 
 The key of the account lies in a file that its owner alone may read. A token is asked for with a statement that is
 signed with the key (RFC 7523, and Google's "Using OAuth 2.0 for Server to Server Applications"). Neither is kept or
-logged."""
+logged.
+"""
 
 from __future__ import annotations
 

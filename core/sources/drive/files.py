@@ -1,7 +1,8 @@
 """What the Drive API says of files, as the values that are kept, and what follows from a tree of them: paths, readers, items.
 
 Fields, types and roles are those of ``File`` and ``Permission`` in the API's discovery document; the formats that
-documents of Google's can be exported in are those of "Export MIME types for Google Workspace documents"."""
+documents of Google's can be exported in are those of "Export MIME types for Google Workspace documents".
+"""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ from core.sources.drive.reader import (
     TreeReader,
     parts_of_corpus,
 )
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.source import (
     CursorExpired,
     ItemChanged,

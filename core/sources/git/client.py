@@ -2,10 +2,11 @@
 
 Nothing is checked out, so no hook, no filter and no submodule of a repository ever runs. The configuration of the
 user and of the system is not read. Only one protocol is allowed to each command, and none to those that only read.
-A host was checked before (:mod:`core.sources.hosts`), and over HTTPS git connects to exactly the addresses that were
+A host was checked before (:mod:`core.sources.http`), and over HTTPS git connects to exactly the addresses that were
 checked and follows no redirect. A token goes in the environment of the process, which only its owner can read.
 
-The contents of files are fetched many at once, and read one by one."""
+The contents of files are fetched many at once, and read one by one.
+"""
 
 from __future__ import annotations
 

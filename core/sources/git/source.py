@@ -48,7 +48,7 @@ from core.sources.git.included import (
     is_put_together,
     version_of,
 )
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.source import (
     CursorExpired,
     ItemChanged,

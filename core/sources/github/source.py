@@ -26,7 +26,7 @@ from core.sources.documents import parse_item, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
 from core.sources.github.convert import IssueRecord, record_of, text_of_issue
 from core.sources.github.memory import ListMemory, open_memory
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.source import (
     CursorExpired,
     ItemGone,

@@ -3,7 +3,8 @@ address; the properties of a row of a data source are a small table above them.
 
 The shapes are those of `@notionhq/client`, whose types are generated from Notion's API ("BlockObjectResponse",
 "PagePropertyValue"). Of a block of a kind that is not known, its text and its children are kept. Where a file of
-Notion's lies is left out: such addresses are for an hour, and whoever has one may read the file."""
+Notion's lies is left out: such addresses are for an hour, and whoever has one may read the file.
+"""
 
 from __future__ import annotations
 

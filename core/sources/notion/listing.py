@@ -6,7 +6,8 @@ was there before or that another page names is asked for by itself. Only what No
 
 All rows of a data source are listed once a day, and in between those that were made since: a row that was there is
 asked for by itself if the search leaves it out. What the search leaves out, and came to a data source in another way
-than by being made there, is found a day later."""
+than by being made there, is found a day later.
+"""
 
 from __future__ import annotations
 

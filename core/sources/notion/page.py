@@ -3,7 +3,8 @@
 Of the files in its blocks and in properties of a row, those that Notion keeps itself are read. It tells an address of
 each that is signed for an hour, and lets in whoever has it. So it is asked for right before the file is fetched, goes
 to no host but those that Notion serves files from, and is written nowhere.
-https://developers.notion.com/reference/file-object"""
+https://developers.notion.com/reference/file-object
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from core.errors import SearchTrouble
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.sources.documents import AnchoredPart, AnchoredText, joined
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.notion.address import LABEL, bare_id
 from core.sources.notion.client import RATE_PAUSE
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of

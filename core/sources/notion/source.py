@@ -17,7 +17,7 @@ from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources import guides
 from core.sources.documents import parse_anchored, to_bytes
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
 from core.sources.notion.listing import BlockTree, PageListing

@@ -1,7 +1,8 @@
 """Sitemaps, at which a crawl begins: sitemap.xml, an index of them, their packed form, and lists of addresses.
 
 https://www.sitemaps.org/protocol.html. A damaged one is refused whole: what its end would have listed must not be
-taken for gone."""
+taken for gone.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from core.conversation import value
 from core.errors import FootnoteError
 from core.sources.source import SourceUnavailable
 from core.sources.website.address import WebsiteAddress, normal_url
-from core.sources.website.client import NOT_MODIFIED, RobotRules, SiteClient, SiteSilent
+from core.sources.website.client import NOT_MODIFIED, RobotRules, SiteClient
 from core.sources.website.memory import FrontierUrl, SitemapRecord, SiteMemory
 from core.web.request import OK, SERVER_FAULT
 
@@ -168,10 +169,7 @@ async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapReco
     since = {name: mark for name, mark in since.items() if mark}
     target = url
     for _ in range(REDIRECTS + 1):
-        try:
-            reply = await client.get(target, since=since, sitemap=True)
-        except SiteSilent as silent:
-            raise SourceUnavailable(f"{target} {silent}.") from None
+        reply = await client.get(target, since=since, sitemap=True)
         if reply.status >= SERVER_FAULT:
             raise SourceUnavailable(f"{target} answered HTTP {reply.status}.")
         if reply.status == NOT_MODIFIED and known is not None:

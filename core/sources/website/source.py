@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from core.conversation import value
 from core.library.sync import printable
 from core.sources import guides
-from core.sources.hosts import addresses_of
+from core.sources.http import HostSilent, open_http
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -53,10 +53,7 @@ from core.sources.website.client import (
     RobotRules,
     SiteClient,
     SiteReply,
-    SiteSilent,
-    host_and_port,
     led_elsewhere,
-    open_client,
     read_rules,
 )
 from core.sources.website.convert import head_of, parse_page
@@ -196,8 +193,8 @@ class WebsiteSource:
             return self._seen(at, known)
         try:
             reply = await self.client.get(at.url, since=known.marks if known is not None else {})
-        except SiteSilent as silent:
-            return replace(self._failing(at, known, str(silent)), is_silent=True)
+        except HostSilent as silent:
+            return replace(self._failing(at, known, silent.reason), is_silent=True)
         return await self._answered(at, known, reply)
 
     async def _answered(self, at: FrontierUrl, known: PageRecord | None, reply: SiteReply) -> Look:
@@ -367,10 +364,11 @@ async def open_website(
 ) -> AsyncIterator[WebsiteSource]:
     """Raises SourceUnavailable for a host that may not be read, or does not say what it allows; SourceThrottled."""
     site = parse(text)
-    addresses = await addresses_of(*host_and_port(site.origin), context.settings.private_hosts)
-    async with open_client(site.origin, addresses, connections=AT_ONCE) as opened:
-        rules = await read_rules(replace(opened, timeout=timeout))
-        client = replace(opened, timeout=timeout, pause=pause, delay=rules.delay)
+    async with open_http(
+        site.origin, private=context.settings.private_hosts, connections=AT_ONCE, name=site.origin, timeout=timeout
+    ) as http:  # fmt: skip
+        rules = await read_rules(SiteClient(origin=site.origin, http=http))
+        client = SiteClient(origin=site.origin, http=http, pause=pause, delay=rules.delay)
         with open_memory(context.folder) as memory:
             yield WebsiteSource(
                 site=site, client=client, memory=memory, rules=rules, page_limit=page_limit, depth_limit=depth_limit
