@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.conversation import value
-from core.sources.drive.client import FORBIDDEN, NOT_FOUND, DriveClient, DriveRefused
+from core.sources.drive.client import DriveClient, DriveRefused
 from core.sources.drive.files import (
     FOLDER,
     UNKNOWN,
@@ -27,6 +27,7 @@ from core.sources.drive.files import (
     inherits,
     own_access,
 )
+from core.sources.http import FORBIDDEN, NOT_FOUND
 from core.sources.source import CursorExpired
 
 AT_ONCE = 4  # requests

@@ -26,12 +26,9 @@ from core.sources.drive.address import PREFIX, canonical_address, folder_of
 from core.sources.drive.client import (
     BAD_REQUEST,
     BASE,
-    GONE,
-    NOT_FOUND,
     DriveClient,
     DriveFault,
     DriveRefused,
-    origin_of,
     read_account,
 )
 from core.sources.drive.files import (
@@ -59,7 +56,7 @@ from core.sources.drive.reader import (
     TreeReader,
     parts_of_corpus,
 )
-from core.sources.http import addresses_of
+from core.sources.http import GONE, NOT_FOUND, open_http
 from core.sources.source import (
     CursorExpired,
     ItemChanged,
@@ -72,7 +69,6 @@ from core.sources.source import (
     SourceUnavailable,
     parse_as_file,
 )
-from core.web.fetch import default_tls
 
 BATCH = 200  # items
 FAULTS_OF_A_FILE = 3  # times that Google may fail to give out one file before it is left out
@@ -359,19 +355,11 @@ async def open_drive(
     text: str, context: SourceContext, *, base: str = BASE, now: Callable[[], float] = time.time
 ) -> AsyncIterator[DriveSource]:
     """Raises SourceUnavailable for credentials that cannot be used."""
-    import httpx
-
-    settings = context.settings
-    account = await _thread(read_account, settings.drive_credentials)
-    addresses = {}
-    for url in map(httpx.URL, (base, account.token_url)):
-        origin = origin_of(url)
-        host, _, port = origin.rpartition(":")
-        addresses[origin] = await addresses_of(host, int(port), settings.private_hosts)
-    limits = httpx.Limits(max_connections=2 * AT_ONCE, max_keepalive_connections=2 * AT_ONCE)
-    verify = await _thread(default_tls)
-    async with httpx.AsyncHTTPTransport(verify=verify, trust_env=False, limits=limits) as transport:
-        client = DriveClient(base=base, transport=transport, addresses=addresses, account=account, now=now)
+    account = await _thread(read_account, context.settings.drive_credentials)
+    urls, private = (base, account.token_url), context.settings.private_hosts
+    any_kind = {"Accept": "*/*"}
+    async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=any_kind) as http:
+        client = DriveClient(base=base, http=http, account=account, now=now)
         with open_memory(context.folder) as memory:
             yield DriveSource(root=folder_of(text), label=text, client=client, memory=memory, now=now)
 
