@@ -133,8 +133,6 @@ CONFLUENCE = SourceGuide(
     example="https://acme.atlassian.net/wiki/spaces/ENG",
     address=confluence.typed_address,
     credentials=confluence_credentials,
-    extra="confluence",
-    packages=("atlassian", "requests"),
 )
 NOTION = SourceGuide(
     title="Pages and databases of Notion",
@@ -142,8 +140,6 @@ NOTION = SourceGuide(
     example="notion:",
     address=notion.typed_address,
     credentials=notion_credentials,
-    extra="notion",
-    packages=("notion_client",),
 )
 GITHUB = SourceGuide(
     title="Issues or pull requests of GitHub",
@@ -151,6 +147,4 @@ GITHUB = SourceGuide(
     example="https://github.com/acme/handbook/issues",
     address=github.typed_address,
     credentials=github_credentials,
-    extra="github",
-    packages=("gidgethub",),
 )

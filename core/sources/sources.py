@@ -25,6 +25,7 @@ from core.sources.kinds import KINDS, source_labels, typed_of
 from core.sources.source import (
     AddressKind,
     FollowedSource,
+    ItemUnreadable,
     KnowledgeSource,
     SourceContext,
     SourceKind,
@@ -190,7 +191,7 @@ class SourceSyncs:
             return await self._fail(record, str(throttled), next_at=self.now() + throttled.retry_after)
         except SourceWithdrawn as withdrawn:
             return await self._withdraw(record, str(withdrawn))
-        except (SourceUnavailable, SettingsError) as trouble:
+        except (SourceUnavailable, ItemUnreadable, SettingsError) as trouble:
             return await self._fail(record, str(trouble))
         except Exception:
             # The boundary of a sync: whatever a source sends, the others go on.

@@ -40,15 +40,14 @@ from core.sources.confluence.client import (
     ContentKind,
     ListWalk,
     RecordRefused,
-    client_of,
     not_taken,
+    open_client,
 )
 from core.sources.confluence.cloud import V1, V2, CloudApi
 from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PagePlace, PageReaders, open_people
-from core.sources.http import addresses_of
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -270,13 +269,7 @@ async def open_confluence(
 ) -> AsyncIterator[ConfluenceSource]:
     """Raises SourceUnavailable for a host that may not be read, and without a token that it takes; SourceThrottled."""
     address, settings = parse(text), context.settings
-    client = client_of(
-        address,
-        settings.confluence_tokens,
-        await addresses_of(address.host, address.port, settings.private_hosts),
-        settings.private_hosts,
-    )
-    try:
+    async with open_client(address, settings.confluence_tokens, settings.private_hosts) as client:
         await _require_account(client)
         walk = ListWalk(client)
         api: ConfluenceApi = (
@@ -293,8 +286,6 @@ async def open_confluence(
                 yield ConfluenceSource(address=address, api=api, walk=walk, readers=readers)
             finally:
                 await asyncio.to_thread(people.keep, readers.asked, now())
-    finally:
-        client.api.close()
 
 
 def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:

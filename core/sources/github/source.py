@@ -16,17 +16,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, M
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import urlencode
 
 from core.conversation import value
-from core.errors import SettingsError
 from core.sources import guides
 from core.sources.documents import parse_item, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
+from core.sources.github.client import GitHubRepository, open_repository
 from core.sources.github.convert import IssueRecord, record_of, text_of_issue
 from core.sources.github.memory import ListMemory, open_memory
-from core.sources.http import addresses_of
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -35,9 +34,6 @@ from core.sources.source import (
     SourceItem,
     SourceKind,
 )
-
-if TYPE_CHECKING:
-    from core.sources.github.client import GitHubRepository, ListCache
 
 PER_PAGE = 100  # of a list, GitHub "Using pagination"
 LIST_EVERY = 86_400.0  # seconds between two lists of everything
@@ -50,9 +46,6 @@ EVERYTHING: Mapping[str, object] = {
     "per_page": PER_PAGE,
 }
 OVERLAP = 120.0  # seconds that are asked for twice: what happens at one time need not be listed at once
-MISSING_EXTRA = (
-    "Issues of GitHub are read with the extra github: .uv/bin/uv sync --no-dev --inexact --extra github."
-)
 
 
 @value
@@ -92,7 +85,6 @@ class IssueSource:
 
     address: IssuesAddress
     repository: GitHubRepository
-    cache: ListCache
     memory: ListMemory
     now: Callable[[], float] = time.time
     list_every: float = LIST_EVERY  #: seconds
@@ -259,10 +251,7 @@ class IssueSource:
 
     async def _forget_lists(self, part: str) -> None:
         """Those with this in their URL that were not asked for: what changed since a time is so only until the next."""
-        old = [url for url in self.cache if part in url and url not in self.cache.used]
-        for url in old:
-            del self.cache[url]
-        await asyncio.to_thread(self.memory.forget, old)
+        await asyncio.to_thread(self.memory.forget, self.repository.forget_lists(part))
 
     # One
 
@@ -314,24 +303,19 @@ async def open_github(
     list_every: float = LIST_EVERY,
 ) -> AsyncIterator[IssueSource]:
     """Raises SourceUnavailable for a host that may not be read. ``origin``: where the API is, if not where it should."""
-    try:
-        from core.sources.github.client import ListCache, open_repository
-    except ModuleNotFoundError:
-        raise SettingsError(MISSING_EXTRA) from None
     address, settings = parse(text), context.settings
-    api = origin or address.api
-    parts = urlsplit(api)
-    pinned = await addresses_of(parts.hostname or "", parts.port or 443, settings.private_hosts)
-    token = settings.git_tokens.get(address.host, "")
+    token, private = settings.git_tokens.get(address.host, ""), settings.private_hosts
     with open_memory(context.folder) as memory:
-        cache = ListCache(await asyncio.to_thread(memory.lists))
-        async with open_repository(address, api, pinned, token=token, cache=cache) as repository:
+        lists = await asyncio.to_thread(memory.lists)
+        opened = open_repository(address, origin or address.api, private=private, token=token, lists=lists)
+        async with opened as repository:
             try:
                 yield IssueSource(
-                    address=address, repository=repository, cache=cache, memory=memory, now=now, list_every=list_every
-                )  # fmt: skip
+                    address=address, repository=repository, memory=memory, now=now, list_every=list_every
+                )
             finally:
-                await asyncio.to_thread(memory.keep, {url: cache[url] for url in cache.used & cache.keys()})
+                used = {url: lists[url] for url in repository.used & lists.keys()}
+                await asyncio.to_thread(memory.keep, used)
 
 
 KIND = SourceKind(

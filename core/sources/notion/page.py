@@ -8,7 +8,6 @@ https://developers.notion.com/reference/file-object
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,16 +17,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
-from core.errors import SearchTrouble
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.sources.documents import AnchoredPart, AnchoredText, joined
-from core.sources.http import addresses_of
 from core.sources.notion.address import LABEL, bare_id
-from core.sources.notion.client import RATE_PAUSE
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
-from core.sources.source import ItemUnreadable, SourceItem, SourceThrottled, SourceUnavailable
-from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
+from core.sources.source import SourceItem
 
 #: Where Notion keeps files: its buckets in Amazon S3, of each region, and its own hosts.
 _HOSTS = re.compile(
@@ -120,44 +115,6 @@ def file_items(page: SourceItem, files: Iterable[NotionFile]) -> Iterator[Source
             source=printable(f"{page.source}/{file.name}"),
             url=f"{page.url}#{file.block}" if page.url and file.block else page.url,
         )
-
-
-async def read_file(url: str, private: Sequence[str]) -> bytes:
-    """The bytes at an address that is signed. ItemUnreadable, SourceThrottled, SourceUnavailable.
-
-    The request goes to the transport itself: a client of httpx would write the address into its log.
-    """
-    import httpx
-
-    from core.sources.pinned import REQUEST_TIME, PinnedTransport
-    from core.web.fetch import default_tls
-
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    addresses = await addresses_of(host, parts.port or (443 if parts.scheme == "https" else 80), private)
-    tls = await asyncio.to_thread(default_tls)
-    transport = PinnedTransport(f"{parts.scheme}://{parts.netloc}", addresses, connections=1, tls=tls)
-    request = httpx.Request("GET", url, extensions={"timeout": httpx.Timeout(REQUEST_TIME).as_dict()})
-    try:
-        async with transport:
-            response = await transport.handle_async_request(request)
-    except httpx.HTTPError as trouble:
-        if isinstance(trouble.__cause__, SearchTrouble):
-            raise ItemUnreadable("is larger than 32 MB, or does not come whole") from None
-        raise SourceUnavailable(f"{host} could not be reached, or broke the connection off.") from None
-    return _body(response.status_code, response.headers, response.content)
-
-
-def _body(status: int, headers: Mapping[str, str], content: bytes) -> bytes:
-    if status == TOO_MANY_REQUESTS or status >= SERVER_FAULT:
-        asked = seconds_asked(headers.get("retry-after"))
-        raise SourceThrottled(
-            f"The files of Notion are out of order (HTTP {status}).",
-            retry_after=RATE_PAUSE if asked is None else asked,
-        )
-    if status != OK:
-        raise ItemUnreadable(f"is not given out by Notion (HTTP {status})")
-    return content
 
 
 PAGE_NAME = "page.md"

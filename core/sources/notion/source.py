@@ -11,15 +11,21 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources import guides
 from core.sources.documents import parse_anchored, to_bytes
-from core.sources.http import addresses_of
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
-from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
+from core.sources.notion.client import (
+    INTERVAL,
+    ORIGIN,
+    NotionApi,
+    NotionMissing,
+    NotionRefused,
+    open_api,
+    read_file,
+)
 from core.sources.notion.listing import BlockTree, PageListing
 from core.sources.notion.memory import NotionMemory, open_memory
 from core.sources.notion.page import (
@@ -31,7 +37,6 @@ from core.sources.notion.page import (
     is_trashed,
     item_of,
     page_of,
-    read_file,
     text_of_page,
     url_of,
 )
@@ -231,14 +236,13 @@ async def open_notion(
     token = context.settings.notion_token
     if not token:
         raise SettingsError(UNSET)
-    parts = urlsplit(origin)
-    addresses = await addresses_of(parts.hostname or "", parts.port or 443, context.settings.private_hosts)
-    opened = partial(open_api, token, addresses, origin=origin, interval=interval, pause=pause)
+    private = context.settings.private_hosts
+    opened = partial(open_api, token, private=private, origin=origin, interval=interval, pause=pause)
     async with opened(connections=AT_ONCE) as api:
         with open_memory(context.folder) as memory:
             yield NotionSource(
                 root=root_of(text), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
-                private_hosts=context.settings.private_hosts, serves=serves,
+                private_hosts=private, serves=serves,
             )  # fmt: skip
 
 
