@@ -165,8 +165,6 @@ class SourceGuide:
     example: str
     address: Callable[[str], str]  #: the address as it is kept, of what was typed; SettingsError
     credentials: Callable[[str, Settings], Sequence[Credential]] = _no_credentials  #: of a kept address
-    extra: str = ""  #: the extra of Footnote that installs its client; empty: none is needed
-    packages: tuple[str, ...] = ()  #: that the extra brings, as they are imported
     every: str = "1h"  #: how often it is read unless a person says otherwise, as it is typed
 
 

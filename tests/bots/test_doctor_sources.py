@@ -181,18 +181,6 @@ async def test_a_fault_of_our_own_in_one_is_told_and_the_others_are_looked_at(se
     assert found[0][1] == f"Footnote has a fault of its own with {ADDRESS} (KeyError)."
 
 
-async def test_packages_that_are_missing_are_named_with_the_command(settings, shelf):
-    stored(settings, ADDRESS)
-
-    ((state, text, fix),) = await examined(
-        settings, guided(shelf, extra="shelf", packages=("no_such_shelf",))
-    )
-
-    assert state == "failed"
-    assert "need the extra “shelf”" in text
-    assert fix == "`.uv/bin/uv sync --no-dev --inexact --extra shelf`"
-
-
 @pytest.mark.parametrize("is_needed", [True, False])
 async def test_a_credential_that_is_missing_is_named_with_where_it_is_made(settings, shelf, is_needed):
     stored(settings, ADDRESS)

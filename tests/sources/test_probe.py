@@ -16,8 +16,8 @@ from core.settings import Settings
 from core.sources.git.address import typed_address
 from core.sources.guides import git_credentials
 from core.sources.kinds import KINDS
-from core.sources.probe import Glimpse, check, missing_extra, probe
-from core.sources.source import SourceGuide, SourceThrottled, SourceUnavailable, kind_of
+from core.sources.probe import Glimpse, check, probe
+from core.sources.source import SourceThrottled, SourceUnavailable, kind_of
 
 
 @pytest.fixture
@@ -122,23 +122,6 @@ async def test_a_check_of_a_website_asks_for_its_rules_and_one_page(settings, si
         await check(f"site+{site.url}/nowhere", settings)
 
 
-async def test_a_kind_whose_packages_are_missing_says_how_to_install_them(settings, shelf):
-    guide = SourceGuide(
-        title="A shelf",
-        asks="Its name",
-        example=ADDRESS,
-        address=str,
-        extra="shelf",
-        packages=("no_such_shelf",),
-    )
-    kinds = {"shelf": replace(shelf.kinds["shelf"], guide=guide)}
-
-    assert missing_extra(kinds["shelf"]).endswith(".uv/bin/uv sync --no-dev --inexact --extra shelf")
-    for look in (probe, check):
-        with pytest.raises(SourceUnavailable, match="need the extra “shelf”"):
-            await look(ADDRESS, settings, kinds=kinds)
-
-
 @pytest.mark.parametrize(
     ("typed", "kept"),
     [
@@ -205,7 +188,6 @@ def test_each_kind_has_a_guide_that_takes_its_own_example():
         address = kind.guide.address(kind.guide.example)
         assert address.startswith(kind.prefixes)
         assert kind.canonical(address) == address
-        assert missing_extra(kind) == ""
 
 
 @pytest.mark.parametrize(
