@@ -10,7 +10,7 @@ from aiohttp import web
 from fakes.web_servers import Canary, LoopbackServer
 
 from core.library.formats.read import FILE_LIMIT
-from core.sources.http import HostSilent, HostClient, Reply, addresses_of, open_http, throttle
+from core.sources.http import HostClient, HostSilent, Reply, addresses_of, open_http, throttle
 from core.sources.source import ItemUnreadable, SourceUnavailable
 
 HERE = ("127.0.0.1",)
