@@ -17,7 +17,8 @@ from core.library.sync import SyncReport
 from core.settings import Settings
 from core.sources import http
 from core.sources.kinds import KINDS
-from core.sources.notion.memory import _TABLES, open_memory
+from core.sources.memory import open_memory
+from core.sources.notion.memory import _TABLES, NotionMemory
 from core.sources.notion.page import file_of_block, is_of_notion
 from core.sources.notion.source import KIND, open_notion
 from core.storage.schema import APPLICATION_ID
@@ -236,7 +237,7 @@ def test_a_memory_without_files_is_migrated(tmp_path):
         old.execute("PRAGMA user_version = 1")
         old.commit()
 
-    with open_memory(tmp_path) as memory:
+    with open_memory(NotionMemory, tmp_path) as memory:
         assert memory.titles(["p"]) == {"p": "Home"}
         assert memory.files(["p"]) == {}
         assert memory.mark() == memory.mark() != ""

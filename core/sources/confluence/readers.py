@@ -12,9 +12,7 @@ the operator who says that a space is not to be asked about.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from core.conversation import value
 from core.sources.confluence.client import (
@@ -25,13 +23,14 @@ from core.sources.confluence.client import (
     ReadRestriction,
     RecordRefused,
 )
-from core.sources.memory import open_memory_file
+from core.sources.memory import Memory
 from core.sources.source import SourceUnavailable
-from core.storage.database import Database
-from core.storage.schema import Schema
 
-FILE = "confluence.db"
-KEPT = 86_400.0  # seconds
+KEPT = 86_400.0  # seconds that an e-mail address is remembered
+DEPTH_LIMIT = 200  # ancestors of a page
+SPACES_TOLD = 5  # by their keys
+EVERY_SPACE = "*"
+
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS people (
@@ -40,14 +39,14 @@ CREATE TABLE IF NOT EXISTS people (
     asked_at REAL NOT NULL
 );
 """
-SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleMemory:
-    """Reads and writes the table. Every method blocks."""
+class PeopleMemory(Memory):
+    """The e-mail addresses of people whom Confluence was asked about."""
 
-    database: Database
+    FILE = "confluence.db"
+    TABLES = _TABLES
 
     def emails(self, now: float) -> dict[str, str | None]:
         """By account id or name: those that were asked for within a day. A time to come counts as long ago."""
@@ -58,23 +57,10 @@ class PeopleMemory:
 
     def keep(self, emails: Mapping[str, str | None], now: float) -> None:
         """Those that were asked for now; what is older than a day goes."""
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "INSERT OR REPLACE INTO people VALUES (?, ?, ?)",
-                ((user, email, now) for user, email in emails.items()),
-            )
-            writing.execute("DELETE FROM people WHERE asked_at <= ? OR asked_at > ?", (now - KEPT, now))
-
-
-@contextmanager
-def open_people(folder: Path) -> Iterator[PeopleMemory]:
-    with open_memory_file(folder / FILE, SCHEMA) as database:
-        yield PeopleMemory(database)
-
-
-DEPTH_LIMIT = 200  # ancestors of a page
-SPACES_TOLD = 5  # by their keys
-EVERY_SPACE = "*"
+        with self.database.transaction():
+            rows = ((user, email, now) for user, email in emails.items())
+            self.write_all("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", rows)
+            self.write("DELETE FROM people WHERE asked_at <= ? OR asked_at > ?", (now - KEPT, now))
 
 
 @value

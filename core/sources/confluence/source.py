@@ -47,7 +47,8 @@ from core.sources.confluence.cloud import V1, V2, CloudApi
 from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
-from core.sources.confluence.readers import PagePlace, PageReaders, open_people
+from core.sources.confluence.readers import PagePlace, PageReaders, PeopleMemory
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -275,7 +276,7 @@ async def open_confluence(
         api: ConfluenceApi = (
             CloudApi(client, walk) if await _is_cloud(client) else DataCenterApi(client, walk)
         )
-        with open_people(context.folder) as people:
+        with open_memory(PeopleMemory, context.folder) as people:
             readers = PageReaders(
                 api=api,
                 open_spaces=frozenset(map(str.upper, settings.confluence_open_spaces)),

@@ -47,7 +47,7 @@ from core.sources.drive.files import (
     own_access,
     parts,
 )
-from core.sources.drive.memory import DriveMemory, DriveProgress, open_memory
+from core.sources.drive.memory import DriveMemory, DriveProgress
 from core.sources.drive.reader import (
     AT_ONCE,
     OUT_OF_SIGHT,
@@ -57,6 +57,7 @@ from core.sources.drive.reader import (
     parts_of_corpus,
 )
 from core.sources.http import GONE, NOT_FOUND, open_http
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemChanged,
@@ -360,7 +361,7 @@ async def open_drive(
     any_kind = {"Accept": "*/*"}
     async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=any_kind) as http:
         client = DriveClient(base=base, http=http, account=account, now=now)
-        with open_memory(context.folder) as memory:
+        with open_memory(DriveMemory, context.folder) as memory:
             yield DriveSource(root=folder_of(text), label=text, client=client, memory=memory, now=now)
 
 

@@ -7,20 +7,15 @@ sync, in issues that did not change themselves, is missed then.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.sources.memory import open_memory_file
-from core.storage.database import Database
-from core.storage.schema import Schema
+from core.sources.memory import Memory
 
 if TYPE_CHECKING:
     from core.sources.github.client import Cached
 
-FILE = "github.db"
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS lists (
@@ -30,14 +25,14 @@ CREATE TABLE IF NOT EXISTS lists (
 );
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
 
 
 @dataclass(frozen=True, slots=True)
-class ListMemory:
-    """Reads and writes the table. Every method blocks."""
+class ListMemory(Memory):
+    """Lists by their URLs, and notes."""
 
-    database: Database
+    FILE = "github.db"
+    TABLES = _TABLES
 
     def lists(self) -> dict[str, Cached]:
         rows = self.database.rows("SELECT url, etag, modified, entries, more FROM lists")
@@ -46,30 +41,21 @@ class ListMemory:
         }
 
     def keep(self, lists: Mapping[str, Cached]) -> None:
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "INSERT OR REPLACE INTO lists VALUES (?, ?, ?, ?, ?)",
-                (
-                    (url, etag, modified, json.dumps(entries), more)
-                    for url, (etag, modified, entries, more) in lists.items()
-                ),
-            )
+        self.write_all(
+            "INSERT OR REPLACE INTO lists VALUES (?, ?, ?, ?, ?)",
+            (
+                (url, etag, modified, json.dumps(entries), more)
+                for url, (etag, modified, entries, more) in lists.items()
+            ),
+        )
 
     def forget(self, urls: Iterable[str]) -> None:
-        with self.database.transaction() as writing:
-            writing.executemany("DELETE FROM lists WHERE url = ?", ((url,) for url in urls))
+        self.write_all("DELETE FROM lists WHERE url = ?", ((url,) for url in urls))
 
     def note(self, name: str, text: str) -> None:
-        with self.database.transaction() as writing:
-            writing.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, text))
+        self.write("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, text))
 
     def noted(self, name: str) -> str:
         """Empty if nothing was."""
         rows = self.database.rows("SELECT value FROM notes WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
-
-
-@contextmanager
-def open_memory(folder: Path) -> Iterator[ListMemory]:
-    with open_memory_file(folder / FILE, SCHEMA) as database:
-        yield ListMemory(database)

@@ -25,7 +25,8 @@ from core.sources.documents import parse_item, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
 from core.sources.github.client import GitHubRepository, open_repository
 from core.sources.github.convert import IssueRecord, record_of, text_of_issue
-from core.sources.github.memory import ListMemory, open_memory
+from core.sources.github.memory import ListMemory
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -305,7 +306,7 @@ async def open_github(
     """Raises SourceUnavailable for a host that may not be read. ``origin``: where the API is, if not where it should."""
     address, settings = parse(text), context.settings
     token, private = settings.git_tokens.get(address.host, ""), settings.private_hosts
-    with open_memory(context.folder) as memory:
+    with open_memory(ListMemory, context.folder) as memory:
         lists = await asyncio.to_thread(memory.lists)
         opened = open_repository(address, origin or address.api, private=private, token=token, lists=lists)
         async with opened as repository:

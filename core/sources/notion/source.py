@@ -16,6 +16,7 @@ from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources import guides
 from core.sources.documents import parse_anchored, to_bytes
+from core.sources.memory import open_memory
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import (
     INTERVAL,
@@ -27,7 +28,7 @@ from core.sources.notion.client import (
     read_file,
 )
 from core.sources.notion.listing import BlockTree, PageListing
-from core.sources.notion.memory import NotionMemory, open_memory
+from core.sources.notion.memory import NotionMemory
 from core.sources.notion.page import (
     PAGE_NAME,
     NotionPage,
@@ -239,7 +240,7 @@ async def open_notion(
     private = context.settings.private_hosts
     opened = partial(open_api, token, private=private, origin=origin, interval=interval, pause=pause)
     async with opened(connections=AT_ONCE) as api:
-        with open_memory(context.folder) as memory:
+        with open_memory(NotionMemory, context.folder) as memory:
             yield NotionSource(
                 root=root_of(text), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
                 private_hosts=private, serves=serves,

@@ -24,6 +24,7 @@ from core.conversation import value
 from core.library.sync import printable
 from core.sources import guides
 from core.sources.http import HostSilent, open_http
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -57,7 +58,7 @@ from core.sources.website.client import (
     read_rules,
 )
 from core.sources.website.convert import head_of, parse_page
-from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory, open_memory
+from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.sources.website.sitemap import http_moment, moment_of, seeds_of
 from core.web.request import OK
 
@@ -369,7 +370,7 @@ async def open_website(
     ) as http:  # fmt: skip
         rules = await read_rules(SiteClient(origin=site.origin, http=http))
         client = SiteClient(origin=site.origin, http=http, pause=pause, delay=rules.delay)
-        with open_memory(context.folder) as memory:
+        with open_memory(SiteMemory, context.folder) as memory:
             yield WebsiteSource(
                 site=site, client=client, memory=memory, rules=rules, page_limit=page_limit, depth_limit=depth_limit
             )  # fmt: skip
