@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.conversation import value
-from core.sources.confluence.client import (
-    ConfluenceApi,
+from core.sources.confluence.client import RecordRefused
+from core.sources.confluence.data_center import ConfluenceApi
+from core.sources.confluence.endpoints import (
     ConfluenceContent,
     ConfluenceSpace,
     ContentParent,
     ReadRestriction,
-    RecordRefused,
 )
 from core.sources.memory import Memory
 from core.sources.source import SourceUnavailable

@@ -31,21 +31,17 @@ from core.sources.confluence.address import (
     label_of,
     parse,
 )
-from core.sources.confluence.client import (
-    ConfluenceApi,
+from core.sources.confluence.client import ConfluenceClient, ListWalk, RecordRefused, not_taken, open_client
+from core.sources.confluence.cloud import V2, CloudApi
+from core.sources.confluence.convert import markdown_of, mentions_in
+from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
+from core.sources.confluence.endpoints import (
+    V1,
     ConfluenceAttachment,
-    ConfluenceClient,
     ConfluenceContent,
     ConfluenceSpace,
     ContentKind,
-    ListWalk,
-    RecordRefused,
-    not_taken,
-    open_client,
 )
-from core.sources.confluence.cloud import V1, V2, CloudApi
-from core.sources.confluence.convert import markdown_of, mentions_in
-from core.sources.confluence.data_center import DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PagePlace, PageReaders, PeopleMemory
 from core.sources.memory import open_memory
