@@ -74,10 +74,7 @@ class Reply:
     @property
     def date(self) -> float | None:
         """The time by the clock of the host, in seconds since the epoch; None where it does not tell."""
-        try:
-            return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
-        except (ValueError, IndexError, OverflowError):
-            return None
+        return http_moment(self.headers.get("date", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +164,14 @@ def throttle(
     else:
         return None
     return SourceThrottled(sentence, retry_after=pause if asked is None else asked)
+
+
+def http_moment(text: str) -> float | None:
+    """A date of HTTP in seconds since the epoch; None for anything else."""
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, IndexError, OverflowError):
+        return None
 
 
 def origin_of(url: httpx.URL) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -113,14 +114,19 @@ class KnowledgeSource(Protocol):
         """
         ...
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        """Is told which items of a batch are fetched next, so that they can be had at once."""
-        ...
-
     async def fetch(self, item: SourceItem) -> bytes:
         """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable, and ItemChanged where the source
         sees, after it has the bytes, that others may read the item than it was listed with.
         """
+        ...
+
+
+@runtime_checkable
+class PreparedSource(Protocol):
+    """A source that has many items at once more cheaply than one by one."""
+
+    async def prepare(self, items: Sequence[SourceItem]) -> None:
+        """Have these items of a batch, which are fetched next."""
         ...
 
 
@@ -145,6 +151,15 @@ class SourceContext:
 def parse_as_file(item: SourceItem, data: bytes) -> Document:
     """By the suffix of the item's name. DocumentError."""
     return parse_file(Path(item.name), data)
+
+
+def moment_of(text: object) -> float | None:
+    """A time in ISO 8601 as seconds since the epoch, in UTC where it names no zone; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 async def as_it_is(address: str, _context: SourceContext) -> str:

@@ -37,6 +37,7 @@ from core.sources.source import (
     ItemGone,
     ItemUnreadable,
     KnowledgeSource,
+    PreparedSource,
     SourceBatch,
     SourceItem,
     SourceThrottled,
@@ -189,7 +190,8 @@ class SyncRun:
     async def _read(self, items: Sequence[SourceItem]) -> None:
         if not items:
             return
-        await self._patiently(lambda: self.source.prepare(items))
+        if isinstance(source := self.source, PreparedSource):
+            await self._patiently(lambda: source.prepare(items))
         remaining = iter(items)
 
         async def work() -> None:

@@ -25,10 +25,10 @@ from core.sources.confluence.endpoints import (
     ContentKind,
     ContentParent,
     ReadRestriction,
-    moment,
     storage_of,
     viewers_among,
 )
+from core.sources.source import moment_of
 
 V2 = "api/v2"
 LIST_LIMIT = 250  # entries of one answer of v2, its maximum
@@ -185,7 +185,7 @@ def _content_of(kind: ContentKind) -> Any:
             title=str(found.get("title") or ""),
             version=int(version.get("number") or 0),
             link=str((found.get("_links") or {}).get("webui") or ""),
-            changed_at=moment(version.get("createdAt")),
+            changed_at=moment_of(version.get("createdAt")),
             created=str(found.get("createdAt") or "")[:10],
             parent=_parent(found),
         )
@@ -208,5 +208,5 @@ def attachment_of(found: Json) -> ConfluenceAttachment:
         title=str(found.get("title") or ""),
         version=int(version.get("number") or 0),
         link=str((found.get("_links") or {}).get("webui") or ""),
-        changed_at=moment(version.get("when")),
+        changed_at=moment_of(version.get("when")),
     )

@@ -25,11 +25,10 @@ from core.sources.confluence.endpoints import (
     ContentKind,
     ContentParent,
     ReadRestriction,
-    moment,
     storage_of,
     viewers_among,
 )
-from core.sources.source import SourceUnavailable
+from core.sources.source import SourceUnavailable, moment_of
 
 LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
 READINGS = 5  # of a list that moves while it is read
@@ -85,7 +84,7 @@ class DataCenterApi(ConfluenceEndpoints):
             title=str(found.get("title") or ""),
             version=int(version.get("number") or 0),
             link=str((found.get("_links") or {}).get("webui") or ""),
-            changed_at=moment(version.get("when")),
+            changed_at=moment_of(version.get("when")),
             created=str((found.get("history") or {}).get("createdDate") or "")[:10],
             parent=_parent(found),
             restriction=self.listed_restriction(found),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, ClassVar, Literal
 
 from core.conversation import value
@@ -138,14 +137,6 @@ class ConfluenceEndpoints:
             start += len(listed.get("results") or ())
             if not is_full(listed):
                 return found
-
-
-def moment(text: object) -> float | None:
-    """Seconds since the epoch of a moment as Confluence writes it."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None
 
 
 def viewers_among(found: Iterable[tuple[str, str]]) -> ReadRestriction:

@@ -201,9 +201,6 @@ class ConfluenceSource:
 
     # Reading
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         space = await self._space_of(item)
         now = (await self._items(space)).get(item.id)

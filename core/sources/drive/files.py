@@ -10,14 +10,13 @@ import importlib.util
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from core.conversation import value
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources.source import SourceItem
+from core.sources.source import SourceItem, moment_of
 
 _GOOGLE = "application/vnd.google-apps."
 FOLDER = f"{_GOOGLE}folder"
@@ -131,14 +130,6 @@ def _version(given: Mapping[str, Any], kind: str) -> str:
     mark = given.get("md5Checksum") or given.get("modifiedTime", "")
     is_locked = given.get("capabilities", {}).get("canDownload") is False
     return " ".join(filter(None, (export_of(kind)[0] or STORED, str(mark), LOCKED if is_locked else "")))
-
-
-def moment_of(text: object) -> float | None:
-    """A time of RFC 3339 in seconds since the epoch."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None
 
 
 # Who may read it

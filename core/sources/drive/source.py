@@ -287,9 +287,6 @@ class DriveSource:
 
     # Content
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         kind, *marks = item.version.split(" ")
         if LOCKED in marks:

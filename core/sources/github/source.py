@@ -34,6 +34,7 @@ from core.sources.source import (
     SourceContext,
     SourceItem,
     SourceKind,
+    moment_of,
 )
 
 PER_PAGE = 100  # of a list, GitHub "Using pagination"
@@ -162,7 +163,7 @@ class IssueSource:
             source=f"{label_of(self.address.address)}/{record.number}",
             title=" ".join(record.title.split()) or self._name_of(record.number),
             url=self.address.page_of(record.number),
-            changed_at=_moment(record.updated),
+            changed_at=moment_of(record.updated),
         )
 
     def _name_of(self, number: int) -> str:
@@ -256,9 +257,6 @@ class IssueSource:
 
     # One
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         number = int(item.id)
         issue = self._issues.get(number) or await self.repository.issue(number)
@@ -277,20 +275,13 @@ def _since(cursor: str | None) -> Since | None:
     return Since(**{**held, "said": tuple((number, moment) for number, moment in held["said"])})
 
 
-def _moment(text: str) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
 def _iso(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _earlier(text: str) -> str:
     """A time, some moments before."""
-    moment = _moment(text)
+    moment = moment_of(text)
     return "" if moment is None else _iso(moment - OVERLAP)
 
 

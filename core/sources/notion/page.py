@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -22,7 +21,7 @@ from core.library.sync import printable
 from core.sources.documents import AnchoredPart, AnchoredText, joined
 from core.sources.notion.address import LABEL, bare_id
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
-from core.sources.source import SourceItem
+from core.sources.source import SourceItem, moment_of
 
 #: Where Notion keeps files: its buckets in Amazon S3, of each region, and its own hosts.
 _HOSTS = re.compile(
@@ -208,11 +207,3 @@ def text_of_page(page: NotionPage, blocks: Sequence[PageBlock], titles: Mapping[
     head = AnchoredPart(text=f"# {' '.join(page.title.split()) or UNTITLED}")
     properties = AnchoredPart(text=table((page.title_name, page.title), rows_of(page, titles)))
     return joined((head, properties, *parts_of(blocks)))
-
-
-def moment_of(text: str) -> float | None:
-    """ISO 8601 in seconds since the epoch."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None

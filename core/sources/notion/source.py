@@ -180,9 +180,6 @@ class NotionSource:
 
     # Pages
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         page, _, key = item.id.partition("/")
         try:

@@ -10,8 +10,6 @@ import asyncio
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from xml.etree import ElementTree as ET
 
 from core.conversation import value
@@ -87,23 +85,6 @@ def _from_xml(text: bytes) -> Iterator[SitemapEntry]:
 def _name(element: ET.Element) -> str:
     """Without its namespace."""
     return element.tag.rpartition("}")[2]
-
-
-def moment_of(lastmod: str) -> float | None:
-    """A W3C date in seconds since the epoch; None for anything else."""
-    try:
-        moment = datetime.fromisoformat(lastmod)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def http_moment(text: str) -> float | None:
-    """A date of HTTP in seconds since the epoch; None for anything else."""
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except (ValueError, IndexError, OverflowError):
-        return None
 
 
 SITEMAPS = 1_000  # that are read of one website

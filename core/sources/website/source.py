@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from core.conversation import value
 from core.library.sync import printable
 from core.sources import guides
-from core.sources.http import HostSilent, open_http
+from core.sources.http import HostSilent, http_moment, open_http
 from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
@@ -36,6 +36,7 @@ from core.sources.source import (
     SourceThrottled,
     SourceUnavailable,
     UnreadItem,
+    moment_of,
 )
 from core.sources.website.address import (
     PREFIXES,
@@ -59,7 +60,7 @@ from core.sources.website.client import (
 )
 from core.sources.website.convert import head_of, parse_page
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
-from core.sources.website.sitemap import http_moment, moment_of, seeds_of
+from core.sources.website.sitemap import seeds_of
 from core.web.request import OK
 
 LOOKS = 20  # addresses that are looked at before what they have is read
@@ -332,9 +333,6 @@ class WebsiteSource:
             url=page.url,
             changed_at=moment_of(page.lastmod) or http_moment(page.modified),
         )
-
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
 
     async def fetch(self, item: SourceItem) -> bytes:
         if (body := self._bodies.pop(item.id, None)) is not None:
