@@ -1,16 +1,20 @@
-"""Requests to GitHub's API: one at a time, as GitHub asks.
+"""Requests to GitHub's API: one at a time, as GitHub asks; and the lists that it sent, so that it need not send them again.
 
 What is said of limits stands in "Rate limits for the REST API" and "Best practices for using the REST API" at
 https://docs.github.com/en/rest/using-the-rest-api.
+
+What is remembered, titles and marks of versions, lies in the source's folder and may vanish: what was said anew since
+the last sync, in issues that did not change themselves, is missed then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +24,7 @@ from core.errors import FootnoteError
 from core.sources.github.address import IssuesAddress
 from core.sources.github.convert import listed
 from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, open_http, throttle
+from core.sources.memory import Memory
 from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
@@ -172,3 +177,47 @@ async def open_repository(
         headers["Authorization"] = f"token {token.rpartition(':')[2]}"
     async with open_http(api, private=private, connections=1, name=address.host, headers=headers) as http:
         yield GitHubRepository(address=address, http=http, api=api, lists=lists, has_token=bool(token))
+
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS lists (
+    url TEXT PRIMARY KEY, etag TEXT, modified TEXT,
+    entries TEXT NOT NULL,  -- JSON list
+    more TEXT               -- the URL where the list goes on
+);
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ListMemory(Memory):
+    """Lists by their URLs, and notes."""
+
+    FILE = "github.db"
+    TABLES = _TABLES
+
+    def lists(self) -> dict[str, Cached]:
+        rows = self.database.rows("SELECT url, etag, modified, entries, more FROM lists")
+        return {
+            url: (etag, modified, json.loads(entries), more) for url, etag, modified, entries, more in rows
+        }
+
+    def keep(self, lists: Mapping[str, Cached]) -> None:
+        self.write_all(
+            "INSERT OR REPLACE INTO lists VALUES (?, ?, ?, ?, ?)",
+            (
+                (url, etag, modified, json.dumps(entries), more)
+                for url, (etag, modified, entries, more) in lists.items()
+            ),
+        )
+
+    def forget(self, urls: Iterable[str]) -> None:
+        self.write_all("DELETE FROM lists WHERE url = ?", ((url,) for url in urls))
+
+    def note(self, name: str, text: str) -> None:
+        self.write("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, text))
+
+    def noted(self, name: str) -> str:
+        """Empty if nothing was."""
+        rows = self.database.rows("SELECT value FROM notes WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""

@@ -23,9 +23,8 @@ from core.conversation import value
 from core.sources import guides
 from core.sources.documents import parse_item, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
-from core.sources.github.client import GitHubRepository, open_repository
+from core.sources.github.client import GitHubRepository, ListMemory, open_repository
 from core.sources.github.convert import IssueRecord, record_of, text_of_issue
-from core.sources.github.memory import ListMemory
 from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
