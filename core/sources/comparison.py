@@ -1,4 +1,4 @@
-"""What a source lists, beside what is stored of it: which items must be read, moved, or left as they are."""
+"""The comparison of what a source lists with what is stored: items to be read, moved, or left as they are."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SourceComparison:
     def _leave_unread(
         self, batch: SourceBatch, record: SourceRecord, forgotten: Collection[str], listing: int
     ) -> None:
-        """What cannot be looked at now stays as it is; what was never seen before is a failure."""
+        """Items that cannot be looked at now stay as they are; one that was never seen before is a failure."""
         unread = {
             each.item.id: each
             for each in batch.unread

@@ -1,4 +1,4 @@
-"""What of an item becomes a document of the library: its bytes, its lines, and text whose parts have names in the
+"""Documents of the library that are made of items: of the bytes of a file, or of text whose parts have names in the
 address of its page, as a source puts it together from an API.
 """
 
@@ -62,7 +62,7 @@ def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:
 
 
 def to_bytes(text: AnchoredText) -> bytes:
-    """As it is handed to the library, which compares it by its bytes."""
+    """The bytes of a text, by which the library compares it."""
     return json.dumps({"text": text.text, "anchors": text.anchors}, ensure_ascii=False).encode()
 
 
@@ -72,7 +72,7 @@ def parse_item(_item: SourceItem, data: bytes) -> Document:
 
 
 def parse_anchored(data: bytes) -> Document:
-    """What :func:`to_bytes` made, as a document. Nothing in it is taken for a tag of a site generator."""
+    """The document of what :func:`to_bytes` made. Nothing in it is taken for a tag of a site generator."""
     held = json.loads(data)
     if not held["text"].strip():
         raise DocumentError("is empty")
@@ -88,7 +88,7 @@ def document_of(
     *,
     now: Callable[[], float],
 ) -> NewDocument:
-    """What is written of an item; DocumentError if it cannot be read.
+    """The document that is written of an item; DocumentError if it cannot be read.
 
     A first import into a repository gives all its files one date, so a document that says an earlier one is believed.
     """

@@ -55,7 +55,7 @@ def source_address(
 
 
 def _pasted(name: str, settings: Settings | None) -> str | None:
-    """Of what a browser shows of a source; an address that only a setting tells from a page needs the setting."""
+    """The address of what a browser shows of a source; one that only a setting tells from a page needs the setting."""
     hosts = (*settings.git_tokens, *settings.private_hosts) if settings else ()
     tokens = settings.confluence_tokens if settings else {}
     return (
@@ -78,7 +78,7 @@ def source_labels(
 
 
 def label_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
-    """How people name a source: its own address where its kind is not known here."""
+    """The name of a source for people: its own address where its kind is not known here."""
     kind = kind_of(address, kinds)
     return kind.label(address) if kind else address
 

@@ -26,7 +26,7 @@ BATCHES = 5  # that are listed at most until there are so many
 
 @value
 class Glimpse:
-    """What a source would have read."""
+    """The items that a source would have read."""
 
     titles: Sequence[str]  #: of the first items, as people name them
     count: int  #: items that were listed, or as many as the source says it has

@@ -51,11 +51,11 @@ class CursorExpired(FootnoteError):
 
 
 class ItemGone(FootnoteError):
-    """What was listed is not there any more."""
+    """The item that was listed is not there any more."""
 
 
 class ItemChanged(FootnoteError):
-    """What was listed has changed since: others may read it now. ``item``: as it is; it is fetched once more."""
+    """The item that was listed has changed since: others may read it now. ``item``: as it is; it is fetched once more."""
 
     def __init__(self, sentence: str, *, item: SourceItem) -> None:
         super().__init__(sentence)
@@ -85,7 +85,7 @@ class SourceItem:
 
 @value
 class UnreadItem:
-    """What is there, and cannot be looked at now. What is stored of it stays."""
+    """An item that is there, and cannot be looked at now. What is stored of it stays."""
 
     item: SourceItem
     reason: str  #: completes "ITEM: …"; told of one that was never read
@@ -141,7 +141,7 @@ class FollowedSource(Protocol):
 
 @value
 class SourceContext:
-    """What a source is opened with."""
+    """The settings and the folder with which a source is opened."""
 
     settings: Settings  #: credentials are in it, and nowhere else
     folder: Path  #: of this source alone, for what need not be fetched twice; it may vanish, and may not exist yet
@@ -149,7 +149,7 @@ class SourceContext:
 
 
 def parse_as_file(item: SourceItem, data: bytes) -> Document:
-    """By the suffix of the item's name. DocumentError."""
+    """The document of a file, by the suffix of the item's name. DocumentError."""
     return parse_file(Path(item.name), data)
 
 
@@ -163,7 +163,7 @@ def moment_of(text: object) -> float | None:
 
 
 async def as_it_is(address: str, _context: SourceContext) -> str:
-    """Of an address that means the same for ever."""
+    """The address unchanged: it means the same for ever."""
     return address
 
 
@@ -173,7 +173,7 @@ def _no_credentials(_address: str, _settings: Settings) -> Sequence[Credential]:
 
 @value
 class SourceGuide:
-    """What a person is asked and told who adds a source of a kind."""
+    """Questions and hints for a person who adds a source of a kind."""
 
     title: str  #: "A repository"
     asks: str  #: what is to be typed
@@ -189,7 +189,7 @@ def _no_options(_address: str) -> tuple[str, ...]:
 
 @value
 class AddressKind:
-    """How the addresses of a kind of source look. Whoever only reads addresses needs no more of it."""
+    """The addresses of a kind of source. Whoever only reads addresses needs no more of it."""
 
     prefixes: tuple[str, ...]  #: how its addresses begin
     canonical: Callable[

@@ -132,7 +132,7 @@ class SourceSyncs:
         return removed
 
     def _drop_empty(self, number: int) -> bool:
-        """Whether nothing is known of a source, and it is dropped therefore."""
+        """True if nothing was known of a source, which is dropped therefore."""
         if self.store.counts(number) != SourceCounts():
             return False
         self.store.forget(number)
@@ -182,7 +182,7 @@ class SourceSyncs:
         *,
         retries: bool = False,
     ) -> SyncReport:
-        """What came of work on a source; whatever stops it is told in the report."""
+        """The report of work on a source, with whatever stopped it."""
         try:
             return await self._run(record, work, notify, retries=retries)
         except SourceForgotten:
@@ -244,7 +244,7 @@ class SourceSyncs:
         await self.pause(throttled.retry_after)
 
     async def _withdraw(self, record: SourceRecord, reason: str) -> SyncReport:
-        """What may not be read any more is removed; the source stays, as it may come back."""
+        """Remove what may not be read any more; the source stays, as it may come back."""
         removed = await asyncio.to_thread(
             lambda: withdraw(record, library=self.library, store=self.store, reason=reason)
         )

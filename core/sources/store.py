@@ -44,7 +44,7 @@ class SourceRecord:
 
     @property
     def seen_at(self) -> float:
-        """When all of it was last seen, in seconds since the epoch."""
+        """The time at which all of it was last seen, in seconds since the epoch."""
         return self.added_at if self.synced_at is None else self.synced_at
 
     def place_of(self, item: str) -> str:
@@ -52,13 +52,13 @@ class SourceRecord:
         return f"{self.address}/{item}"
 
     def collection_of(self, item: SourceItem) -> str:
-        """Where an item's document is: with the source's others, or with those that the same people may read."""
+        """The collection of an item's document: the source's own, or that of what the same people may read."""
         return collection_for(self.collection, item.readers)
 
 
 @value
 class KnownItem:
-    """What is stored of an item, to be compared with what is listed."""
+    """An item as it is stored, to be compared with what is listed."""
 
     item: SourceItem
     state: ItemState
@@ -66,7 +66,7 @@ class KnownItem:
 
 @value
 class SourceCounts:
-    """How many items of a source are in which state."""
+    """The number of a source's items in each state."""
 
     read: int = 0
     due: int = 0
@@ -216,18 +216,18 @@ class SourceStore:
         return next(iter(self._records("number = ?", (number,))), None)
 
     def at(self, address: str) -> list[SourceRecord]:
-        """Those with this address, each of another collection."""
+        """The sources with this address, each of another collection."""
         return self._records("address = ?", (address,))
 
     def has_below(self, prefix: str) -> bool:
-        """Whether an address begins so."""
+        """True if an address begins so."""
         begins = (len(prefix), prefix)
         return bool(
             self.database.rows("SELECT 1 FROM sources WHERE substr(address, 1, ?) = ? LIMIT 1", begins)
         )
 
     def due(self, now: float) -> list[SourceRecord]:
-        """Those whose next sync should have begun."""
+        """The sources whose next sync should have begun."""
         return self._records("every IS NOT NULL AND next_at <= ?", (now,))
 
     def _records(self, where: str, values: Sequence[object] = ()) -> list[SourceRecord]:
@@ -282,7 +282,7 @@ class SourceStore:
     # Items
 
     def known(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
-        """Those of these items that are stored."""
+        """The stored ones of these items, by id."""
         condition, wanted = among_texts(self.database.dialect, ids)
         rows = self.database.rows(
             f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {condition}",
@@ -312,7 +312,7 @@ class SourceStore:
             )
 
     def last_seen(self, number: int, ids: Iterable[str]) -> dict[str, float]:
-        """When those of these items were last seen that could not be looked at since."""
+        """The last sightings of those of these items that could not be looked at since."""
         condition, wanted = among_texts(self.database.dialect, ids)
         rows = self.database.rows(
             f"SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {condition}",
@@ -424,7 +424,7 @@ class SourceStore:
         return frozenset(place for (place,) in rows)
 
     def keeps(self, number: int, place: str) -> bool:
-        """Whether the document at this address is still wanted: its source is there, and it was not forgotten."""
+        """True if the document at this address is still wanted: its source is there, and it was not forgotten."""
         return self.get(number) is not None and not any(
             is_within(place, gone) for gone in self.forgotten(number)
         )

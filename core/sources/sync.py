@@ -147,7 +147,7 @@ class SyncRun:
                 self.store.make("due", self.number, ids)
 
     async def _follow(self) -> None:
-        """From where the last sync was, finished or cut off."""
+        """Go on from where the last sync was, finished or cut off."""
         record = self._stored.record()
         if record.cursor is None:
             listing, is_listing = await self._thread(self.store.begin_listing, self.number), True
@@ -169,7 +169,7 @@ class SyncRun:
         await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
-        """What an earlier sync listed and did not read."""
+        """Read what an earlier sync listed and did not read."""
         after = ""
         while items := await self._thread(
             lambda start: self.store.due_items(self.number, after=start, limit=PAGE), after
@@ -278,7 +278,7 @@ class SyncRun:
             self._remove(ids)
 
     def _remove_unlisted(self, listing: int) -> None:
-        """What a full listing did not have, and documents that no item is known of."""
+        """Remove what a full listing did not have, and documents that no item is known of."""
         for ids in self.store.pages(self.number, "listed_in < ?", listing, limit=PAGE):
             self._remove(ids)
         record, after = self._stored.record(), ""
@@ -291,7 +291,7 @@ class SyncRun:
     # Waiting
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """What a source answers, once it no longer asks to wait."""
+        """The answer of a source, once it no longer asks to wait."""
         while True:
             try:
                 answer = await ask()
@@ -302,7 +302,7 @@ class SyncRun:
                 return answer
 
     async def _wait(self, throttled: SourceThrottled) -> None:
-        """As long as the source asks; raises what it raised if that is too long, or too often."""
+        """Wait as long as the source asks; raises what it raised if that is too long, or too often."""
         self._waits += 1
         if throttled.retry_after > LONGEST_WAIT or self._waits > WAITS:
             raise throttled

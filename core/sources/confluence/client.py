@@ -48,7 +48,7 @@ Json = Mapping[str, Any]
 
 
 class RecordRefused(FootnoteError):
-    """What was asked for is not there, or not for this account."""
+    """The thing asked for is not there, or not for this account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class ConfluenceClient:
     private: Sequence[str] = ()  #: hosts that may be private
 
     async def get(self, path: str, *, refusals: Collection[int] = REFUSALS, **asked: str | int) -> Json:
-        """What an endpoint answers; a bare list as one that has no next page. ``path``: below the context, or a link
+        """The answer of an endpoint; a bare list as one that has no next page. ``path``: below the context, or a link
         to a next page.
 
         RecordRefused where it is not there or may not be seen, which these statuses say.
@@ -72,7 +72,7 @@ class ConfluenceClient:
         return self._json_of(reply)
 
     async def call(self, path: str, method: str, *values: str) -> Sequence[Any]:
-        """What a method of the old remote API lists, by JSON-RPC 2.0. RecordRefused where that is switched off, or not
+        """The list of a method of the old remote API, by JSON-RPC 2.0. RecordRefused where that is switched off, or not
         for this account.
         """
         asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": values}).encode()
@@ -101,7 +101,7 @@ class ConfluenceClient:
         return reply.body
 
     async def _follow(self, url: str) -> Reply:
-        """What lies where a file's address leads: on this host with credentials, on any other without."""
+        """The answer of where a file's address leads: this host with credentials, any other without."""
         parts = urlsplit(url)
         if f"{parts.scheme}://{parts.netloc}" == f"https://{self.address.place}":
             return await self.http.ask(url, headers=ANY)
@@ -216,7 +216,7 @@ class ListWalk:
             ) from strange
 
     def is_long(self, path: str, asked: Mapping[str, str | int]) -> bool:
-        """Whether a list that was read has several pages."""
+        """True if a list that was read has several pages."""
         at = f"{path}?{urlencode(asked)}"
         return self._read[f"{at} {at}"][1] is not None
 

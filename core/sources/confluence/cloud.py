@@ -106,7 +106,7 @@ class CloudApi(ConfluenceEndpoints):
         return await self.walk.all(f"{V1}/content/search", asked, attachment_of)
 
     async def parent_of(self, place: ContentParent) -> ContentParent | None:
-        """What something lies below that was not listed. RecordRefused."""
+        """The parent of something that was not listed. RecordRefused."""
         if place.kind not in PLACES:
             raise RecordRefused(f"a {place.kind} is not known")
         return _parent(await self.client.get(f"{V2}/{PLACES[place.kind]}/{place.id}"))
@@ -138,7 +138,7 @@ class CloudApi(ConfluenceEndpoints):
         return body.space == space.id
 
     def file_of(self, container: str, file: str, _name: str, /) -> str:
-        """Where the bytes of an attachment are, below the context."""
+        """The path of an attachment's bytes, below the context."""
         return f"{V1}/content/{container}/child/attachment/{file}/download"
 
     async def email_of(self, user: str) -> str | None:
@@ -200,7 +200,7 @@ def _parent(found: Json) -> ContentParent | None:
 
 
 def attachment_of(found: Json) -> ConfluenceAttachment:
-    """As a search of either API shows it."""
+    """An attachment as a search of either API shows it."""
     version: Json = found.get("version") or {}
     return ConfluenceAttachment(
         id=str(found["id"]),

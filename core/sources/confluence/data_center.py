@@ -116,7 +116,7 @@ class DataCenterApi(ConfluenceEndpoints):
         return _parent(await self.client.get(f"{V1}/content/{place.id}", expand="ancestors", status="any"))
 
     async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
-        """By the REST API since 9.1, or by the remote API, where an administrator has not switched that off."""
+        """The viewers by the REST API since 9.1, or by the remote API, unless an administrator switched that off."""
         path = f"{V1}/space/{quote(space.key, safe='~')}/permissions"
         try:
             viewers = [_viewer(each) for each in await self._permissions(path)]
@@ -203,7 +203,7 @@ def _viewer(found: Json) -> Viewer | None:
 
 
 def _lets_view(found: Json) -> bool:
-    """Of one operation, or of several in one entry."""
+    """True if one of an entry's operations is to view the space."""
     operations = [found.get("operation"), *(found.get("operations") or ())]
     return any(
         isinstance(each, dict) and (each.get("operationKey"), each.get("targetType")) == ("read", "space")
@@ -212,7 +212,7 @@ def _lets_view(found: Json) -> bool:
 
 
 def _viewers_in(sets: Sequence[Any]) -> list[Viewer | None]:
-    """Of the sets of permissions of the remote API: one that names neither a user nor a group is everybody's."""
+    """The viewers in sets of permissions of the remote API; one that names neither user nor group is everybody's."""
     found: list[Viewer | None] = []
     try:
         for each in sets:

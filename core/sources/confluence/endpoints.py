@@ -1,4 +1,4 @@
-"""What both kinds of Confluence tell of spaces, pages, attachments and restrictions, in one form."""
+"""Spaces, pages, attachments and restrictions in the one form of both kinds of Confluence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReadRestriction:
 
 @value
 class ContentParent:
-    """What a page lies below."""
+    """The place that a page lies below."""
 
     id: str
     kind: str = "page"  #: or folder, whiteboard, database, embed
@@ -71,7 +71,7 @@ class ConfluenceAttachment:
 
 @value
 class ConfluenceBody:
-    """What a page says."""
+    """The content of a page."""
 
     space: str  #: the id of its space in the cloud, the key in a Data Center
     storage: str  #: XHTML with Confluence's own elements, the storage format
@@ -80,7 +80,7 @@ class ConfluenceBody:
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceEndpoints:
-    """What both kinds of Confluence have. All methods raise SourceThrottled and SourceUnavailable."""
+    """The endpoints that both kinds of Confluence have. All methods raise SourceThrottled and SourceUnavailable."""
 
     USER: ClassVar[str]  #: the fields by which it knows users and groups
     GROUP: ClassVar[str]
@@ -167,6 +167,6 @@ def joined(parts: Sequence[ReadRestriction]) -> ReadRestriction:
 
 
 def is_full(listed: Mapping[str, Any]) -> bool:
-    """Whether a page of a list may have a next one."""
+    """True if a page of a list may have a next one."""
     limit = listed.get("limit")
     return isinstance(limit, int) and len(listed.get("results") or ()) >= limit > 0

@@ -183,14 +183,14 @@ _LOCAL_ID = re.compile(r"<[^>]*\blocal-id=")
 
 
 def style_of(storage: str, *, is_cloud: bool) -> AnchorStyle:
-    """How the headings of a page are named; empty: not known."""
+    """The way in which the headings of a page are named; empty: not known."""
     if not is_cloud:
         return "title"
     return "hyphens" if _LOCAL_ID.search(storage) else ""
 
 
 def anchors_of(document: Document, title: str, style: AnchorStyle) -> tuple[tuple[int, str], ...]:
-    """Where the sections begin, and their names; empty for a name that is not known for sure."""
+    """The beginnings of sections and their names; empty for a name that is not known for sure."""
     headings = [
         (block.start, heading_text(document.text[block.start : block.end]))
         for block in document.blocks

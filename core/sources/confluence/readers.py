@@ -49,14 +49,14 @@ class PeopleMemory(Memory):
     TABLES = _TABLES
 
     def emails(self, now: float) -> dict[str, str | None]:
-        """By account id or name: those that were asked for within a day. A time to come counts as long ago."""
+        """The addresses asked for within a day, by account id or name. A time to come counts as long ago."""
         rows = self.database.rows(
             "SELECT id, email FROM people WHERE asked_at > ? AND asked_at <= ?", (now - KEPT, now)
         )
         return {str(user): None if email is None else str(email) for user, email in rows}
 
     def keep(self, emails: Mapping[str, str | None], now: float) -> None:
-        """Those that were asked for now; what is older than a day goes."""
+        """Remember these addresses; what is older than a day goes."""
         with self.database.transaction():
             rows = ((user, email, now) for user, email in emails.items())
             self.write_all("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", rows)
@@ -65,7 +65,7 @@ class PeopleMemory(Memory):
 
 @value
 class PagePlace:
-    """Where a page lies, and who may read it."""
+    """The place of a page, and its readers."""
 
     above: tuple[str, ...]  #: ids of its ancestors, from its parent to the top
     readers: frozenset[str] | None  #: e-mail addresses; None: it is not restricted
@@ -97,7 +97,7 @@ class PageReaders:
     async def of_all(
         self, space: ConfluenceSpace, contents: Sequence[ConfluenceContent]
     ) -> Mapping[str, PagePlace]:
-        """Where the pages of a space lie and who may read them, by id."""
+        """The places of a space's pages and their readers, by id."""
         own = {each.id: each.restriction for each in contents}
         parents = {each.id: each.parent for each in contents}
         for each in contents:
@@ -197,7 +197,7 @@ class PageReaders:
         return self._members[group]
 
     def note(self) -> str:
-        """What should be told of it; empty if everybody was found out."""
+        """Sentences about readers who are not known; empty if all are."""
         said = []
         if self.closed:
             said.append(

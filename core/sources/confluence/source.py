@@ -303,7 +303,7 @@ async def _require_account(client: ConfluenceClient) -> None:
 
 
 async def _is_cloud(client: ConfluenceClient) -> bool:
-    """By the host's name; one with a name of its own is asked for what only the cloud has."""
+    """True for the cloud, by the host's name; one with a name of its own is asked for what only the cloud has."""
     address = client.address
     if address.host.endswith(CLOUD_HOSTS):
         return True

@@ -48,7 +48,7 @@ class DriveAccount:
     _credentials: Credentials = field(repr=False)
 
     def statement(self, now: float) -> str:
-        """What a token is asked for with."""
+        """The signed statement that a token is asked for with."""
         from google.auth import jwt
 
         claims = {
@@ -209,7 +209,7 @@ class DriveClient:
         return [each async for page in self._pages("/drives", asked) for each in page.get("drives", ())]
 
     async def permissions(self, file_id: str) -> list[Mapping[str, Any]]:
-        """Of a file or a shared drive, with those that it inherits."""
+        """The permissions of a file or a shared drive, with those that it inherits."""
         asked = {
             "fields": f"nextPageToken,permissions({PERMISSION_FIELDS})",
             "pageSize": str(PERMISSIONS_PAGE),
@@ -235,7 +235,7 @@ class DriveClient:
     # What changed
 
     async def start_token(self, drive: str) -> str:
-        """Where the log of changes ends now; of the account's own log without a drive."""
+        """The end of the log of changes now; of the account's own log without a drive."""
         asked = {"supportsAllDrives": "true", "fields": "startPageToken", **_of_drive(drive)}
         return str((await self.json("/changes/startPageToken", asked))["startPageToken"])
 

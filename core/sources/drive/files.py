@@ -1,4 +1,4 @@
-"""What the Drive API says of files, as the values that are kept, and what follows from a tree of them: paths, readers, items.
+"""Files of the Drive API as values, and a tree of them, from which paths, readers and items follow.
 
 Fields, types and roles are those of ``File`` and ``Permission`` in the API's discovery document; the formats that
 documents of Google's can be exported in are those of "Export MIME types for Google Workspace documents".
@@ -136,7 +136,7 @@ def _version(given: Mapping[str, Any], kind: str) -> str:
 
 
 def own_access(given: Mapping[str, Any], now: float) -> DriveAccess:
-    """Of a file that lies in no shared drive. Its permissions are shown to those who may share it; its owner to all."""
+    """The readers of a file in no shared drive. Its permissions are shown to those who may share it; its owner to all."""
     if "permissions" in given:
         return access_of(given["permissions"], now)
     owners = (str(each.get("emailAddress", "")).lower() for each in given.get("owners", ()))
@@ -163,7 +163,7 @@ def access_of(permissions: Iterable[Mapping[str, Any]], now: float) -> DriveAcce
 
 
 def _counts(permission: Mapping[str, Any], now: float) -> bool:
-    """Whether a permission lets somebody read the content, now. Those of a view show something else."""
+    """True if a permission lets somebody read the content, now. Those of a view show something else."""
     if permission.get("role") not in READING_ROLES or permission.get("deleted") or permission.get("view"):
         return False
     ends = permission.get("expirationTime")
@@ -171,7 +171,7 @@ def _counts(permission: Mapping[str, Any], now: float) -> bool:
 
 
 def inherits(given: Mapping[str, Any]) -> bool:
-    """Whether a file of a shared drive has exactly the readers of the folder that it lies in."""
+    """True if a file of a shared drive has exactly the readers of its folder."""
     return given.get("hasAugmentedPermissions") is False and not given.get("inheritedPermissionsDisabled")
 
 
@@ -205,7 +205,7 @@ UNKNOWN = DriveAccess(readers=frozenset(), gap="hidden")
 
 @dataclass(slots=True)
 class DriveTree:
-    """What is known of a source. Without a root it is all that the account may read, and nothing is out of it."""
+    """The known files of a source. Without a root it is all that the account may read, and nothing is out of it."""
 
     root: str
     label: str  #: how people name the source
@@ -215,7 +215,7 @@ class DriveTree:
     )  #: the folder or the shortcut by which a node is reached
 
     def has_place_for(self, file: DriveFile) -> bool:
-        """Whether a file belongs to the source, as far as is known."""
+        """True if a file belongs to the source, as far as is known."""
         return (
             not self.root
             or file.id == self.root
@@ -241,7 +241,7 @@ class DriveTree:
         }
 
     def _reached(self) -> dict[str, str]:
-        """By what each node is reached: from the root through folders, and then through shortcuts. Each once."""
+        """The way to each node: from the root through folders, and then through shortcuts. Each once."""
         below = defaultdict[str, list[str]](list)
         for node in self.nodes.values():
             below[node.parent].append(node.id)
@@ -266,7 +266,7 @@ class DriveTree:
     # What follows
 
     def path(self, file_id: str) -> str:
-        """How people name a node."""
+        """The name of a node for people."""
         names = []
         while file_id in self.nodes and file_id != self.root:
             above = self.via.get(file_id, "")
@@ -307,7 +307,7 @@ class DriveTree:
         ]
 
     def note(self, email: str) -> str:
-        """What an operator should know of the readers; empty if all are known."""
+        """Sentences for the operator about readers; empty if all are known."""
         gaps = [self.access(each.id).gap for each in self.nodes.values() if each.is_document]
         sentences = []
         if hidden := gaps.count("hidden"):

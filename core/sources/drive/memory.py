@@ -1,4 +1,4 @@
-"""What the reader of Google Drive remembers: the tree of what it saw, and where the logs of changes go on.
+"""The memory of the reader of Google Drive: the tree that it saw, and where the logs of changes go on.
 
 It is written after the engine took what follows from it, never before: a sync that was cut off sees the same changes
 again. It holds names and addresses of people who may read, no text. It lies in the source's folder, and may vanish:
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS progress (
 
 @value
 class DriveProgress:
-    """How far a source was read."""
+    """The progress of reading a source."""
 
     name: str = ""
     step: int = 0
@@ -42,7 +42,7 @@ class DriveProgress:
     note: str = ""
 
     def knows(self, cursor: str) -> bool:
-        """Whether the engine is where this is, or took one step that was not written any more."""
+        """True if the engine is here, or took one step that was not written any more."""
         return cursor in {f"{self.name}/{self.step}", f"{self.name}/{self.handed}"}
 
 
@@ -70,7 +70,7 @@ class DriveMemory(Memory):
         return not self.database.rows("SELECT 1 FROM nodes LIMIT 1")
 
     def tokens(self) -> dict[str, str]:
-        """Where the logs go on, by shared drive; the account's own comes first."""
+        """The tokens where logs go on, by shared drive; the account's own comes first."""
         return dict(self.database.rows("SELECT drive, token FROM logs ORDER BY drive"))
 
     def listed(self) -> set[str]:

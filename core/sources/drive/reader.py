@@ -37,7 +37,7 @@ OUT_OF_SIGHT = (FORBIDDEN, NOT_FOUND)  # statuses of what the account may not lo
 
 @value
 class ListingPart:
-    """What is listed by one query."""
+    """A part of a source that one query lists."""
 
     name: str  #: unlike that of any other part of the source
     query: Mapping[str, str]
@@ -129,7 +129,7 @@ class TreeReader:
         return None if given.get("trashed") else await self.node(given)
 
     async def follow(self, drive: str) -> bool:
-        """Whether the log of a shared drive is followed from now on, and was not before. Only members may."""
+        """True if the log of a shared drive is followed from now on, and was not before. Only members may."""
         if not drive or drive in self.tokens:
             return False
         try:

@@ -213,7 +213,7 @@ class DriveSource:
         await _thread(lambda: self.memory.save(step=self._step, note=reader.tree.note(self.email)))
 
     def _parts(self, reader: TreeReader) -> list[ListingPart]:
-        """What is to be listed, as far as is known yet."""
+        """The parts to be listed, as far as is known yet."""
         if not self.root:
             return [part for drive in sorted(reader.tokens) for part in parts_of_corpus(drive)]
         nodes = reader.tree.nodes
@@ -343,7 +343,7 @@ async def _thread(work: Callable[..., T], *values: object) -> T:
 
 
 def parse_exported(item: SourceItem, data: bytes) -> Document:
-    """What was fetched. DocumentError."""
+    """The document of what was fetched. DocumentError."""
     is_word = item.name.endswith(".md") and data.startswith(ZIP_SIGNATURE)
     return parse_file(Path(f"{item.name}.docx"), data) if is_word else parse_as_file(item, data)
 

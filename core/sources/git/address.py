@@ -59,7 +59,7 @@ class GitAddress:
 
     @property
     def address(self) -> str:
-        """As it is kept."""
+        """The form that is kept."""
         folder = _escaped(self.folder, "%@")
         branch = f"@{_escaped(self.branch, '%@/')}" if self.branch else ""
         return f"git+{self.remote}" + (f"#{folder}{branch}" if folder or branch else "")
@@ -78,12 +78,12 @@ class GitAddress:
 
     @property
     def name(self) -> str:
-        """How people name it: the last two parts of its path, of a folder the last one, and what is read of it."""
+        """The name for people: the last two parts of its path, of a folder the last one, and what is read of it."""
         parts = [part for part in self.path.removesuffix("/.git").removesuffix(".git").split("/") if part]
         return "/".join((*parts[-1 if self.scheme == "file" else -2 :], *filter(None, [self.folder])))
 
     def page_of(self, path: str, commit: str) -> str | None:
-        """Where people read a file of the repository; None where that is not known."""
+        """The page of a file of the repository; None where that is not known."""
         page = next((page for begin, page in PAGES.items() if self.host.startswith(begin)), None)
         if page is None:
             return None
@@ -133,7 +133,7 @@ def without_branch(address: str) -> str:
 
 
 def place_of(address: str) -> str:
-    """Of a kept address, what is read, however it was reached: by https or ssh, with ".git" or without."""
+    """The place of a kept address, however it is reached: by https or ssh, with ".git" or without."""
     parsed = parse(address)
     path = parsed.path.removesuffix("/.git").removesuffix(".git")
     # Hosts of repositories do not tell upper case from lower.
@@ -152,7 +152,7 @@ def local_address(name: str) -> str | None:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether a folder is a repository, or the folder that one is checked out in."""
+    """True for a repository, or the folder that one is checked out in."""
     return (folder / ".git").exists() or ((folder / "objects").is_dir() and (folder / "HEAD").is_file())
 
 

@@ -64,7 +64,7 @@ class Git:
     pinned: Sequence[str] = ()  #: the IP addresses of the host that were checked
 
     async def read(self, *arguments: str) -> bytes:
-        """What a command prints that needs no network. GitFailed."""
+        """The output of a command that needs no network. GitFailed."""
         printed, _ = await self._run(arguments, environment(self.address), b"", READING_TIME)
         return printed
 
@@ -73,7 +73,7 @@ class Git:
         return await _start(self._command(arguments), environment(self.address))
 
     async def ask(self, *arguments: str, given: bytes = b"") -> tuple[bytes, str]:
-        """What a command prints and notes that talks to the host. GitFailed, SourceUnavailable, SourceThrottled."""
+        """The output and notes of a command that talks to the host. GitFailed, SourceUnavailable, SourceThrottled."""
         settings = {**STALLED, **self._pin(), **self._credentials()}
         scheme = environment(self.address, settings, protocol=self.address.scheme)
         for left in reversed(range(LOCK_TRIES)):
@@ -135,7 +135,7 @@ class Git:
 
 
 def _remove_if_old(lock: Path) -> None:
-    """Of a git that was killed; one that lives does not take so long."""
+    """Remove the lock of a git that was killed; one that lives does not take so long."""
     with suppress(FileNotFoundError):
         if time.time() - lock.stat().st_mtime > NETWORK_TIME:
             lock.unlink()
@@ -215,7 +215,7 @@ _SENTENCES: Sequence[tuple[str, str]] = (
 
 
 def trouble(said: str, address: GitAddress) -> SourceUnavailable | SourceThrottled | None:
-    """What an error of git means to a person; None if it means nothing that could be told."""
+    """The error that a person reads of what git said; None if it means nothing that could be told."""
     if re.search(r"error: (429|503)", said):
         return SourceThrottled(f"{address.host} is asked too often.", retry_after=THROTTLED)
     for pattern, sentence in _SENTENCES:
@@ -304,7 +304,7 @@ class Blobs:
 
 
 async def _content(reader: asyncio.subprocess.Process, blob: str) -> bytes:
-    """What ``git cat-file --batch`` has of a blob; ItemUnreadable for one that is too large, ValueError for none."""
+    """The content of a blob by ``git cat-file --batch``; ItemUnreadable for one that is too large, ValueError for none."""
     assert reader.stdin is not None
     assert reader.stdout is not None
     reader.stdin.write(f"{blob}\n".encode())

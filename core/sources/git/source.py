@@ -153,7 +153,7 @@ class GitSource:
         )
 
     def _files(self, printed: bytes) -> Iterator[TreeFile]:
-        """What ``git ls-tree`` printed."""
+        """The documents that ``git ls-tree`` printed."""
         for entry in filter(None, printed.split(b"\0")):
             described, _, path = entry.partition(b"\t")
             mode, _, blob = described.decode().split(" ")
@@ -199,7 +199,7 @@ class GitSource:
         return files, gone
 
     async def _dates(self, since: str | None, tip: str) -> dict[str, float]:
-        """When each document changed last on this branch, in seconds since the epoch, as far as the history is there."""
+        """The last change of each document on this branch, in seconds since the epoch, as far as the history is there."""
         newer = (f"^{since}",) if since is not None else ()
         printed = await self.git.read(
             "log", "--first-parent", "--diff-merges=first-parent", f"--max-count={HISTORY}", "-z", "--no-renames",
@@ -342,7 +342,7 @@ class GitSource:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file of a repository is read, by the same rules as a file of a folder."""
+    """True if a file of a repository is read, by the same rules as a file of a folder."""
     *folders, name = path.split("/")
     is_hidden = any(part.startswith(".") for part in chain(folders, [name]))
     return (

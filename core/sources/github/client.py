@@ -1,4 +1,4 @@
-"""Requests to GitHub's API: one at a time, as GitHub asks; and the lists that it sent, so that it need not send them again.
+"""Requests to GitHub's API, one at a time, as GitHub asks; and the lists that it need not send again.
 
 What is said of limits stands in "Rate limits for the REST API" and "Best practices for using the REST API" at
 https://docs.github.com/en/rest/using-the-rest-api.
@@ -60,7 +60,7 @@ class GitHubRepository:
         return found
 
     async def of_issue(self, number: int, path: str) -> list[Mapping[str, Any]]:
-        """What was said: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
+        """The comments or reviews at a path: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
         return [each async for each in self._entries(f"{path}?per_page=100", number)]
 
     async def all(self, path: str) -> AsyncGenerator[Mapping[str, Any], None]:
@@ -90,7 +90,7 @@ class GitHubRepository:
                 yield each
 
     async def _ask(self, url: str, number: int | None) -> tuple[Any, str | None]:
-        """What GitHub has at an address, and where a list goes on. ``number``: of the issue that it is about."""
+        """The content at an address, and where a list goes on. ``number``: of the issue that it is about."""
         known = self.lists.get(url)
         etag, modified = known[:2] if known is not None else (None, None)
         marks = {"If-None-Match": etag, "If-Modified-Since": modified}

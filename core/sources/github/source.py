@@ -64,7 +64,7 @@ class Since:
 
 @dataclass(slots=True, kw_only=True)
 class Listed:
-    """What a list of everything had, pull requests included."""
+    """The content of a list of everything, pull requests included."""
 
     numbers: set[int] = field(default_factory=set)
     pages: int = 0
@@ -202,7 +202,7 @@ class IssueSource:
         await asyncio.to_thread(self.memory.note, SAID_UNTIL, begin)
 
     async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Mapping[str, Any]], None]:
-        """What changed since, in order. Each page begins where the one before ended: numbers of pages would shift
+        """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift
         whenever something changes.
         """
         query = {"state": "all"} if path == "issues" else {}
@@ -221,7 +221,7 @@ class IssueSource:
             since = str(page[-1]["updated_at"])
 
     async def _comments(self, since: str) -> tuple[dict[int, str], str]:
-        """When something was said last of each issue, and the last time of all."""
+        """The last comment's time of each issue, and the last time of all."""
         found, latest = dict[int, str](), since
         for path in ("issues/comments", "pulls/comments")[: 1 if self.address.kind == "issues" else 2]:
             async with aclosing(self._feed(path, since)) as feed:
@@ -251,7 +251,7 @@ class IssueSource:
         return SourceBatch(items=items, cursor=cursor)
 
     async def _forget_lists(self, part: str) -> None:
-        """Those with this in their URL that were not asked for: what changed since a time is so only until the next."""
+        """Forget lists with this in their URL that were not asked for: changes since a time are so only until the next."""
         await asyncio.to_thread(self.memory.forget, self.repository.forget_lists(part))
 
     # One
@@ -267,7 +267,7 @@ class IssueSource:
 
 
 def _since(cursor: str | None) -> Since | None:
-    """What a cursor says; None while everything is listed."""
+    """The times in a cursor; None while everything is listed."""
     if cursor is None or not cursor.startswith("{"):
         return None
     held = json.loads(cursor)

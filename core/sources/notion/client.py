@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class NotionMissing(FootnoteError):
-    """What was asked for is not there, or is not shared with the integration."""
+    """The thing asked for is not there, or is not shared with the integration."""
 
 
 class NotionRefused(FootnoteError):
@@ -125,7 +125,7 @@ class NotionApi:
             raise
 
     async def _ask(self, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
-        """What an endpoint answers; with a body, it is posted."""
+        """The answer of an endpoint; with a body, it is posted."""
         await self._await_turn()
         url = f"{self.origin}/v1/{path}"
         if body is None:

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class PageListing:
-    """How far a list of all pages is. When asking fails, it can go on from where it was."""
+    """The course of a list of all pages. When asking fails, it can go on from where it was."""
 
     api: NotionApi
     memory: NotionMemory
@@ -180,7 +180,7 @@ class PageListing:
     # What the lists leave out
 
     async def _look_for_missing(self) -> bool:
-        """Whether anything was missing."""
+        """True if anything was missing."""
         named = await asyncio.to_thread(lambda: self.memory.items() | self.memory.children("page"))
         databases = await asyncio.to_thread(lambda: self.memory.children("database"))
         if missing := sorted(databases - self._known):
@@ -224,7 +224,7 @@ class PageListing:
     # What lies in what
 
     async def lies_below(self, page: NotionPage, root: str) -> bool:
-        """Whether a page is the root, or below it; without one, whether nothing is in the trash that it lies in."""
+        """True for the root and a page below it; without a root, if nothing that the page lies in is in the trash."""
         here, kind = page.id, "page_id"
         for _ in range(DEEPEST):
             if here == root:
@@ -262,7 +262,7 @@ _KINDS: Mapping[str, ChildKind] = {"child_page": "page", "child_database": "data
 
 @dataclass(slots=True, kw_only=True)
 class BlockTree:
-    """What was read of a page."""
+    """The blocks that were read of a page, its files and the pages within it."""
 
     api: NotionApi
     serves: Serves = is_of_notion

@@ -1,4 +1,4 @@
-"""What the reader of Notion remembers: which pages there were, their titles, what lies within them, and their files.
+"""The memory of the reader of Notion: which pages there were, their titles, what lies within them, and their files.
 
 Notion's search does not promise to list everything, and tells of no deletion. So pages that were listed before and are
 not now are asked for one by one, and pages that others name are looked for. It lies in the source's folder, and may
@@ -57,7 +57,7 @@ ChildKind = Literal["page", "database"]
 
 @value
 class RowList:
-    """When the rows of a data source were listed. Seconds since the epoch, by Notion's clock."""
+    """The times at which rows of a data source were listed, in seconds since the epoch, by Notion's clock."""
 
     full_at: float  #: all of them
     read_at: float  #: all, or those that were added since
@@ -113,7 +113,7 @@ class NotionMemory(Memory):
                 _insert(writing, page, each)
 
     def files(self, pages: Iterable[str]) -> dict[str, list[NotionFile]]:
-        """Those of these pages."""
+        """The files of these pages."""
         found = dict[str, list[NotionFile]]()
         query = "SELECT page, key, name, block FROM files WHERE page IN {} ORDER BY rowid"
         for page, key, name, block in self.among(query, pages):
@@ -128,7 +128,7 @@ class NotionMemory(Memory):
         )
 
     def row_list(self, data_source: str) -> RowList | None:
-        """When its rows were listed last; None if they never were."""
+        """The last listing of a data source's rows; None if there was none."""
         rows = self.database.rows(
             "SELECT full_at, read_at FROM row_lists WHERE data_source = ?", (data_source,)
         )
@@ -144,7 +144,7 @@ class NotionMemory(Memory):
         return str(rows[0][0])
 
     def children(self, kind: ChildKind) -> frozenset[str]:
-        """What lies within any page."""
+        """The pages or databases within any page."""
         rows = self.database.rows("SELECT id FROM children WHERE kind = ?", (kind,))
         return frozenset(str(child) for (child,) in rows)
 

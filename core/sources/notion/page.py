@@ -45,7 +45,7 @@ class NotionFile:
 
 
 def is_of_notion(url: str) -> bool:
-    """Whether an address is one at which Notion serves files."""
+    """True for an address at which Notion serves files."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), parts.port
@@ -75,7 +75,7 @@ def files_of_properties(
 
 
 def url_of(data: Mapping[str, Any], key: str, serves: Serves = is_of_notion) -> str | None:
-    """Where the file with this key is now, of a page or a block as Notion sends it."""
+    """The address of the file with this key, in a page or a block as Notion sends it."""
     kind = str(data.get("type") or "")
     held = _held_in(data.get("properties") or {}) if data.get("object") == "page" else [data.get(kind)]
     for each in held:

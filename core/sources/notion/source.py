@@ -67,7 +67,7 @@ CUT_OFF = (
 
 @dataclass(slots=True, kw_only=True)
 class NotionSource:
-    """What is shared with an integration, or what lies below a page or a database of it."""
+    """All that is shared with an integration, or what lies below a page or a database of it."""
 
     root: str  #: ID; empty: all
     api: NotionApi

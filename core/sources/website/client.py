@@ -44,14 +44,14 @@ SITEMAP_TYPES = frozenset(
 
 @value
 class SiteReply(Reply):
-    """What a website answered; of a page that is read with its body, in UTF-8 where it is text in another encoding."""
+    """The answer of a website, with the body of a page that is read: in UTF-8 where it is text in another encoding."""
 
     suffix: str = ""  #: says how it is parsed; empty for what is no document
     fault: str = ""  #: why its body could not be read, completing "PAGE …"
 
     @property
     def location(self) -> str | None:
-        """Where a redirect leads."""
+        """The target of a redirect; None for any other answer."""
         return self.headers.get("location") if self.status in REDIRECTS else None
 
 
@@ -109,7 +109,7 @@ def _in_utf8(body: bytes, charset: str | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class RobotRules:
-    """What may be asked for, and how fast."""
+    """The rules of a website: what may be asked for, and how fast."""
 
     parsed: Any = None  #: of protego; None: everything is allowed
 

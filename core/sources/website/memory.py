@@ -1,4 +1,4 @@
-"""What a website's reader remembers: how far its crawl is, and of each page what makes the next look cheap.
+"""The memory of a website's reader: how far its crawl is, and of each page what makes the next look cheap.
 
 It holds addresses and marks of versions, no text. It lies in the source's folder, and may vanish: then the website is
 looked at as if for the first time, and what did not change is not read again.
@@ -107,7 +107,7 @@ class SiteMemory(Memory):
         return name
 
     def name(self) -> str:
-        """Of the crawl that is under way; empty if none is."""
+        """The name of the crawl that is under way; empty if none is."""
         return self._note("name")
 
     def _note(self, name: str) -> str:
@@ -167,7 +167,7 @@ class SiteMemory(Memory):
         return [str(url) for (url,) in rows]
 
     def has_items(self) -> bool:
-        """Whether the crawl found any page."""
+        """True if the crawl found any page."""
         return bool(self.database.rows("SELECT 1 FROM frontier WHERE outcome IN ('item', 'copy') LIMIT 1"))
 
     def end(self) -> None:
@@ -180,7 +180,7 @@ class SiteMemory(Memory):
     # Pages
 
     def pages(self, urls: Sequence[str]) -> Mapping[str, PageRecord]:
-        """Those of these pages that are remembered."""
+        """The remembered ones of these pages."""
         rows = self.among(f"SELECT {', '.join(_PAGE)} FROM pages WHERE url IN {{}}", urls)
         named = (dict(zip(_PAGE, row, strict=True)) for row in rows)
         return {

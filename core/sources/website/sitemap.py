@@ -39,7 +39,7 @@ class SitemapEntry:
 
 
 def read_sitemap(data: bytes) -> list[SitemapEntry]:
-    """What a sitemap has. SitemapDamaged."""
+    """The entries of a sitemap. SitemapDamaged."""
     text = _unpacked(data) if data.startswith(PACKED) else data
     if len(text) > SIZE_LIMIT:
         raise SitemapDamaged("is larger than a sitemap may be")
@@ -94,7 +94,7 @@ REDIRECTS = 5  # of one sitemap
 async def seeds_of(
     site: WebsiteAddress, client: SiteClient, memory: SiteMemory, rules: RobotRules
 ) -> tuple[list[FrontierUrl], bool]:
-    """What the sitemaps list of the website, each address once; and whether one of them is damaged.
+    """The addresses of the website that its sitemaps list, each once; and whether one of them is damaged.
 
     SourceUnavailable where one cannot be read now: what it lists must not be taken for gone.
     """

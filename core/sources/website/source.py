@@ -82,7 +82,7 @@ T = TypeVar("T")
 
 @value
 class Look:
-    """What was found at an address."""
+    """The look at an address: what was found there."""
 
     at: FrontierUrl
     outcome: Outcome = "other"
@@ -163,7 +163,7 @@ class WebsiteSource:
     # Looking
 
     async def _look_at(self, urls: Sequence[FrontierUrl]) -> tuple[list[Look], Exception | None]:
-        """What is at these addresses, as far as the website answered; and why not of all."""
+        """Looks at these addresses, as far as the website answered; and the trouble that ended them."""
         known = await _thread(self.memory.pages, [each.url for each in urls])
         remaining, looks, troubles = iter(urls), list[Look](), list[Exception]()
 
