@@ -42,9 +42,8 @@ class AnchoredPart:
 
     text: str
     anchor: str = ""  #: empty: the one before it leads here
-    is_tight: bool = (
-        False  #: whether it follows the one before without an empty line, as an item of a list does
-    )
+    #: whether it follows the one before without an empty line, as an item of a list does
+    is_tight: bool = False
 
 
 def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:

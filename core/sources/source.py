@@ -99,9 +99,8 @@ class SourceBatch:
     gone: Sequence[str] = ()  #: ids
     unread: Sequence[UnreadItem] = ()
     note: str = ""  #: sentences about the whole source, as that a limit was reached; told with its last sync
-    total: int | None = (
-        None  #: about how many items the whole source has, where its listing tells; for people alone
-    )
+    #: about how many items the whole source has, where its listing tells; for people alone
+    total: int | None = None
     cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync
 
 
@@ -192,12 +191,10 @@ class AddressKind:
     """The addresses of a kind of source. Whoever only reads addresses needs no more of it."""
 
     prefixes: tuple[str, ...]  #: how its addresses begin
-    canonical: Callable[
-        [str], str
-    ]  #: the address as it is kept; SettingsError, also for one with a password in it
-    label: Callable[
-        [str], str
-    ]  #: how people name the source of a kept address: the sources of its items begin with it
+    #: the address as it is kept; SettingsError, also for one with a password in it
+    canonical: Callable[[str], str]
+    #: how people name the source of a kept address: the sources of its items begin with it
+    label: Callable[[str], str]
     typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
     options: Callable[[str], tuple[str, ...]] = _no_options  #: that are typed behind it to have it ingested
     #: of a kept address, what it means however it was written: two sources of which one lies in the other share items

@@ -61,9 +61,8 @@ class SourceSyncs:
     kinds: Mapping[str, SourceKind] = field(default_factory=lambda: KINDS)
     now: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    due: asyncio.Event = field(
-        default_factory=asyncio.Event
-    )  #: set when one became due by what was asked here
+    #: set when one became due by what was asked here
+    due: asyncio.Event = field(default_factory=asyncio.Event)
     _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def ingest(

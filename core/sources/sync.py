@@ -48,9 +48,8 @@ from core.sources.store import SourceRecord, SourceStore
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once
-LONGEST_WAIT = (
-    900.0  # seconds that a sync waits when it is asked to; if it is longer, it ends and is due then
-)
+# seconds that a sync waits when it is asked to; if it is longer, it ends and is due then
+LONGEST_WAIT = 900.0
 WAITS = 8  # times in a row that it waits without having read anything
 CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
 FAILURES_TOLD = 100  # items

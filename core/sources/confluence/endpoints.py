@@ -28,9 +28,8 @@ class ReadRestriction:
     """Who alone may view a page, and what lies below it; or a space."""
 
     is_set: bool = False  #: whether anybody at all is named, also somebody who is not known any more
-    users: Mapping[str, str] = field(
-        default_factory=dict
-    )  #: e-mail addresses by account id in the cloud, by name in a Data Center; empty where they did not come along
+    #: e-mail addresses by account id in the cloud, by name in a Data Center; empty where they did not come along
+    users: Mapping[str, str] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()  #: ids in the cloud, names in a Data Center
 
 

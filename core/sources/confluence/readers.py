@@ -80,15 +80,13 @@ class PageReaders:
         frozenset()
     )  #: keys in capitals, or EVERY_SPACE: who may view them is not asked
     everyone: frozenset[str] = frozenset()  #: names of groups that hold everybody
-    emails: dict[str, str | None] = field(
-        default_factory=dict
-    )  #: by user: empty where it is hidden, None of an app
+    #: by user: empty where it is hidden, None of an app
+    emails: dict[str, str | None] = field(default_factory=dict)
     asked: dict[str, str | None] = field(default_factory=dict)  #: those of them that were asked for now
     closed: list[str] = field(default_factory=list)  #: keys of spaces whose permissions are not shown
     unseen: list[str] = field(default_factory=list)  #: keys of spaces of whose viewers no address is known
-    hidden: set[str] = field(
-        default_factory=set
-    )  #: users without an address that may be seen, and such groups
+    #: users without an address that may be seen, and such groups
+    hidden: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)  #: ancestors that may not be looked at
     _members: dict[str, frozenset[str]] = field(default_factory=dict)  #: addresses, by group
     _names: dict[str, str] = field(default_factory=dict)  #: of groups

@@ -131,9 +131,8 @@ class AccessTokens:
 BASE = "https://www.googleapis.com/drive/v3"
 PAGE = 200  # files or changes that are asked for at once; at most 1,000
 PERMISSIONS_PAGE = 100  # at most, "permissions.list"
-RATE_PAUSE = (
-    20.0  # seconds to wait where a rate limit does not say how long; quotas are counted by the minute
-)
+# seconds to wait where a rate limit does not say how long; quotas are counted by the minute
+RATE_PAUSE = 20.0
 FAULT_PAUSE = 30.0  # seconds to wait after a fault of the server
 DAILY_PAUSE = 3_600.0  # seconds to wait where the limit is one of the day
 

@@ -210,9 +210,8 @@ class DriveTree:
     root: str
     label: str  #: how people name the source
     nodes: dict[str, DriveFile] = field(default_factory=dict)
-    via: dict[str, str] = field(
-        default_factory=dict
-    )  #: the folder or the shortcut by which a node is reached
+    #: the folder or the shortcut by which a node is reached
+    via: dict[str, str] = field(default_factory=dict)
 
     def has_place_for(self, file: DriveFile) -> bool:
         """True if a file belongs to the source, as far as is known."""

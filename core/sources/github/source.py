@@ -89,9 +89,8 @@ class IssueSource:
     memory: ListMemory
     now: Callable[[], float] = time.time
     list_every: float = LIST_EVERY  #: seconds
-    _issues: dict[int, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  #: of the items of this batch, as they came
+    #: of the items of this batch, as they came
+    _issues: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         since = _since(cursor)

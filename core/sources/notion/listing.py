@@ -50,15 +50,13 @@ class PageListing:
     memory: NotionMemory
     serves: Serves = is_of_notion  #: whether files are read at an address
     is_cut_off: bool = False  #: whether Notion does not list all there are
-    row_lists: dict[str, RowList] = field(
-        default_factory=dict
-    )  #: that were read to their ends, by data source
+    #: that were read to their ends, by data source
+    row_lists: dict[str, RowList] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)  #: pages that it does not send, and why
     _found: list[NotionPage] = field(default_factory=list)  #: that are to be told
     _seen: dict[str, str] = field(default_factory=dict)  #: when each page was edited; empty: it is not there
-    _parents: dict[str, tuple[str, str]] = field(
-        default_factory=dict
-    )  #: what each thing lies in, and its kind
+    #: what each thing lies in, and its kind
+    _parents: dict[str, tuple[str, str]] = field(default_factory=dict)
     _trashed: set[str] = field(default_factory=set)
     _data_sources: list[str] = field(default_factory=list)  #: whose rows are to be listed
     _known: set[str] = field(default_factory=set)  #: data sources and databases that need not be looked for
