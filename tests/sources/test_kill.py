@@ -126,7 +126,7 @@ async def test_no_page_of_notion_is_lost_or_doubled_by_kills(settings, notion, k
 
     await killed(
         settings, "notion:", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)), read=editions_of,
-        imports=("notion_client", *HTTP), NOTION_TOKEN=TOKEN, **options(notion={"origin": notion.url, "interval": 0.0}),
+        NOTION_TOKEN=TOKEN, **options(notion={"origin": notion.url, "interval": 0.0}),
     )  # fmt: skip
 
 
