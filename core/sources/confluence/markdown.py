@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from xml.etree.ElementTree import Element
 
 from core.conversation import value
@@ -77,7 +77,7 @@ def fenced(text: str, language: str) -> str:
 
 def link_to(text: str, target: str) -> str:
     bare = text.strip()
-    if urlsplit(target).scheme not in ("http", "https", "mailto") or not bare:
+    if not target.lower().startswith(("http:", "https:", "mailto:")) or not bare:
         return text
     safe = quote(target, safe="/:?&=#%+,;@!$'*[]~")
     return f"[{bare}]({safe})" if bare != target else f"<{safe}>"
