@@ -7,7 +7,7 @@ see one number for each place of a document, and the quotes behind it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 
@@ -15,17 +15,13 @@ from core.conversation import Answer, Citation, Grounding
 from core.grounding.claims import Claim, claims_of, rewritten
 from core.reasoning.reasoner import Draft, Strip
 from core.text.blocks import split_blocks
-from core.text.quoting import as_quoted, is_quotable
-from core.text.sentences import units_within
+from core.text.quoting import as_quoted, is_quotable, quotable
 from core.text.terms import query_terms, terms
 
 QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
 UNMATCHED = 400  # characters of a quote that has no word of its claim
-ROW_QUOTED = 400  # characters of a row of a table; of a longer one people see the cell that says it
 
-_CELL = re.compile(r"(?:\\\||[^|\s])(?:(?:\\\||[^|\n])*(?:\\\||[^|\s]))?")  # a pipe in a cell has a backslash
 _DELIMITERS = re.compile(r"(?=.*-)[|:\s-]+")  # between the header of a table and its rows
-_ROW = re.compile(r"[^\n]*\w[^\n]*")
 
 
 def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
@@ -112,7 +108,7 @@ def _quoted(said: str, strip: Strip) -> tuple[int, int]:
     """
     passage = strip.retrieved.passage
     wanted = set(query_terms(said))
-    spans = list(_quotable(passage.text, strip.start - passage.start, strip.end - passage.start))
+    spans = list(quotable(passage.text, strip.start - passage.start, strip.end - passage.start))
     held = [wanted & set(terms(passage.text[start:end])) for start, end in spans]
     if not any(held):
         named = [span for span in spans if _is_named(strip, *span)] or spans
@@ -129,17 +125,6 @@ def _is_named(strip: Strip, start: int, end: int) -> bool:
     """Whether a judge named what stands from ``start`` to ``end`` of the passage."""
     offset = strip.retrieved.passage.start
     return any(first < offset + end and offset + start < last for first, last in strip.evidence)
-
-
-def _quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences, code blocks, and the rows of tables; of a row that is long, the cells."""
-    for unit in units_within(text, start, end):
-        if unit.kind == "table":
-            for row in _ROW.finditer(text, unit.start, unit.end):
-                cells = _CELL.finditer(text, row.start(), row.end())
-                yield from (cell.span() for cell in cells) if len(row[0]) > ROW_QUOTED else (row.span(),)
-        elif unit.kind not in ("heading", "markup"):
-            yield unit.start, unit.end
 
 
 def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
