@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 SPACES = re.compile(r"[ \t\r\n\f\u00a0]+")
 _SPECIAL = re.compile(r"[\\`*]|<(?=[\w/!?])|(?<!\w)_|_(?!\w)|\[(?=[^\[\]]*\]\()|~(?=~)")
@@ -59,7 +59,7 @@ def fenced(text: str, language: str) -> str:
 
 def link_to(text: str, target: str) -> str:
     bare = text.strip()
-    if urlsplit(target).scheme not in ("http", "https", "mailto") or not bare:
+    if not target.lower().startswith(("http:", "https:", "mailto:")) or not bare:
         return text
     safe = quote(target, safe="/:?&=#%+,;@!$'*[]~")
     return f"[{bare}]({safe})" if bare != target else f"<{safe}>"

@@ -19,6 +19,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _SITEMAP = re.compile(r"(?:/[^/]*sitemap[^/]*\.(?:xml|txt)|/[^/]+\.xml)(?:\.gz)?", re.IGNORECASE)
 _PAGE = re.compile(r"/[^/]*\.\w{1,8}")  # a file, not a folder
+_USER = re.compile(r"[^/]*//[^/?#]*@")  # before the host
 _SAFE = "/!$&'()*+,;=:@-._~%"  # signs of a path that are not escaped; % because escapes are there already
 _LINE_ENDS = re.compile(r"[\t\n\r]")  # are left out of a link, as browsers do
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -124,7 +125,7 @@ def _escaped(text: str) -> str:
 def parse(text: str) -> WebsiteAddress:
     """SettingsError for what is no address of a website, or has a password or a query in it."""
     bare = text.removeprefix(MARK)
-    if "@" in urlsplit(bare).netloc:
+    if _USER.match(bare):
         raise SettingsError("An address with a user or a password in it is not kept, and not followed.")
     url = normal_url(bare, bare) if bare.startswith(("http://", "https://")) else None
     if url is None:
@@ -142,9 +143,11 @@ def canonical_address(text: str) -> str:
 
 def sitemap_address(name: str) -> str | None:
     """The address of the website whose sitemap a person named; None for anything else."""
-    if not name.startswith(("http://", "https://")) or not is_sitemap(urlsplit(name).path):
+    try:
+        is_meant = name.startswith(("http://", "https://")) and is_sitemap(urlsplit(name).path)
+    except ValueError:  # which addresses raise it differs between versions of Python
         return None
-    return canonical_address(name)
+    return canonical_address(name) if is_meant else None
 
 
 def label_of(address: str) -> str:
