@@ -326,7 +326,7 @@ def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[St
 def _composed(state: State, deps: Deps, work: Work, kept: Edited, strips: tuple[Strip, ...]) -> State:
     """The supported part of a draft as the answer, with what was left out and a search for what is missing."""
     answer = replace(
-        to_answer(Draft(text=kept.text, composed=True), strips),
+        to_answer(Draft(text=kept.text, composed=True), strips, kept.stated),
         left_out=kept.left_out,
         missing=work.missing if falls_short(work) else "",
     )

@@ -54,15 +54,16 @@ def is_quotable(text: str, start: int, end: int) -> bool:
     return any(unit.kind not in ("heading", "markup") for unit in units_within(text, start, end))
 
 
-def quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences, code blocks, and the rows of tables; of a row that is long, the cells."""
+def quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """(start, end, kind) of sentences, items, code blocks, and the rows of tables; of a row that is long, the cells."""
     for unit in units_within(text, start, end):
         if unit.kind == "table":
             for row in _ROW.finditer(text, unit.start, unit.end):
                 cells = _CELL.finditer(text, row.start(), row.end())
-                yield from (cell.span() for cell in cells) if len(row[0]) > ROW_QUOTED else (row.span(),)
+                spans = [cell.span() for cell in cells] if len(row[0]) > ROW_QUOTED else [row.span()]
+                yield from ((*span, "row") for span in spans)
         elif unit.kind not in ("heading", "markup"):
-            yield unit.start, unit.end
+            yield unit.start, unit.end, unit.kind
 
 
 def as_quoted(text: str, start: int, end: int, footnote: str) -> str:
