@@ -17,6 +17,9 @@ Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
 """Routes that need a reply of the plan."""
 
+Span = tuple[int, int]
+"""(start, end), characters into a source's extracted text."""
+
 DOCUMENTS: frozenset[Route] = frozenset({"documents", "multi_hop"})
 
 Relevance = Literal["correct", "ambiguous", "incorrect"]
@@ -131,6 +134,8 @@ class Grounded:
     idle: tuple[int, ...] = ()  #: those that claim nothing: greetings, offers
     absent: tuple[int, ...] = ()  #: those that say what the strips do not say
     leaning: tuple[int, ...] = ()  #: those that cannot be understood without the sentence before them
+    #: by a sentence and a strip in another language, where that states it
+    stated: Mapping[tuple[int, int], tuple[Span, ...]] = field(default_factory=dict)
 
 
 class Reasoner(Protocol):
