@@ -301,6 +301,11 @@ class Outcome:
         )
 
     @property
+    def is_declined(self) -> bool:
+        """After a person said no to a search, whose card stands above with the closest passages."""
+        return "decline" in self.steps
+
+    @property
     def is_quoted(self) -> bool:
         """Answered with quotes in place of a model's words."""
         return self.answer is not None and not self.answer.composed

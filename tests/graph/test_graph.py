@@ -147,6 +147,46 @@ async def test_not_enough_ends_in_a_proposal_that_names_the_exact_query_and_send
     assert web.sent == []
 
 
+@pytest.mark.parametrize("approval", ["asker", "never_ask"])
+@pytest.mark.parametrize("asked", ["find office wifi password", "Who signs off our budget in Porto?"])
+async def test_what_only_the_team_can_know_is_no_search(tmp_path, asked, approval):
+    """The plan writes no query: neither the question nor what the grades miss goes to the web in its place."""
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(
+        sufficient=False,
+        relevance=lambda _hit: "ambiguous",
+        missing="the name of it",
+        plans=lambda ask: Plan(
+            route="documents", standalone=ask.question, queries=("other words",), web_query=""
+        ),
+    )
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(OTHER,), confidence=0.3), web=web, approval=approval
+    ) as assistant:
+        outcome = await assistant.run(question(asked))
+
+    assert (outcome.kind, outcome.proposal) == ("no_answer", None)
+    assert [each.source for each in outcome.closest] == [OTHER.passage.source]
+    assert web.sent == []
+
+
+async def test_half_an_answer_proposes_no_search_for_the_half_that_only_the_team_can_know(tmp_path):
+    reasoner = ScriptedReasoner(
+        sufficient=False,
+        missing="the budget of the team in Porto",
+        plans=lambda ask: Plan(route="documents", standalone=ask.question, web_query=""),
+    )
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9), web=ScriptedWeb(hits=WEB)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert (outcome.kind, outcome.proposal) == ("answered", None)
+    assert outcome.answer.missing == "the budget of the team in Porto"
+
+
 async def test_an_approved_search_sends_that_query_once_and_answers_from_the_web(tmp_path):
     web = ScriptedWeb(hits=WEB)
     reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
