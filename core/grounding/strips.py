@@ -28,6 +28,8 @@ _REFERS_BACK = re.compile(
     re.IGNORECASE,
 )
 
+_LETTER = re.compile(r"[^\W\d_]")  # between two sentences of a list stands at most its sign or number
+
 
 def refine(
     passages: Sequence[Retrieved], grades: Mapping[str, Grade], *, around: int, whole: bool = False
@@ -58,7 +60,7 @@ def evidence_alone(strip: Strip) -> Strip:
         return strip
     (start, end), *others = strip.evidence
     for first, last in others:
-        if strip.text[end - strip.start : first - strip.start].strip():
+        if _LETTER.search(strip.text, end - strip.start, first - strip.start):
             break
         end = last
     return replace(strip, text=strip.text[start - strip.start : end - strip.start], start=start, end=end)

@@ -723,3 +723,28 @@ async def test_a_further_look_that_brings_nothing_new_is_not_judged_again(tmp_pa
 
     assert outcome.steps[:2] == ("open", "regrade")
     assert reasoner.calls.count("grade") == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("Which cookies?", "Which cookies?"),
+        (
+            "The request cookies, or the cookies of the response?",
+            "The request cookies, or the cookies of the response?",
+        ),
+        ("Do you mean 1. Response cookies or 2. request cookies?", None),
+    ],
+)
+async def test_a_question_asked_back_does_not_list_its_readings_itself(tmp_path, asked, reason):
+    reasoner = ScriptedReasoner()
+    reasoner.plans = lambda ask: Plan(
+        route="clarify", standalone=ask.question, reply=asked, options=("Response cookies", "Request cookies")
+    )
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(default=(TOWER,))) as assistant:
+        outcome = await assistant.run(question("How are cookies set?"))
+
+    assert outcome.kind == "clarify"
+    assert outcome.options == ("Response cookies", "Request cookies")
+    assert outcome.reason == reason
