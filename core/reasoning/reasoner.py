@@ -48,7 +48,7 @@ class Plan:
     route: Route
     standalone: str  #: the question as it reads without its history
     queries: tuple[str, ...] = ()  #: other wordings, or the steps of a multi-hop question
-    web_query: str = ""  #: for a search engine
+    web_query: str | None = None  #: for a search engine; empty: only the team can know it; None: not planned
     reply: str = ""  #: for route none: small talk; for clarify: the question to ask back
     options: tuple[str, ...] = ()  #: for clarify: the readings to choose from
     is_for_assistant: bool = True  #: False: it was said to other people

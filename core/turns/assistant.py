@@ -164,8 +164,10 @@ class Assistant:
         timing = {"total": round(total, 1), **outcome.timing_ms}
         if deps is not None:
             reasoner = deps.reasoner
-            trouble = reasoner.trouble and in_language(reasoner.trouble, outcome.language)
-            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
+            trouble = (
+                outcome.is_quoted and reasoner.trouble and in_language(reasoner.trouble, outcome.language)
+            )
+            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble or None)
             if deps.remark and not outcome.is_small_talk:
                 remark = in_language(deps.remark, outcome.language)
                 outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
