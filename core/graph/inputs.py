@@ -11,9 +11,7 @@ from core.graph.state import State, Work, history_before
 from core.grounding.strips import refine
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Ask, Grades, Strip
-from core.text.language import language_of
 
-LANGUAGES_READ = 4  # best passages whose languages further searches use
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
 
 
@@ -26,16 +24,10 @@ def ask_of(state: State, work: Work) -> Ask:
         quoted=work.quoted,
         confidence=work.confidence,
         weights=work.weights,
-        languages=_other_languages(work),
+        languages=work.languages,
         is_addressed=work.is_addressed,
         files=tuple(PurePath(address).name for address in work.attached),
     )
-
-
-def _other_languages(work: Work) -> tuple[str, ...]:
-    """Languages of the best passages, without the question's own."""
-    found = (language_of(hit.passage.text) for hit in work.passages[:LANGUAGES_READ])
-    return tuple(dict.fromkeys(name for name in found if name != language_of(work.question)))
 
 
 async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:

@@ -146,6 +146,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
         in_files=found.searched if work.attached else 0,
         weights=dict(found.weights),
         confidence=found.confidence,
+        languages=found.languages,
         ranked=tuple(_ranked(hit) for hit in found.passages[: work.report_passages]),
         retrieve_ms=elapsed,
         tried=(work.question,),

@@ -48,6 +48,7 @@ class Work:
     passages: tuple[Retrieved, ...] = ()  #: best first; web passages are kept nowhere else
     weights: dict[str, float] = field(default_factory=dict)  #: of the question's terms
     confidence: float = 0.0  #: of the documents
+    languages: tuple[str, ...] = ()  #: of the documents that may be read, ISO 639-1
     web_coverage: float = 0.0  #: how much of the question the best web passage covers, 0 to 1
     grades: dict[str, Grade] = field(default_factory=dict)  #: by passage id
     sufficient: tuple[bool, ...] = ()  #: the last verdict on all passages together; empty: none

@@ -1,7 +1,7 @@
 """Knowledge refinement (Corrective RAG): from graded passages to the strips that the writer reads.
 
 A strip is an evidence sentence with the neighbours it needs: the sentence that a pronoun refers to, the code
-block or list after a colon. Adjacent strips of a passage are merged.
+block or list after a colon, also where the colon ends a neighbour. Adjacent strips of a passage are merged.
 """
 
 from __future__ import annotations
@@ -107,10 +107,15 @@ def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[in
     if units[index].kind == "item":
         first, last = _whole_list(text, units, index)
     if _announces(text, units[index]):
-        last = max(last, _announced(units, index))
+        last = max(last, _announced(text, units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
     content = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
-    return set(range(content[0], content[-1] + 1)) if content else set()
+    if not content:
+        return set()
+    first, last = content[0], content[-1]
+    while _announces(text, units[last]) and (end := _announced(text, units, last)) > last:
+        last = end
+    return set(range(first, last + 1))
 
 
 def _prose_before(units: Sequence[Unit], index: int) -> int | None:
@@ -130,7 +135,7 @@ def _is_prose(unit: Unit) -> bool:
 
 
 def _announces(text: str, unit: Unit) -> bool:
-    return text[unit.start : unit.end].rstrip("*_` ").endswith((":", "："))
+    return _is_prose(unit) and text[unit.start : unit.end].rstrip("*_` ").endswith((":", "："))
 
 
 def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]:
@@ -140,23 +145,26 @@ def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]
         first -= 1
     while last + 1 < len(units) and units[last + 1].kind == "item":
         last += 1
-    is_announced = bool(first) and _is_prose(units[first - 1]) and _announces(text, units[first - 1])
+    is_announced = bool(first) and _announces(text, units[first - 1])
     first -= is_announced
     fits = last - first <= LIST_ITEMS and units[last].end - units[first].start <= LIST_LENGTH
     return (first, last) if is_announced and fits else (index, index)
 
 
-def _announced(units: Sequence[Unit], index: int) -> int:
-    """The last unit of the code block, table or list after a colon."""
+def _announced(text: str, units: Sequence[Unit], index: int) -> int:
+    """The last unit of the code block, table, list or paragraph after a colon."""
     following = index + 1
     while following < len(units) and units[following].kind == "markup":
         following += 1
     if following >= len(units) or units[following].kind == "heading":
         return index
-    if units[following].kind != "item":
-        return following
-    while (
-        following + 1 < len(units) and units[following + 1].kind == "item" and following - index < LIST_ITEMS
-    ):
+    while following - index < LIST_ITEMS and _goes_on(text, units, following):
         following += 1
     return following
+
+
+def _goes_on(text: str, units: Sequence[Unit], index: int) -> bool:
+    """Whether the next unit belongs to the same list or paragraph."""
+    if index + 1 >= len(units) or not _is_prose(units[index]) or units[index + 1].kind != units[index].kind:
+        return False
+    return units[index].kind == "item" or text.count("\n", units[index].end, units[index + 1].start) < 2

@@ -133,3 +133,4 @@ class Retrieval:
     weights: Mapping[str, float] = field(default_factory=dict)  #: of the query's terms
     confidence: float = 0.0  #: calibrated, 0 to 1
     searched: int = 0  #: passages that could have been found
+    languages: tuple[str, ...] = ()  #: of a fair part of these, ISO 639-1

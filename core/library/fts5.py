@@ -48,7 +48,7 @@ SELECT word, (
     WHERE words MATCH expression AND d.collection IN (SELECT value FROM json_each(?))
 ) FROM terms
 """
-#: How many passages hold each of some terms, and which languages they have, in sets of readers.
+#: How many passages hold each of some terms, in sets of readers.
 _HELD = f"""
 SELECT asked.value, coalesce(sum(doc), 0) FROM json_each(?) asked CROSS JOIN json_each(?) base
 CROSS JOIN word_counts
@@ -57,13 +57,16 @@ WHERE term >= 'r' || base.value || 'x' || asked.value || '{SET}'
     AND CAST(substr(term, instr(term, '{SET}') + 1) AS INTEGER) IN (SELECT value FROM json_each(?))
 GROUP BY asked.value
 """
+#: How many passages each language has, counted up to a number.
 _SPOKEN = f"""
-SELECT language FROM known WHERE EXISTS (SELECT 1 FROM words WHERE words MATCH expression) OR EXISTS (
-    SELECT 1 FROM json_each(?) base CROSS JOIN word_counts
-    WHERE term >= 'l' || base.value || 'x' || language || '{SET}'
-        AND term < 'l' || base.value || 'x' || language || '{AFTER}'
-        AND CAST(substr(term, instr(term, '{SET}') + 1) AS INTEGER) IN (SELECT value FROM json_each(?))
-)
+SELECT language, (SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH expression LIMIT ?)) + coalesce((
+    SELECT sum(doc) FROM (
+        SELECT doc FROM json_each(?) base CROSS JOIN word_counts
+        WHERE term >= 'l' || base.value || 'x' || language || '{SET}'
+            AND term < 'l' || base.value || 'x' || language || '{AFTER}'
+            AND CAST(substr(term, instr(term, '{SET}') + 1) AS INTEGER) IN (SELECT value FROM json_each(?)) LIMIT ?
+    )
+), 0) FROM known
 """
 
 NOWHERE = "scope : nowhere"  # an expression that finds nothing
@@ -172,17 +175,17 @@ class Fts5Index:
         best = nlargest(limit, hits, key=lambda hit: (hit[1], -hit[0]))
         return [(str(passage), float(weight)) for passage, weight in best]
 
-    def languages(self, scope: Scope) -> list[str]:
+    def languages(self, scope: Scope, *, enough: int = 1) -> dict[str, int]:
         numbered = self.looked_up(scope)
         named = numbered.named
         rows = self.database.rows(
             f"WITH known (language, expression) AS (VALUES {', '.join(['(?, ?)'] * len(LANGUAGES))}){_SPOKEN}",
             (
                 *(text for name in LANGUAGES for text in (name, named.in_language(name) if named.places else NOWHERE)),
-                json.dumps(sorted(numbered.many)), numbered.numbers,
+                enough, json.dumps(sorted(numbered.many)), numbered.numbers, enough,
             ),
         )  # fmt: skip
-        return [str(language) for (language,) in rows]
+        return {str(language): min(count, enough) for language, count in rows if count}
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
         numbered = self.looked_up(scope)

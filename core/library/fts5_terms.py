@@ -85,13 +85,16 @@ class Within:
 
     def expression(self, words: Sequence[str]) -> str:
         """An FTS5 expression: any of the words, within the scope."""
-        terms = [_place_term(address) for address in self.addresses]
-        above = f"{{scope}} : ({self._any(terms, 'place')}) AND " if terms else ""
-        return f"{above}{{title body}} : ({self._any(words)})"
+        return f"{self._below}{{title body}} : ({self._any(words)})"
 
     def in_language(self, language: str) -> str:
-        """An FTS5 expression: all passages of a language."""
-        return f"{{scope}} : ({self._any([language], 'language')})"
+        """An FTS5 expression: all passages of a language, within the scope."""
+        return f"{self._below}{{scope}} : ({self._any([language], 'language')})"
+
+    @property
+    def _below(self) -> str:
+        terms = [_place_term(address) for address in self.addresses]
+        return f"{{scope}} : ({self._any(terms, 'place')}) AND " if terms else ""
 
     def _and_any(self, words: Sequence[str]) -> str:
         return f" AND {{title body}} : ({self._any(words)})"

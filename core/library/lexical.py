@@ -135,8 +135,8 @@ class LexicalIndex(Protocol):
         only rank what the rare ones find. Passages with two frequent terms, or with one, fill up the list.
         """
 
-    def languages(self, scope: Scope) -> list[str]:
-        """The languages of the passages in the collections of a scope."""
+    def languages(self, scope: Scope, *, enough: int = 1) -> dict[str, int]:
+        """How many passages of each language a scope has, counted up to ``enough``; only languages that it has."""
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
         """In how many passages of the scope each term occurs."""

@@ -77,6 +77,11 @@ SELECT passage, found.score + coalesce(others.score, 0) AS score FROM found LEFT
 ORDER BY score DESC, passage LIMIT ?
 """
 
+_SPOKEN = """
+SELECT language, count(*) FROM collections c JOIN documents d ON d.collection = c.number
+JOIN passage_terms ON passage_terms.document = d.id
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
@@ -121,9 +126,14 @@ class PostingsIndex:
                 break
         return list(found.items())[:limit]
 
-    def languages(self, scope: Scope) -> list[str]:
-        held = self._held([EVERY + name for name in LANGUAGES], scope)
-        return [name for name in LANGUAGES if held.get(EVERY + name)]
+    def languages(self, scope: Scope, *, enough: int = 1) -> dict[str, int]:
+        if scope.addresses:
+            condition, values = scope_condition(self.database.dialect, scope)
+            held = dict(self.database.rows(f"{_SPOKEN} WHERE {condition} GROUP BY language", values))
+        else:
+            known = self._held([EVERY + name for name in LANGUAGES], scope)
+            held = {name.removeprefix(EVERY): count for name, count in known.items()}
+        return {name: min(int(held[name]), enough) for name in LANGUAGES if held.get(name)}
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
         if not scope.addresses:

@@ -40,6 +40,9 @@ HISTORY_WEIGHT = 0.35  # of a term from the history alone, beside the question's
 HISTORY_SHARE, HISTORY_SHARE_OF_SHORT = 1.0, 0.5
 TIE = 0.95  # share of a passage's score: with as much, one that says the same answers as well
 TERM_LIMIT = 40  # terms of one lexical query
+#: A language is one of the library's if one passage in so many is in it, or as many as are counted: of a few
+#: passages of names and code it is easily taken for another.
+ONE_IN, COUNTED = 100, 1_000
 COMPARED = (
     8  # answers of people whose questions are compared by meaning; another one costs a call of the embedder
 )
@@ -71,7 +74,8 @@ class Retriever:
             return Retrieval()
         lexical = self.store.lexical
         query = replace(query, scope=lexical.looked_up(query.scope))
-        languages = lexical.languages(query.scope)
+        common = max(1, min(searched // ONE_IN, COUNTED))
+        languages = lexical.languages(query.scope, enough=common)
         frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
         own = known_terms(query.text, languages, frequencies_of)[:TERM_LIMIT]
         merged = merged_with(query.text, query.history) if needs_history(query.text) else query.text
@@ -103,8 +107,9 @@ class Retriever:
             dense=sorted(found.dense.values(), reverse=True),
         )
         return Retrieval(
-            passages=passages, weights=weights, confidence=confidence_of(observation), searched=searched
-        )
+            passages=passages, weights=weights, confidence=confidence_of(observation), searched=searched,
+            languages=tuple(name for name, count in languages.items() if count >= common),
+        )  # fmt: skip
 
     def _candidates(
         self,

@@ -17,6 +17,7 @@ from core.conversation import Omission, ThreadMessage
 from core.library.documents import Retrieved, is_kept
 from core.reasoning.reasoner import Ask, Rejected, Statement, Strip
 from core.text.inline import without_tags
+from core.text.language import language_of
 from core.text.sentences import split_units
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
@@ -64,7 +65,8 @@ class Fence:
 def plan(ask: Ask) -> Messages:
     """Which route to take and what to search for."""
     fence = Fence.around(_conversation(ask))
-    instructions = f"{PLAN}\n\n{LANGUAGES.format(', '.join(ask.languages))}" if ask.languages else PLAN
+    has_others = bool(set(ask.languages) - {language_of(ask.question)})
+    instructions = f"{PLAN}\n\n{LANGUAGES.format(', '.join(ask.languages))}" if has_others else PLAN
     if not ask.is_addressed:
         instructions = f"{instructions}\n\n{UNADDRESSED}"
     instructions = _with_context(instructions, ask, FILES_PLANNED)
@@ -263,7 +265,8 @@ projects, no addresses, no secrets.
 - for_assistant: true, unless said otherwise below."""
 
 LANGUAGES = """\
-The documents found so far are in other languages than the question (ISO 639-1): {}. Put the queries in those."""
+The documents are in these languages (ISO 639-1): {}. Write the queries in these alone, and at least one in each that \
+is not the question's: the question itself was searched already."""
 
 UNADDRESSED = """\
 Nobody called the assistant this time: the message was written among colleagues. for_assistant is true only for a \

@@ -33,7 +33,7 @@ class Ask:
     confidence: float = 0.0  #: local estimate that the retrieved documents answer it, 0 to 1
     files: tuple[str, ...] = ()  #: names of the files that came with the question and are read
     weights: Mapping[str, float] = field(default_factory=dict)  #: inverse document frequency of each term
-    languages: tuple[str, ...] = ()  #: of the documents found, without the question's own, ISO 639-1
+    languages: tuple[str, ...] = ()  #: of the documents that may be read, ISO 639-1
     is_addressed: bool = True  #: False: nobody called the assistant; people may be talking to each other
 
 

@@ -61,7 +61,7 @@ _NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"
 _MARKERS = re.compile(
     rf"[ \t]?(?:\[\s*\^?{_NAMED}({_NUMBERS})\s*\](?!\()|【\s*{_NAMED}({_NUMBERS})[^】\n]*】)", re.IGNORECASE
 )
-_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])++[ \t]*(?:\n|\Z)")  # before any text
+_MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])+(?!\s*+\[\d{1,4}\])[ \t]*(?:\n|\Z)")  # before any text
 _IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
 _DEFINITION = re.compile(
     r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE

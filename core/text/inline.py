@@ -13,12 +13,12 @@ LINK_DEPTH = 2  # an image within a link
 
 _TICKS = re.compile(r"`++")
 _ANY_MARKER = re.compile(
-    rf"(?<!\s)\s*+(?:\(\s*+(?:{MARKER.pattern}[\s,;]*+)++\)|{MARKER.pattern})(?:\s++(?=[.,;:!?)]))?"
+    rf"(?<!\s)\s*+(?:\(\s*+(?:{MARKER.pattern}[\s,;]*+)+\)|{MARKER.pattern})(?:\s++(?=[.,;:!?)]))?"
 )
 _NUMBERED = re.compile(r"\[(\s*\d{1,4}(?:[\s,;–-]+\d{1,4})*\s*)\]")
-_LABEL = r"\[(?P<words>(?:[^\[\]`]|`[^`]*`|\[[^\[\]]*\])*+)\]"
+_LABEL = r"\[(?P<words>(?:[^\[\]`]++|`[^`]*+`|\[[^\[\]]*+\])*)\]"
 _LINK = re.compile(
-    rf"!?{_LABEL}\((?:<[^<>]*>|[^()\s]*+(?:\([^()\s]*\)[^()\s]*+)*+)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{{[^{{}}]*\}})?"
+    rf"!?{_LABEL}\((?:<[^<>]*>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{{[^{{}}]*\}})?"
 )
 _REFERENCE = re.compile(rf"(?<!\w)!?(?!{MARKER.pattern}){_LABEL}\[[^\[\]]*\]")
 #: Elements of HTML's body whose tags show no words. Names that texts also use as placeholders, as in "cp <source>

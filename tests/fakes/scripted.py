@@ -117,6 +117,7 @@ class ScriptedDocuments:
     )  #: by id of a passage, what stands beside it
     first: tuple[Passage, ...] = ()  #: what the question's own files begin with
     confidence: float = 0.5
+    languages: tuple[str, ...] = ()
     collections: frozenset[str] = frozenset({"default"})
     asked: list[str] = field(default_factory=list)
 
@@ -125,7 +126,9 @@ class ScriptedDocuments:
     ) -> Retrieval:
         self.asked.append(query)
         found = self.by_query.get(query, self.default)
-        return Retrieval(passages=found[:limit], confidence=self.confidence, searched=len(found))
+        return Retrieval(
+            passages=found[:limit], confidence=self.confidence, searched=len(found), languages=self.languages
+        )
 
     async def neighbours(
         self, passages: Sequence[Passage], within: tuple[str, ...] = ()

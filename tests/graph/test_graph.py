@@ -85,6 +85,20 @@ async def test_plan_and_grade_share_one_round_trip_and_the_checks_another(tmp_pa
     assert reasoner.calls == ["plan", "grade", "write", *["grounding"] * 3, "usefulness"]
 
 
+async def test_the_plan_is_told_the_languages_of_the_library_and_not_of_what_was_found(tmp_path):
+    german = hit("Der Turm ist hoch.")
+    documents = ScriptedDocuments(default=(german,), languages=("en", "de"))
+    asked = []
+    reasoner = ScriptedReasoner()
+    plans = reasoner.plans
+    reasoner.plans = lambda ask: asked.append(ask) or plans(ask)
+
+    async with assistant_over(tmp_path, reasoner, documents) as assistant:
+        await assistant.run(question("Wie hoch ist der Turm?"))
+
+    assert [ask.languages for ask in asked] == [("en", "de")]
+
+
 async def test_the_same_turn_twice_runs_once_and_ends_alike(tmp_path):
     reasoner = ScriptedReasoner()
 

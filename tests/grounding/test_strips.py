@@ -94,6 +94,35 @@ def test_an_introduction_brings_the_list_it_announces():
     assert strip.splitlines() == ["The cache has three levels:", "", "- memory", "- disk", "- network"]
 
 
+def test_an_introduction_brings_the_paragraph_it_announces():
+    text = "Note this:\n\nKeys expire. They are renewed.\n\nLogs are kept."
+
+    assert texts("Note", text=text) == ["Note this:\n\nKeys expire. They are renewed."]
+
+
+@pytest.mark.parametrize(
+    "announced", ["- pension\n- leave", "1. pension\n2. leave", "```\npension\n```", "| a | b |\n|---|---|\n| 1 | 2 |", "A pension."]
+)  # fmt: skip
+def test_a_neighbour_that_ends_in_a_colon_brings_what_it_announces(announced):
+    text = f"Staff are looked after. We pay for these:\n\n{announced}\n\nAsk Ann."
+
+    assert texts("Staff are", around=1, text=text) == [
+        f"Staff are looked after. We pay for these:\n\n{announced}"
+    ]
+
+
+def test_what_is_announced_may_announce_more():
+    text = "Do this:\n\nFirst look here:\n\n```\nls\n```\n\nThen go."
+
+    assert texts("Do this", text=text) == ["Do this:\n\nFirst look here:\n\n```\nls\n```"]
+
+
+def test_a_row_that_ends_in_a_colon_announces_nothing():
+    table = "a | b\n---|---\n1 | see:"
+
+    assert texts("a |", text=f"{table}\n\nEnd.") == [table]
+
+
 def test_an_item_of_an_announced_list_brings_the_list():
     assert texts("disk") == texts("The cache has")
 
@@ -160,6 +189,28 @@ def test_the_same_grades_give_the_same_strips():
     grades = {hit.passage.id: Grade(relevance="ambiguous", evidence=(2, 7))}
 
     assert refine([hit], grades, around=1) == refine([hit], grades, around=1)
+
+
+LEADS = st.sampled_from(["Do this:", "It is so. Then **do:**", "これです：", "- in short:"])
+
+
+@thorough
+@given(st.lists(LEADS | documents, max_size=6).map("\n\n".join), st.data())
+def test_no_strip_ends_in_a_colon_before_what_it_announces(text, data):
+    hit = loose_strip(text).retrieved
+    units = split_units(text)
+    evidence = tuple(data.draw(st.lists(st.integers(1, max(len(units), 1)), max_size=3)))
+    around = data.draw(st.integers(0, 2))
+
+    strips = refine([hit], {hit.passage.id: Grade(relevance="correct", evidence=evidence)}, around=around)
+
+    for strip in strips:
+        last = [unit for unit in units if strip.start <= unit.start and unit.end <= strip.end][-1:]
+        behind = [unit for unit in units if unit.start >= strip.end and unit.kind != "markup"]
+        if last and last[0].kind in ("sentence", "item") and strip.text.endswith((":", "：")):
+            assert (
+                not behind or behind[0].kind == "heading" or any(s.start == behind[0].start for s in strips)
+            )
 
 
 @thorough

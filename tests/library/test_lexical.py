@@ -92,9 +92,13 @@ def test_the_terms_of_a_passage_come_back_as_they_were_entered(store):
     assert store.lexical.words([]) == {}
 
 
-def test_the_languages_of_the_passages_are_known_by_collection(store):
-    put(store, "there", "/d", "Der Hund und die Katze sind nicht im Haus.")
+def test_the_passages_of_each_language_are_counted_within_a_scope(store):
+    put(store, "there", "/d", *["Der Hund und die Katze sind nicht im Haus."] * 3)
+    below = Scope(collections=BOTH.collections, addresses=("/d",))
 
-    assert store.lexical.languages(HERE) == ["en"]
-    assert set(store.lexical.languages(BOTH)) == {"de", "en"}
-    assert store.lexical.languages(Scope(collections=frozenset())) == []
+    assert store.lexical.languages(HERE, enough=99) == {"en": 36}
+    assert store.lexical.languages(BOTH, enough=99) == {"en": 37, "de": 3}
+    assert store.lexical.languages(BOTH, enough=2) == {"en": 2, "de": 2}
+    assert store.lexical.languages(below, enough=99) == {"de": 3}
+    assert store.lexical.languages(Scope(collections=HERE.collections, addresses=("/d",))) == {}
+    assert store.lexical.languages(Scope(collections=frozenset())) == {}

@@ -93,8 +93,8 @@ def test_the_languages_of_sets_are_those_that_may_be_read(store):
         sets, _ = scopes(count)
         with_german = Scope(collections=sets.collections | {SETS[22]})
 
-        assert store.lexical.languages(sets) == ["en"]
-        assert set(store.lexical.languages(with_german)) == {"de", "en"}
+        assert store.lexical.languages(sets, enough=3) == {"en": 3}
+        assert store.lexical.languages(with_german, enough=3) == {"en": 3, "de": 1}
 
 
 def test_what_is_removed_is_not_counted(store):
@@ -171,5 +171,5 @@ def test_sets_of_the_version_before_are_found(tmp_path):
 
         assert store.lexical.document_frequencies(["fox"], scope) == {"fox": 7}
         assert len(sources(store, ["fox"], scope)) == 7
-        assert store.lexical.languages(scope) == ["en"]
+        assert store.lexical.languages(scope) == {"en": 1}
         assert sources(store, ["fox"], few) == [("1", "A fox meets a cat.")]

@@ -369,6 +369,22 @@ def test_a_question_without_a_word_in_common_finds_nothing_and_is_unsure(by_word
     assert (result.passages, result.confidence, result.searched) == ((), 0.0, 20)
 
 
+def test_the_languages_are_those_of_a_fair_part_of_what_may_be_read(library):
+    put(library, "/en.md", *["cats purr at night and the dogs are not in the harbour"] * 250)
+    put(library, "/fr.md", "le chat ronronne la nuit et les chiens ne sont pas dans le port")
+    put(library, "/de.md", *["der Hund und die Katze sind nicht im Haus"] * 3)
+    put(library, "/es.md", *["el gato y los perros no están en la casa"] * 9, collection="closed")
+
+    english = ask(library, "cats purr", scope(collections=["default"]))
+    every = ask(library, "cats purr", scope(collections=["default", "closed"]))
+    narrow = ask(library, "cats purr", scope("/fr.md", "/de.md"))
+
+    assert {hit.passage.source for hit in english.passages} == {"/en.md"}
+    assert english.languages == ("en", "de")
+    assert set(every.languages) == {"en", "de", "es"}
+    assert set(narrow.languages) == {"de", "fr"}
+
+
 # Cost
 
 

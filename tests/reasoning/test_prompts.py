@@ -207,6 +207,19 @@ def test_only_the_latest_exchanges_are_told_and_only_so_much_of_each():
     assert {len(text) for text in answered} == {prompts.EXCHANGE_LIMIT}
 
 
+def test_who_plans_is_told_the_languages_of_the_documents_where_one_is_not_the_questions():
+    german = Ask(question="Wie verifiziere ich ein neues Gerät?")
+
+    def told(*languages):
+        (_, system), _ = prompts.plan(replace(german, languages=languages))
+        found = re.search(r"in these languages \(ISO 639-1\): ([^.]*)\.", system)
+        return found and found[1]
+
+    assert told("de", "en") == "de, en"
+    assert told("en") == "en"
+    assert told("de") is told() is None
+
+
 def test_the_writer_hears_what_was_rejected_and_what_stood_only_after_a_first_draft():
     ask, strips = Ask(question="Limit?"), (strip("The limit is five files."),)
 
