@@ -36,7 +36,7 @@ from core.turns import archive
 from core.turns.archive import COMMAND, TURN, is_erased, plain
 from core.turns.assistant import Assistant, Report
 from core.turns.dbos_patches import Claims, run_as
-from core.turns.disk_watch import DiskWatch
+from core.turns.disk_watch import DiskWatch, is_away
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable
 from core.turns.queue import (
     APPLICATION_VERSION,
@@ -56,6 +56,7 @@ from core.turns.waiting import (
     Seat,
     Seats,
     order_of,
+    persist,
     retry,
     said_at,
     until_settled,
@@ -272,9 +273,10 @@ class Turns:
         messenger = self._messenger(turn, route)
         report = messenger.reporter(turn, route, handle)
         try:
-            turn = await messenger.with_names(turn, route)
             async with nullcontext(run.seat) if run.seat else self._seats.taken(report) as seat:
-                return await self._run(turn, route, report, seat)
+                return await persist(
+                    turn, lambda _: self._run(turn, route, report, seat), passes=is_away, sleep=seat.sleep
+                )
         except FootnoteError as trouble:
             outcome = await self._give_up(turn, for_people(trouble))
             if handle and self.disk.is_passing(trouble.__cause__ or trouble):
@@ -351,6 +353,7 @@ class Turns:
 
     async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
         messenger = self._messenger(turn, route)
+        turn = await messenger.with_names(turn, route)
         call = partial(retry, turn, is_again=False, sleep=seat.sleep)
 
         async def read_thread() -> tuple[ThreadMessage, ...]:

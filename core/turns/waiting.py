@@ -1,5 +1,5 @@
-"""What a turn waits for: those of its conversation that were written before it, a seat to think on, and a platform that
-cannot be reached.
+"""What a turn waits for: those of its conversation that were written before it, a seat to think on, and a platform or a
+database that cannot be reached.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SETTLE = (
     0.3  # seconds after it was said until a turn may begin that another process's earlier turn may precede
 )
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
-PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
+PATIENCE = 24 * 3600.0  # seconds that a platform or a database which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 
 T = TypeVar("T")
@@ -198,19 +198,38 @@ async def retry(
 
     None if it refuses, or either stays out of reach for too long.
     """
+    try:
+        return await persist(turn, call, passes=_is_out_of_reach, is_again=is_again, sleep=sleep)
+    except (Unreachable, StoreUnavailable):
+        return None
+    except Exception:
+        # A message that can never be sent must not hold up the conversation behind it.
+        logger.exception("platform refused", extra=log_fields(turn))
+        return None
+
+
+def _is_out_of_reach(trouble: Exception) -> bool:
+    return isinstance(trouble, Unreachable | StoreUnavailable)
+
+
+async def persist(
+    turn: Turn | Command,
+    call: Callable[[bool], Awaitable[T]],
+    *,
+    passes: Callable[[Exception], bool],
+    is_again: bool = False,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T:
+    """What a call returns, made again for as long as its errors pass. Raises one that does not, or not in time."""
     loop = asyncio.get_running_loop()
     until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
     while True:
         try:
             return await call(is_again)
-        except (Unreachable, StoreUnavailable) as lost:
-            what = "platform" if isinstance(lost, Unreachable) else "store"
+        except Exception as trouble:
+            if not passes(trouble) or loop.time() + pause > until:
+                raise
+            what = "platform" if isinstance(trouble, Unreachable) else "store"
             logger.log(level, "%s out of reach", what, extra={**log_fields(turn), "pause_seconds": pause})
-            if loop.time() + pause > until:
-                return None
-        except Exception:
-            # A message that can never be sent must not hold up the conversation behind it.
-            logger.exception("platform refused", extra=log_fields(turn))
-            return None
         await sleep(pause)
         pause, is_again, level = min(2 * pause, LONGEST_PAUSE), True, logging.INFO

@@ -166,9 +166,10 @@ class Crowd:
 
     def found(self, asked: Asked) -> list[Any]:
         """The messages that tell what a search found."""
-        return [each for each in self._said_after(asked) if WINNER in each.visible]
+        return [each for each in self.replies(asked) if WINNER in each.visible]
 
-    def _said_after(self, asked: Asked) -> list[Any]:
+    def replies(self, asked: Asked) -> list[Any]:
+        """All that the bot says in the thread of a question."""
         if asked.platform == "slack":
             return list(self.slack.replies(asked.said.channel, asked.said.root))
         return list(self.discord.replies(asked.said))
@@ -186,22 +187,24 @@ class Crowd:
     def _is_answered(self, asked: Asked) -> bool:
         if not asked.is_search:
             return bool(self.endings(asked))
-        finals = [each for each in self._said_after(asked) if not each.visible.rstrip().endswith("…")]
-        return len(finals) > 1
+        return len(self._finals(asked)) > 1
 
     def conversation_of(self, number: int) -> str:
         return self.asked[number].conversation
 
     def endings(self, asked: Asked) -> list[Any]:
         """The messages that end its turn, as they stand there now."""
+        return [each for each in self.messages(asked) if each in self._finals(asked)]
+
+    def _finals(self, asked: Asked) -> list[Any]:
+        """Of its thread, those that are no progress."""
         if asked.platform == "slack":
-            replies = self.slack.finals(asked.said.channel, asked.said.root)
-            return [each for each in replies if _turn_of(each) == asked.turn]
-        return [each for each in self.messages(asked) if not each.visible.rstrip().endswith("…")]
+            return self.slack.finals(asked.said.channel, asked.said.root)
+        return [each for each in self.replies(asked) if not each.visible.rstrip().endswith("…")]
 
     def messages(self, asked: Asked) -> list[Any]:
         """All that the bot says of its turn: notes of its progress too."""
-        replies = self._said_after(asked)
+        replies = self.replies(asked)
         if asked.platform == "slack":
             return [each for each in replies if _turn_of(each) == asked.turn]
         nonce = nonce_of(asked.turn, 0)
