@@ -325,7 +325,7 @@ def _composed(
 ) -> State:
     """The supported part of a draft as the answer, with what was left out and a search for what is missing."""
     answer = replace(
-        to_answer(Draft(text=kept.text, composed=True), strips),
+        to_answer(Draft(text=kept.text, composed=True), strips, kept.stated),
         left_out=kept.left_out,
         missing=missing,
     )

@@ -245,6 +245,11 @@ def further_queries(work: Work) -> tuple[str, ...]:
     return tuple(query for query in _distinct((work.missing, *planned)) if _folded(query) not in tried)
 
 
+def may_be_on_web(work: Work) -> bool:
+    """Whether the plan did not decline a search: of what only the team can know, it writes an empty query."""
+    return work.plan is None or work.plan.web_query != ""
+
+
 def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     """Queries to propose, best first, without those already allowed; empty when attempts are used up."""
     if work.proposal is None:
@@ -264,8 +269,10 @@ def queries_sent(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
+    if not may_be_on_web(work):
+        return ()
     standalone = work.plan.standalone if work.plan else work.question
-    planned = work.plan.web_query if work.plan else ""
+    planned = (work.plan.web_query if work.plan else None) or ""
     rewritten = (planned, work.missing, standalone, _keywords(without_courtesy(standalone)))
     wordings: dict[WebQuery, tuple[str, ...]] = {
         "rewritten": rewritten,

@@ -18,10 +18,10 @@ from core.text.sentences import Unit, split_units
 
 SHORT_WORDS, SHORT_LENGTH, SHORT_UNSPACED = 3, 30, 8  # "Short answer: no."; characters; those of 「はい。」
 
-_ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;。]?)++")
-_LEADING_MARKERS = re.compile(rf"(?:[ \t]*+{MARKER.pattern})++[.,;]?")
+_ONLY_MARKERS = re.compile(rf"(?:\s*+{MARKER.pattern}[.,;。]?)+")
+_LEADING_MARKERS = re.compile(rf"(?:[ \t]*+{MARKER.pattern})+[.,;]?")
 _LINE_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?[ \t]*+(?:{LIST_MARKER}[ \t]+)?")
-_GAP = re.compile(rf"(?:(?<=\n){QUOTATION_MARK}|\s)*+")
+_GAP = re.compile(rf"(?:(?:(?<=\n)|\s*\n){QUOTATION_MARK})*\s*+")
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

@@ -17,6 +17,9 @@ Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
 """Routes that need a reply of the plan."""
 
+Span = tuple[int, int]
+"""(start, end), characters into a source's extracted text."""
+
 DOCUMENTS: frozenset[Route] = frozenset({"documents", "multi_hop"})
 
 Relevance = Literal["correct", "ambiguous", "incorrect"]
@@ -45,7 +48,7 @@ class Plan:
     route: Route
     standalone: str  #: the question as it reads without its history
     queries: tuple[str, ...] = ()  #: other wordings, or the steps of a multi-hop question
-    web_query: str = ""  #: for a search engine
+    web_query: str | None = None  #: for a search engine; empty: only the team can know it; None: not planned
     reply: str = ""  #: for route none: small talk; for clarify: the question to ask back
     options: tuple[str, ...] = ()  #: for clarify: the readings to choose from
     is_for_assistant: bool = True  #: False: it was said to other people
@@ -131,6 +134,8 @@ class Grounded:
     idle: tuple[int, ...] = ()  #: those that claim nothing: greetings, offers
     absent: tuple[int, ...] = ()  #: those that say what the strips do not say
     leaning: tuple[int, ...] = ()  #: those that cannot be understood without the sentence before them
+    #: by a sentence and a strip in another language, where that states it
+    stated: Mapping[tuple[int, int], tuple[Span, ...]] = field(default_factory=dict)
 
 
 class Reasoner(Protocol):

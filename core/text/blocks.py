@@ -20,7 +20,7 @@ MARKUP_LIMIT = 1_000  # characters of a line that is tried as markup
 #: Opens a list item; some of the bullets come from PDF and Word files.
 LIST_MARKER = r"(?:[-*+•‣◦▪●]|\d{1,9}[.)])"
 #: Before each line of a block quotation.
-QUOTATION_MARK = r"(?:[ \t]*+>)++[ \t]?"
+QUOTATION_MARK = r"[ \t>]*>[ \t]?"
 
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTATION = re.compile(QUOTATION_MARK)
@@ -29,10 +29,10 @@ _LATER_NUMBER = re.compile(r"(?!1[.)])\d")  # no list item inside a paragraph: "
 _FENCE = re.compile(rf"(?:{LIST_MARKER}\s++)?(`{{3,}}+(?!.*`)|~{{3,}}+)")  # "```x``` is" is inline code
 _COMMENT = re.compile(r"<!--(?!.*-->)")
 _HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
-_UNDERLINE = re.compile(r"([^\w\s])\1++")  # below a title, and over it in reStructuredText
+_UNDERLINE = re.compile(r"([^\w\s])\1+")  # below a title, and over it in reStructuredText
 _TABLE_ROW = re.compile(r"\||\+[-=]{2,}[-=+]*\+\Z")
 _DELIMITER_ROW = re.compile(
-    r":?-++:?\s*+(?:\|\s*+:?-++:?\s*+)++"
+    r":?-++:?\s*+(?:\|\s*+:?-++:?\s*+)+"
 )  # below the header of a table without outer |
 _MARKUP = re.compile(
     r"""
@@ -40,11 +40,11 @@ _MARKUP = re.compile(
     | (?:import|export)\ .*\ from\ ["'].*["'];?                # of MDX
     | /{3,}.* | :{3,}.* | (?:!!!|\?\?\?\+?)\ .* | ===[!+]?\ +".*"  # /// note, ::: module, !!! note, === "Tab"
     | \.\.\ (?:_.*:.*|[\w:+-]+::(?:\s.*)?)                      # .. _label:, .. note:: of reStructuredText
-    | \[_{0,2}TOC_{0,2}\] | (?:[-*_=]\s*+){3,}+                # a table of contents, rules
+    | \[_{0,2}TOC_{0,2}\] | (?:[-*_=]\s*+){3,}                 # a table of contents, rules
     | (?:(?:\[!\[[^\]]*+\]\([^)]*+\)\]\([^)]*+\)            # badges, and images that say little, nothing else
-        |!\[[^\s\]]*+(?:\s[^\s\]]*+){0,2}+\]\([^)]*+\))(?:\{[^}]*+\})?\s*+)++
+        |!\[[^\s\]]*+(?:\s[^\s\]]*+){0,2}\]\([^)]*+\))(?:\{[^}]*+\})?\s*+)+
     | \[(?!\^)[^\]]++\]:\s*+\S.*                               # the address of a link
-    | (?:<[/!a-zA-Z][^>]*+>\s*+)++                             # tags and comments, nothing else
+    | (?:<[/!a-zA-Z][^>]*+>\s*+)+                              # tags and comments, nothing else
     """,
     re.VERBOSE | re.IGNORECASE,
 )

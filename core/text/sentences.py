@@ -72,9 +72,9 @@ GERMAN_NOUNS = _words(
 UnitKind = Literal["sentence", "item", "code", "table", "heading", "markup"]
 
 _CLOSERS = r"""["'“”‘’»«›‹)\]*_`」』）】》]*+"""
-_FOOTNOTES = r"(?:\[\d{1,3}(?:[,;]\s?\d{1,3})*\])*+"  # after the full stop: "… so.[3] Then …"
+_FOOTNOTES = r"(?:\[\d{1,3}(?:[,;]\s?\d{1,3})*\])*"  # after the full stop: "… so.[3] Then …"
 # A closing quotation mark after a blank: "… so . '' Then …"
-_APART = r"(?:[ \t\xa0\u202f]++(?:''|[”’»)\]])(?=\s|\Z))*+"
+_APART = r"(?:[ \t\xa0\u202f]++(?:''|[”’»)\]])(?=\s|\Z))*"
 _UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff]"  # kana and Chinese characters
 _END = re.compile(
     rf"(?<![.!?…])[.!?…]++{_CLOSERS}{_FOOTNOTES}(?=\s|\Z){_APART}|(?<![。！？｡।])[。！？｡।]++{_CLOSERS}{_FOOTNOTES}"

@@ -94,8 +94,9 @@ class Machine:
         )
 
     def _as_from_a_terminal(self) -> None:
-        """A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C."""
+        """A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C; `nohup` SIGHUP."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         if self.before_start is not None:
             self.before_start()
 

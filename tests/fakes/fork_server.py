@@ -347,6 +347,7 @@ def _become(request: dict[str, Any]) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that run under `nohup` ignore it
     for number, fd in enumerate(request["streams"]):
         os.dup2(fd, number)
         os.close(fd)

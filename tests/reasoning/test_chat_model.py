@@ -26,7 +26,7 @@ from core.reasoning import faults
 from core.reasoning.calls import Limits
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.providers import GOOGLE_URL, Access, connect, split_name
-from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
+from core.reasoning.reasoner import DOCUMENTS, Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
 from core.reasoning.replies import to_draft
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
@@ -211,6 +211,37 @@ async def test_the_checks_return_their_verdicts(gemini, reasoner):
     assert gemini.calls[0].blocks("question") == []
 
 
+GERMAN = "Der Antrag geht an die Leitung. Sie entscheidet in einer Woche. Danach wird gezahlt."
+
+
+async def test_between_languages_the_judge_names_the_lines_and_those_that_are_not_there_are_dropped(
+    gemini, reasoner
+):
+    german = strip(GERMAN)
+    named = [[1, 1, 2], [2, 1, 9, 3], [3, 1, 4], [1, 1, 3], [2, 5, 1], [9, 1, 1], [1], []]
+    gemini.queue("grounding", {"unsupported": [], "stated": named})
+
+    grounded = await reasoner.check_grounding(
+        statements("It is decided within a week.", "Then the money comes.", "It is for all of you."),
+        (german,),
+    )
+
+    pieces = {key: [GERMAN[start:end] for start, end in spans] for key, spans in grounded.stated.items()}
+    assert pieces == {
+        (1, 1): ["Sie entscheidet in einer Woche."],
+        (2, 1): ["Danach wird gezahlt."],
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "ballot"), [("Das entscheidet die Leitung in einer Woche.", 0), ("It is decided in a week.", 1)]
+)
+async def test_the_lines_are_asked_for_once_and_between_languages_alone(gemini, reasoner, said, ballot):
+    await reasoner.check_grounding(statements(said), (strip(GERMAN),), ballot)
+
+    assert "stated" not in gemini.calls[0].schema["properties"]
+
+
 async def test_one_model_writes_and_the_other_judges_and_both_are_asked_as_they_want_to_be(gemini, reasoner):
     await reasoner.write(ASK, STRIPS)
     await reasoner.check_usefulness(ASK, "Five. [1]")
@@ -321,7 +352,7 @@ async def test_a_second_try_saves_the_step(gemini, reasoner, first):
     ("reply", "complaint"),
     [
         ("Yes, it is.", "it was not a JSON object"),
-        ('{"useful": "yes"}', "useful: Input should be a valid boolean"),
+        ('{"useful": "perhaps"}', "useful: Input should be a valid boolean"),
         ("{}", "useful: Field required"),
         ("[true]", "Input should be a valid dictionary"),
         ("null", "Input should be a valid dictionary"),
@@ -464,6 +495,16 @@ async def test_a_plan_without_its_words_is_a_search_for_the_question(gemini, rea
     plan = await reasoner.plan(ASK)
 
     assert plan == Plan(route="documents", standalone=ASK.question, web_query=ASK.question)
+
+
+@pytest.mark.parametrize("route", ["documents", "multi_hop", "web"])
+@pytest.mark.parametrize("empty", ["", None, " \u200b "])
+async def test_a_plan_without_a_web_query_declines_the_web(gemini, reasoner, route, empty):
+    gemini.queue("plan", plan_reply(route=route, standalone="What is the wifi password?", web_query=empty))
+
+    plan = await reasoner.plan(ASK)
+
+    assert (plan.route, plan.web_query) == ("documents" if route == "web" else route, "")
 
 
 async def test_a_question_asked_back_keeps_its_few_readings(gemini, reasoner):
@@ -673,7 +714,7 @@ def test_whatever_the_model_replies_can_be_used_or_is_trouble(loop, reply):
 def is_usable_plan(plan):
     one_liners = (plan.standalone, plan.web_query, plan.reply, *plan.queries, *plan.options)
     return (
-        bool(plan.standalone and plan.web_query)
+        bool(plan.standalone and (plan.web_query or plan.route in DOCUMENTS))
         and len(plan.standalone) <= QUESTION_LIMIT
         and len(plan.queries) <= 3
         and all(len(query) <= QUERY_LIMIT for query in (plan.web_query, *plan.queries))

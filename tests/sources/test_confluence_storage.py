@@ -6,9 +6,9 @@ import pytest
 
 from core.errors import DocumentError
 from core.library.formats import markdown
-from core.sources.confluence.anchors import anchors_of, style_of
+from core.sources.confluence.convert import markdown_of, mentions_in
+from core.sources.confluence.markdown import anchors_of, style_of
 from core.sources.confluence.source import parse_item
-from core.sources.confluence.storage import markdown_of, mentions_in
 from core.sources.source import SourceItem
 
 
@@ -42,8 +42,8 @@ TABLE = {
         '</ac:plain-text-link-body></ac:link>, <ac:link><ri:page ri:content-title="Runbook" ri:space-key="OPS" /></ac:link>,'
         ' <ac:link ac:anchor="top"><ac:link-body><strong>up</strong></ac:link-body></ac:link>,'
         ' <ac:link><ri:attachment ri:filename="plan v2.pdf" /></ac:link>, <a href="https://example.com/a?b=1">there</a>'
-        ' and <a href="javascript:x()">nowhere</a>.</p>'),
-        "See Custom Text, Runbook, **up**, plan v2.pdf, [there](https://example.com/a?b=1) and nowhere.\n",
+        ' and <a href="javascript:x()">nowhere</a>, <a href="HTTPS://[v1/">broken</a>.</p>'),
+        "See Custom Text, Runbook, **up**, plan v2.pdf, [there](https://example.com/a?b=1) and nowhere, [broken](HTTPS://[v1/).\n",
     ),
     "people, dates and signs": (
         ('<p><ac:link><ri:user ri:account-id="712020:ann" /></ac:link> and <ac:link><ri:user ri:userkey="ff80" /></ac:link> on'

@@ -10,9 +10,10 @@ from bots.indexing import read_targets
 from core.errors import SettingsError
 from core.library.formats.read import parse_html
 from core.sources.kinds import source_address
+from core.sources.source import moment_of
 from core.sources.website.address import normal_url, parse
-from core.sources.website.page import PageHead, anchors_of, head_of
-from core.sources.website.sitemap import SitemapDamaged, SitemapEntry, moment_of, read_sitemap
+from core.sources.website.convert import PageHead, anchors_of, head_of
+from core.sources.website.sitemap import SitemapDamaged, SitemapEntry, read_sitemap
 
 DOCS = parse("https://docs.example/guide/")
 
@@ -76,6 +77,8 @@ def test_an_address_is_kept_in_one_form(typed, kept, folder):
         "site+ftp://docs.example/",
         "https://me:secret@docs.example/",
         "https://docs.example/?a=1",
+        "site+https://[docs.example]/",
+        "https://me:secret@[docs/",
     ],
 )
 def test_what_is_no_address_of_a_website_is_refused_without_its_password(typed):
@@ -91,6 +94,14 @@ def test_a_single_page_is_followed_only_if_a_person_says_so():
     assert (read_targets([page]).urls, read_targets([page]).sources) == ((page,), ())
     assert read_targets([page], follow=True).sources == ("site+https://docs.example/guide",)
     assert source_address(sitemap) == "site+https://docs.example/sitemap.xml"
+
+
+@pytest.mark.parametrize(
+    "typed", ["http://[docs.example]/sitemap.xml", "https://[::1/", "http://[::1]@docs.example/"]
+)
+def test_what_is_no_address_is_no_source(typed):
+    """Versions of Python differ in which of these urllib refuses."""
+    assert source_address(typed) is None
 
 
 XML = (

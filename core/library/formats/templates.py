@@ -26,10 +26,10 @@ _PARAGRAPH_END = re.compile(r"(?:\r\n?|\n)[ \t]*(?:\r\n?|\n)")
 #: Components of JSX begin with a capital; what is in quotation marks and braces may hold any sign.
 _COMPONENT = re.compile(
     r"""</?(?P<name>[A-Z][\w.]*+)(?=[\s/>])
-        (?P<rest>(?:"[^"]*+"|'[^']*+'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|[^<>{}"'])*+)>""",
+        (?P<rest>(?:"[^"]*+"|'[^']*+'|\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*\})*\}|[^<>{}"']++)*)>""",
     re.VERBOSE,
 )
-_IMAGE = re.compile(r"""<img\b(?P<rest>(?:"[^"]*+"|'[^']*+'|[^<>"'])*+)>""", re.IGNORECASE)
+_IMAGE = re.compile(r"""<img\b(?P<rest>(?:"[^"]*+"|'[^']*+'|[^<>"']++)*)>""", re.IGNORECASE)
 _SHOWN = re.compile(
     r"""(?<![\w-])(?:text|title|caption|label|summary|alt)\s*=\s*(?:"([^"\r\n{}<>]*)"|'([^'\r\n{}<>]*)')""",
     re.IGNORECASE,

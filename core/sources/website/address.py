@@ -19,6 +19,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _SITEMAP = re.compile(r"(?:/[^/]*sitemap[^/]*\.(?:xml|txt)|/[^/]+\.xml)(?:\.gz)?", re.IGNORECASE)
 _PAGE = re.compile(r"/[^/]*\.\w{1,8}")  # a file, not a folder
+_USER = re.compile(r"[^/]*//[^/?#]*@")  # before the host
 _SAFE = "/!$&'()*+,;=:@-._~%"  # signs of a path that are not escaped; % because escapes are there already
 _LINE_ENDS = re.compile(r"[\t\n\r]")  # are left out of a link, as browsers do
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -41,12 +42,12 @@ class WebsiteAddress:
 
     @property
     def address(self) -> str:
-        """As it is kept."""
+        """The form that is kept."""
         return f"{MARK}{self.origin}{self.path}"
 
     @property
     def url(self) -> str:
-        """Of the first page, or of the sitemap, as it was typed but for a slash at its end."""
+        """The URL of the first page or the sitemap, as it was typed but for a slash at its end."""
         return f"{self.origin}{self.path or '/'}"
 
     @property
@@ -62,7 +63,7 @@ class WebsiteAddress:
         return parent if _PAGE.fullmatch(f"/{name}") else self.path
 
     def has(self, url: str) -> bool:
-        """Whether a normal URL belongs to it."""
+        """True if a normal URL belongs to it."""
         return self.item_of(url) is not None
 
     def item_of(self, url: str) -> str | None:
@@ -89,7 +90,7 @@ def is_sitemap(path: str) -> bool:
 
 
 def is_other_file(url: str) -> bool:
-    """Whether the name of a file says that it holds no text."""
+    """True if the name of a file says that it holds no text."""
     name = urlsplit(url).path.rpartition("/")[2]
     return "." in name and _NO_PAGES.fullmatch(name.rpartition(".")[2]) is not None
 
@@ -124,7 +125,7 @@ def _escaped(text: str) -> str:
 def parse(text: str) -> WebsiteAddress:
     """SettingsError for what is no address of a website, or has a password or a query in it."""
     bare = text.removeprefix(MARK)
-    if "@" in urlsplit(bare).netloc:
+    if _USER.match(bare):
         raise SettingsError("An address with a user or a password in it is not kept, and not followed.")
     url = normal_url(bare, bare) if bare.startswith(("http://", "https://")) else None
     if url is None:
@@ -142,18 +143,20 @@ def canonical_address(text: str) -> str:
 
 def sitemap_address(name: str) -> str | None:
     """The address of the website whose sitemap a person named; None for anything else."""
-    if not name.startswith(("http://", "https://")) or not is_sitemap(urlsplit(name).path):
+    try:
+        is_meant = name.startswith(("http://", "https://")) and is_sitemap(urlsplit(name).path)
+    except ValueError:  # which addresses raise it differs between versions of Python
         return None
-    return canonical_address(name)
+    return canonical_address(name) if is_meant else None
 
 
 def label_of(address: str) -> str:
-    """How people name a website: as they typed it."""
+    """The name of a website for people: as they typed it."""
     return address.removeprefix(MARK)
 
 
 def place_of(address: str) -> str:
-    """What is read, over https or without."""
+    """The place that is read, over https or without."""
     return address.partition("://")[2]
 
 
@@ -162,6 +165,6 @@ def options_of(address: str) -> tuple[str, ...]:
     return () if parse(address).is_sitemap else ("--follow",)
 
 
-def typed_website(typed: str) -> str:
+def typed_address(typed: str) -> str:
     """The address of a website as it is kept, with its scheme or without."""
     return canonical_address(typed if "://" in typed else f"https://{typed}")
