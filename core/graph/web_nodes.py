@@ -78,7 +78,11 @@ def proposal_of(
         sent=sent,
         standalone=_standalone(work),
         sources=work.sources,
-        dismissed=tuple(passage for passage, grade in work.grades.items() if grade.relevance == "incorrect"),
+        dismissed=tuple(
+            passage
+            for passage, grade in work.grades.items()
+            if grade.relevance == "incorrect" or grade.is_doubted
+        ),
         collections=collections_behind(work, before),
         documents=documents_behind(work, before),
     )

@@ -7,7 +7,7 @@ one (:mod:`core.reasoning.extractive`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, Protocol
 
 from core.conversation import Exchange, Omission, ThreadMessage, Usage, value
@@ -60,12 +60,15 @@ class Grade:
 
     relevance: Relevance
     evidence: tuple[int, ...] = ()  #: units of the passage that help, numbered from 1 (core.text.sentences)
+    is_doubted: bool = False  #: a later verdict found the passage incorrect
 
     def or_better(self, later: Grade) -> Grade:
         """The better of two verdicts on the same passage, with the evidence of both if they agree."""
         if later.relevance == self.relevance:
-            return Grade(relevance=self.relevance, evidence=tuple(sorted({*self.evidence, *later.evidence})))
-        return max(self, later, key=lambda grade: BY_WORTH.index(grade.relevance))
+            return replace(later, evidence=tuple(sorted({*self.evidence, *later.evidence})))
+        if BY_WORTH.index(later.relevance) > BY_WORTH.index(self.relevance):
+            return later
+        return replace(self, is_doubted=later.relevance == "incorrect")
 
 
 @value

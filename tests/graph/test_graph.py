@@ -548,6 +548,26 @@ async def test_a_further_look_reads_around_what_helped_and_judges_old_and_new_to
     assert "10,000 tons" in outcome.answer.text
 
 
+async def test_a_passage_that_a_second_verdict_found_wrong_is_not_read_again_beside_the_web(tmp_path):
+    seen, verdicts = [], iter(["ambiguous", "incorrect", "correct"])
+
+    class Grader(ScriptedReasoner):
+        async def grade(self, ask, passages):
+            seen.append([each.passage.id for each in passages])
+            self.said = next(verdicts)
+            return await super().grade(ask, passages)
+
+    reasoner = Grader(sufficient=False)
+    reasoner.relevance = lambda _hit: reasoner.said
+    documents = ScriptedDocuments(default=(OTHER,), by_query={"first rewrite": (TOWER,)}, confidence=0.1)
+
+    async with assistant_over(tmp_path, reasoner, documents, web=ScriptedWeb(hits=WEB)) as assistant:
+        proposed = await assistant.run(question())
+        await assistant.run(decision(proposed.proposal.id))
+
+    assert seen == [["2"], ["1", "2"], [WEB[0].passage.id]]
+
+
 async def test_a_passage_found_wrong_is_not_read_again_beside_the_web(tmp_path):
     seen = []
 

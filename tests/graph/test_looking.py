@@ -127,6 +127,19 @@ def test_without_anything_correct_a_look_that_brings_nothing_speaks_against(work
 
 
 @thorough
+@given(GRADE, GRADE)
+def test_the_better_of_two_verdicts_counts_and_a_later_doubt_is_remembered(first, later):
+    worth = ["incorrect", "ambiguous", "correct"].index
+
+    both = first.or_better(later)
+
+    assert worth(both.relevance) == max(worth(first.relevance), worth(later.relevance))
+    assert both.is_doubted == (later.relevance == "incorrect" != first.relevance)
+    if first.relevance == later.relevance:
+        assert set(both.evidence) == {*first.evidence, *later.evidence}
+
+
+@thorough
 @given(looked_once(), st.booleans())
 def test_a_draft_of_which_nothing_stood_speaks_against_whatever_was_found(work, is_enough):
     fallen = replace(work, drafts=1)

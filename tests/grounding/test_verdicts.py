@@ -40,6 +40,27 @@ def edit(draft: str, **said: object) -> Edited:
     return edited(draft, verdicts_on(statements, [cast]), STRIPS)
 
 
+# Gaps
+
+
+@pytest.mark.parametrize(
+    ("said", "names_gap"),
+    [({"absent": (2,)}, True), ({}, False), ({"absent": (2,), "unsupported": (2,)}, False)],
+)
+def test_a_draft_names_a_gap_where_a_sentence_that_says_so_stands(said, names_gap):
+    kept = edit("The tower is 300 metres tall. [1] Its weight is not stated.", **said)
+
+    assert kept.names_gap == names_gap
+
+
+def test_one_vote_of_three_is_enough_to_see_a_gap_and_nothing_else_is_no_answer():
+    statements = statements_of(claims_of("Its weight is not stated."), STRIPS)
+    votes = (YES, YES, vote(absent=(1,)))
+
+    assert verdicts_on(statements, votes)[1].names_gap
+    assert not edit("Its weight is not stated.", absent=(1,)).names_gap
+
+
 # Votes
 
 
