@@ -139,6 +139,11 @@ def _order(work: Work, hit: Retrieved) -> int:
     return {"correct": 0, "ambiguous": 1, "incorrect": 3}[grade.relevance] if grade else 2
 
 
+def missing_of(work: Work) -> str:
+    """What an answer in part leaves open: in the grader's words, or else what the plan would search for."""
+    return work.missing or (work.plan.web_query or work.plan.standalone if work.plan else work.question)
+
+
 def what_is_missing(missing: str) -> str:
     """Why a search is proposed together with a partial answer."""
     return Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))

@@ -9,9 +9,9 @@ from core.conversation import QUERY_LIMIT, Exchange, Outcome, Proposal
 from core.graph.evidence import Evidence, is_mixed, probability
 from core.graph.policy import Policy, WebQuery
 from core.graph.state import Next, Work
+from core.grounding.verdicts import Edited
 from core.library.confidence import shared_terms
-from core.library.documents import Passage, Retrieved
-from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Grade, Route, Statement
+from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Grade, Relevance, Route, Statement
 from core.text.addressee import asks, kind_of
 from core.text.characters import as_query
 from core.text.courtesy import names_something, without_courtesy
@@ -22,7 +22,6 @@ Certainty = Literal["sure", "unsure", "none"]
 
 SURVIVING = 2  # best-ranked document passages that stay in where none of them is correct
 SHARED = 2  # terms of its own that a question to nobody has in common with the passage that answers it
-BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
 SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
 
 
@@ -47,20 +46,26 @@ def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
 
 def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
     """The verdicts of a turn so far."""
-    graded = [hit.passage.id for hit in work.passages if hit.passage.id in work.grades]
     looks = work.missed + (work.proposal.attempt if work.proposal else 0)
     is_judged = bool(work.sufficient)
     return Evidence(
         confidence=work.confidence if work.proposal is None else work.web_coverage,
         sufficient=work.sufficient,
-        is_partial=bool(work.missing)
-        and any(work.grades[passage].relevance == "correct" for passage in graded),
-        relevances=tuple(work.grades[passage].relevance for passage in graded) if is_judged else (),
+        relevances=_relevances(work) if is_judged else (),
         is_ranked=work.proposal is None,
         unsupported=tuple(unsupported),
         useful=tuple(useful),
         looks=looks if is_judged else 0,
     )
+
+
+def _relevances(work: Work) -> tuple[tuple[Relevance, ...], ...]:
+    """Of the graded passages of each look, best first."""
+    found: dict[int, list[Relevance]] = {}
+    for passage, look in (work.looks or dict.fromkeys((hit.passage.id for hit in work.passages), 0)).items():
+        if passage in work.grades:
+            found.setdefault(look, []).append(work.grades[passage].relevance)
+    return tuple(map(tuple, found.values()))
 
 
 def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
@@ -132,19 +137,6 @@ def falls_short(work: Work) -> bool:
     return bool(work.sufficient) and not any(work.sufficient)
 
 
-def unseen(work: Work, found: Sequence[Retrieved], around: Sequence[Passage]) -> tuple[Retrieved, ...]:
-    """Passages not graded yet, best first; neighbours of helpful passages rank behind what was found."""
-    known = {hit.passage.id for hit in work.passages}
-    hits = {hit.passage.id: hit for hit in sorted(found, key=lambda hit: hit.score)}
-    beside = (Retrieved(passage=passage, score=BESIDE) for passage in around if passage.id not in hits)
-    return tuple(
-        sorted(
-            (hit for hit in (*hits.values(), *beside) if hit.passage.id not in known),
-            key=lambda hit: -hit.score,
-        )
-    )
-
-
 def _bar(work: Work, policy: Policy) -> float:
     """The probability from which to write: of a model's verdicts, or of confidence in documents or web pages."""
     if work.sufficient:
@@ -175,17 +167,40 @@ def may_quote(work: Work, policy: Policy) -> bool:
     return certainty_of(work, policy) == "sure"
 
 
+def is_half_answer(work: Work, policy: Policy, kept: Edited) -> bool:
+    """Whether a draft from which nothing was cut states a part of the answer and says what is missing."""
+    return policy.weights is not None and work.holds_correct and kept.names_gap and not kept.left_out
+
+
+def is_useless(useful: Sequence[bool]) -> bool:
+    """Whether at least half of the votes say that a draft does not answer the question."""
+    return bool(useful) and sum(useful) * 2 <= len(useful)
+
+
 def after_checking(
-    work: Work, policy: Policy, *, unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool
+    work: Work,
+    policy: Policy,
+    *,
+    unsupported: Sequence[float],
+    useful: Sequence[bool],
+    is_empty: bool,
+    is_half: bool = False,
 ) -> Next:
-    """After a draft and what is left of it were checked: write once more when the main point was cut."""
-    is_useless = bool(useful) and sum(useful) * 2 <= len(useful)
+    """After a draft and what is left of it were checked: write once more when the main point was cut.
+
+    That half an answer does not settle the question is what it says itself, so no vote against it counts.
+    """
+    useless = is_useless(useful)
     if policy.weights is None:
-        return _gate_after_checking(work, policy, is_useless=is_useless, is_empty=is_empty)
-    if work.rejected and work.drafts <= policy.redrafts and (is_empty or is_useless):
+        return _gate_after_checking(work, policy, is_useless=useless, is_empty=is_empty)
+    if is_half:
+        return "answer"
+    if work.rejected and work.drafts <= policy.redrafts and (is_empty or useless):
         return "generate"
     if is_empty:
         return "regrade" if can_rewrite(work, policy) else "propose"
+    if useful and not any(useful) and (falls_short(work) or work.rewrites):
+        return "propose"  # found in part or late, and no vote finds an answer in it
     chance = probability(evidence_of(work, unsupported=unsupported, useful=useful), policy.weights)
     return "answer" if chance >= policy.answer_at else "propose"
 

@@ -133,6 +133,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     work = replace(
         work,
         passages=(*hits, *kept),
+        looks={},
         weights=dict(found.weights),
         confidence=found.confidence,
         web_coverage=coverage_of(question, hits),

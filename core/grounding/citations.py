@@ -9,29 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import pairwise
+from types import MappingProxyType
 
 from core.conversation import Answer, Citation, Grounding
 from core.grounding.claims import Claim, claims_of, rewritten
+from core.grounding.quotes import Part, Stated, quoted
 from core.reasoning.reasoner import Draft, Strip
 from core.text.blocks import split_blocks
 from core.text.quoting import as_quoted, is_quotable
-from core.text.sentences import units_within
-from core.text.terms import query_terms, terms
 
-QUOTE_GAIN = 0.25  # share of a claim's words that a second sentence must add to be quoted too
-UNMATCHED = 400  # characters of a quote that has no word of its claim
-ROW_QUOTED = 400  # characters of a row of a table; of a longer one people see the cell that says it
-
-_CELL = re.compile(r"(?:\\\||[^|\s])(?:(?:\\\||[^|\n])*(?:\\\||[^|\s]))?")  # a pipe in a cell has a backslash
+OWN = 0.3  # share of a row, quotation or code that a quote of its own must show
 _DELIMITERS = re.compile(r"(?=.*-)[|:\s-]+")  # between the header of a table and its rows
-_ROW = re.compile(r"[^\n]*\w[^\n]*")
 
 
-def to_answer(draft: Draft, strips: Sequence[Strip]) -> Answer:
+def to_answer(draft: Draft, strips: Sequence[Strip], stated: Stated = MappingProxyType({})) -> Answer:
     """The draft with footnotes in place of strip numbers."""
     footnotes = _Footnotes({strip.number: strip for strip in strips})
-    text = _composed(draft.text, footnotes) if draft.composed else _quotes(draft.quotes, footnotes)
+    text = _composed(draft.text, footnotes, stated) if draft.composed else _quotes(draft.quotes, footnotes)
     citations = footnotes.citations
     return Answer(
         text=text, citations=citations, grounding=grounding_of(citations), composed=draft.composed,
@@ -54,18 +49,40 @@ class _Footnotes:
         key = (passage.collection, passage.source, start, end)
         return self._citations.setdefault(key, _citation(len(self._citations) + 1, strip, start, end)).number
 
+    def numbers(self, claim: Claim, parts: Sequence[Part], stated: Stated) -> Iterator[int]:
+        """Those of a claim, which may take them from what introduces it: then only where a quote shows it."""
+        cited, least = (claim.cited, OWN) if claim.takes_footnotes else (claim.own, 0.0)
+        for strip in self.existing(cited):
+            named = [span for text, _ in parts for span in stated.get((text, strip.number), ())]
+            for start, end in quoted(parts, strip, named, beside=claim.above, least=least):
+                yield self.number(strip, start, end)
+
     @property
     def citations(self) -> tuple[Citation, ...]:
         return tuple(self._citations.values())
 
 
-def _composed(text: str, footnotes: _Footnotes) -> str:
+def _composed(text: str, footnotes: _Footnotes, stated: Stated) -> str:
+    """The text with the marks of footnotes; rows, quotations and code have their own where another quote shows them."""
     claims = claims_of(text)
-    marks = {
-        number: _marks(claim, _said(claim, following), footnotes)
-        for number, (claim, following) in enumerate(zip_longest(claims, claims[1:]))
-    }
+    marks: dict[int, str] = {}
+    before, is_covered = frozenset[int](), False
+    for number, claim in enumerate(claims):
+        code = _introduced_code(claim, claims[number + 1 :])
+        if not is_covered:
+            parts = ((claim.text, claim.kind == "code"), *((each.text, True) for each in code))
+            numbers = frozenset(footnotes.numbers(claim, parts, stated))
+            is_shown = claim.takes_footnotes and numbers <= before
+            marks[number] = "" if is_shown else _written(numbers)
+            before = before if claim.takes_footnotes else numbers
+        is_covered = bool(code)
     return _marked(text, claims, marks)
+
+
+def _introduced_code(claim: Claim, below: Sequence[Claim]) -> Sequence[Claim]:
+    """The code block that a claim introduces, which its footnote stands for too; an item does so with a colon."""
+    is_code = bool(below) and below[0].kind == "code" and below[0].takes_footnotes
+    return below[:1] if is_code and (claim.kind == "sentence" or claim.announces) else ()
 
 
 def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
@@ -75,17 +92,6 @@ def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
         if is_same and claim.block == following.block and claim.kind != "row":
             marks[number] = ""
     return rewritten(text, claims, (), marks)
-
-
-def _said(claim: Claim, following: Claim | None) -> str:
-    """The claim with the code that it introduces, which its footnote stands for too."""
-    has_code = following is not None and following.kind == "code" and following.takes_footnotes
-    return f"{claim.text}\n{following.text}" if following and has_code else claim.text
-
-
-def _marks(claim: Claim, said: str, footnotes: _Footnotes) -> str:
-    strips = footnotes.existing(claim.own)
-    return _written(footnotes.number(strip, *_quoted(said, strip)) for strip in strips)
 
 
 def _written(numbers: Iterable[int]) -> str:
@@ -103,43 +109,6 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
             marker = f"[{footnotes.number(strip, strip.start, strip.end)}]"
             paragraphs.append(as_quoted(passage.text, start, end, marker))
     return "\n\n".join(paragraphs)
-
-
-def _quoted(said: str, strip: Strip) -> tuple[int, int]:
-    """The span of the strip that best supports what is said: a sentence or row, or two adjacent ones.
-
-    If they share no word, as in two languages, it is what a judge named of the strip, or its beginning.
-    """
-    passage = strip.retrieved.passage
-    wanted = set(query_terms(said))
-    spans = list(_quotable(passage.text, strip.start - passage.start, strip.end - passage.start))
-    held = [wanted & set(terms(passage.text[start:end])) for start, end in spans]
-    if not any(held):
-        named = [span for span in spans if _is_named(strip, *span)] or spans
-        last = [end for _, end in named if end <= named[0][0] + UNMATCHED]
-        return (passage.start + named[0][0], passage.start + last[-1]) if last else (strip.start, strip.end)
-    first = last_one = max(range(len(spans)), key=lambda number: len(held[number]))
-    for neighbour in (first - 1, first + 1):
-        if 0 <= neighbour < len(spans) and len(held[neighbour] - held[last_one]) >= QUOTE_GAIN * len(wanted):
-            first, last_one = min(first, neighbour), max(last_one, neighbour)
-    return passage.start + spans[first][0], passage.start + spans[last_one][1]
-
-
-def _is_named(strip: Strip, start: int, end: int) -> bool:
-    """Whether a judge named what stands from ``start`` to ``end`` of the passage."""
-    offset = strip.retrieved.passage.start
-    return any(first < offset + end and offset + start < last for first, last in strip.evidence)
-
-
-def _quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences, code blocks, and the rows of tables; of a row that is long, the cells."""
-    for unit in units_within(text, start, end):
-        if unit.kind == "table":
-            for row in _ROW.finditer(text, unit.start, unit.end):
-                cells = _CELL.finditer(text, row.start(), row.end())
-                yield from (cell.span() for cell in cells) if len(row[0]) > ROW_QUOTED else (row.span(),)
-        elif unit.kind not in ("heading", "markup"):
-            yield unit.start, unit.end
 
 
 def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:

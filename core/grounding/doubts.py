@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 
 from core.text.inline import as_words, code_in, without_code
 
@@ -67,14 +68,13 @@ def doubts_of(text: str, sources: Sequence[str], *, is_code: bool = False) -> tu
         sources: headings and text of each cited strip
         is_code: the claim is a code block; each line is checked
     """
-    source = unicodedata.normalize("NFKC", "\n".join(sources))
     claim = unicodedata.normalize("NFKC", text)
-    squeezed = _squeezed(as_words(source)) + "\n" + _squeezed(source)
+    squeezed = "\n".join(map(_letters_of, sources))
     if is_code:
         return tuple(f"the line `{line}`" for line in _code_lines(claim) if _squeezed(line) not in squeezed)
     prose = without_code(claim)
     found = (
-        *(f"the number {number}" for number in _missing_numbers(prose, source)),
+        *(f"the number {number}" for number in _missing_numbers(prose, sources)),
         *(f"`{code}`" for code in code_in(claim) if _squeezed(code) not in squeezed),
         *(f"the words “{words}”" for words in _quotations(prose) if not _is_quoted(words, squeezed)),
         *(f"“{word}”" for word in _identifiers(prose) if not _is_known(word, squeezed)),
@@ -87,14 +87,25 @@ def _squeezed(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
-def _missing_numbers(claim: str, source: str) -> Iterator[str]:
-    held: set[Decimal | str] = {
-        value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in _values(found)
-    }
-    held |= {Decimal(_SPELLED[word]) for word in _SPELLING.findall(source.casefold()) if word in _SPELLED}
+@lru_cache(maxsize=1_024)
+def _letters_of(source: str) -> str:
+    """Both as people read it and as it is written."""
+    source = unicodedata.normalize("NFKC", source)
+    return _squeezed(as_words(source)) + "\n" + _squeezed(source)
+
+
+@lru_cache(maxsize=1_024)
+def _numbers_of(source: str) -> frozenset[Decimal | str]:
+    source = unicodedata.normalize("NFKC", source)
+    spelled = (Decimal(_SPELLED[word]) for word in _SPELLING.findall(source.casefold()) if word in _SPELLED)
+    written = (value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in _values(found))
+    return frozenset((*spelled, *written))
+
+
+def _missing_numbers(claim: str, sources: Sequence[str]) -> Iterator[str]:
     written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
     for match in _NUMBER.finditer(written):
-        values = _values(match.group())
+        values, held = _values(match.group()), frozenset().union(*map(_numbers_of, sources))
         is_rounded = bool(_ABOUT.search(written, max(0, match.start() - ABOUT), match.start()))
         if values & held or (is_rounded and any(_is_near(one, other) for one in values for other in held)):
             continue

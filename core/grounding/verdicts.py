@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.conversation import Omission
 from core.grounding.claims import Claim, claims_of, dependent, rewritten
 from core.grounding.doubts import doubts_of
-from core.reasoning.reasoner import Grounded, Statement, Strip
-from core.text.terms import query_terms, terms
+from core.grounding.quotes import Stated, likeness
+from core.reasoning.reasoner import Grounded, Span, Statement, Strip
 
 ENOUGH_TO_TELL = 3  # sentences; with fewer no judge is called erratic
 ERRATIC = 0.67  # share of sentences with split votes; a judge that errs on one in ten has .27
-NEAR = 0.5  # share of a claim's content words in a strip that may become its missing footnote
+NEAR = 0.5  # share of a claim that a strip shows which may become its missing footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,11 @@ class Verdict:
     reason: str = ""  #: what is not supported, in the judge's words
     is_idle: bool = False  #: claims nothing: a greeting, an offer
     is_absent: bool = False  #: says that something is not in the strips
+    names_gap: bool = False  #: at least one vote says that it does
     needs_previous: bool = False  #: cannot be understood without the sentence before it
+    stated: Mapping[int, tuple[Span, ...]] = field(
+        default_factory=dict
+    )  #: where, by strip, in another language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,8 @@ class Edited:
 
     text: str  #: with a marker on every claim; empty: nothing is left
     left_out: tuple[Omission, ...] = ()
+    names_gap: bool = False  #: what is left says that something is not stated
+    stated: Stated = field(default_factory=dict)
 
 
 def readable(strip: Strip) -> str:
@@ -92,7 +98,11 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         reason=next((vote.lacking[number] for vote in against if number in vote.lacking), ""),
         is_idle=is_idle,
         is_absent=_is_most(number in vote.absent for vote in judged),
+        names_gap=any(number in vote.absent for vote in judged),
         needs_previous=_is_most(number in vote.leaning for vote in judged),
+        stated={
+            strip: spans for vote in agreeing for (n, strip), spans in vote.stated.items() if n == number
+        },
     )
 
 
@@ -104,7 +114,7 @@ def _is_most(ballots: Iterable[bool]) -> bool:
 def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) -> Edited:
     """The draft without unsupported claims, what depends on them, and small talk at its beginning and end."""
     claims = claims_of(text)
-    held = {strip.number: frozenset(terms(readable(strip))) for strip in strips}
+    held = {strip.number: readable(strip) for strip in strips}
     marks = {number: _marks(claim, verdicts[number + 1], held) for number, claim in enumerate(claims)}
     rejected = {
         number for number in marks if not verdicts[number + 1].is_supported or (marks[number] is None)
@@ -126,6 +136,12 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
             for number in sorted(lost)
             if not claims[number].announces
         ),
+        names_gap=any(verdicts[number + 1].names_gap for number in marks.keys() - gone),
+        stated={
+            (claim.text, strip): spans
+            for number, claim in enumerate(claims)
+            for strip, spans in verdicts[number + 1].stated.items()
+        },
     )
 
 
@@ -149,25 +165,25 @@ def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: s
     return idle
 
 
-def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, frozenset[str]]) -> str | None:
+def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, str]) -> str | None:
     """The markers after a claim; None: it needs a footnote and has none.
 
     Introductions, what they introduce, and sentences that claim nothing show no marker. A sentence that is
-    covered by another one's marker gets the strips with most of its words.
+    covered by another one's marker gets the strips that show most of it.
 
     Args:
-        held: words of each strip, by its number
+        held: what is read of each strip, by its number
     """
     if _says_nothing(verdict) or (claim.announces and not claim.own):
         return ""
-    existing = {number: words for number, words in held.items() if number in verdict.cites}
+    existing = {number: text for number, text in held.items() if number in verdict.cites}
     if claim.takes_footnotes and existing:
         return ""
     if not existing:
-        nearest = _nearest(claim.text, held, NEAR)
+        nearest = _nearest(claim, held, NEAR)
         return _written(nearest) if nearest else None
     is_named = bool(claim.own) or verdict.cites != claim.cited
-    return _written(existing if is_named else _nearest(claim.text, existing) or existing)
+    return _written(existing if is_named else _nearest(claim, existing) or existing)
 
 
 def _says_nothing(verdict: Verdict) -> bool:
@@ -178,9 +194,9 @@ def _written(numbers: Iterable[int]) -> str:
     return "".join(f"[{number}]" for number in numbers)
 
 
-def _nearest(text: str, held: Mapping[int, frozenset[str]], least: float = 0.0) -> list[int]:
-    """The strips with the largest share of a sentence's content words, if it is above ``least``."""
-    words = set(query_terms(text))
-    shares = {number: len(words & found) / max(len(words), 1) for number, found in held.items()}
+def _nearest(claim: Claim, held: Mapping[int, str], least: float = 0.0) -> list[int]:
+    """The strips that show most of a claim, if it is more than ``least``."""
+    parts = ((claim.text, claim.kind == "code"),)
+    shares = {number: likeness(parts, text) for number, text in held.items()}
     best = max(shares.values(), default=0.0)
     return [number for number, share in shares.items() if share == best and share > least]

@@ -141,7 +141,9 @@ class ChatModelReasoner:
     ) -> Grounded:
         if not statements:
             return Grounded(judged=())
-        reply = await self._structured(replies.GroundingReply, prompts.grounding(statements, strips, ballot))
+        is_foreign = not ballot and prompts.foreign_strips(statements, strips)
+        shape = replies.GroundingBetweenLanguagesReply if is_foreign else replies.GroundingReply
+        reply = await self._structured(shape, prompts.grounding(statements, strips, ballot))
         return replies.to_grounded(reply, statements, strips)
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool:

@@ -8,16 +8,17 @@ question: a judge that knows it forgives too much.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
 from core.conversation import Omission, ThreadMessage
 from core.library.documents import Retrieved, is_kept
-from core.reasoning.reasoner import Ask, Rejected, Statement, Strip
+from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Strip
 from core.text.inline import without_tags
-from core.text.language import language_of
+from core.text.language import language_of, sure_language
+from core.text.quoting import quotable
 from core.text.sentences import split_units
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
@@ -125,7 +126,8 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
         strips, key=lambda strip: _digest(f"{ballot}\0{strip.number}\0{strip.text}") if ballot else ""
     )
     first = ballot * len(statements) // BALLOTS % max(len(statements), 1)
-    shown = [_strip_text(strip) for strip in ordered]
+    foreign = () if ballot else foreign_strips(statements, strips)
+    shown = [_numbered_lines(strip) if strip in foreign else _strip_text(strip) for strip in ordered]
     fence = Fence.around([*(s.text for s in statements), *shown, *(d for s in statements for d in s.doubts)])
     blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(ordered, shown, strict=True)]
     for statement in (*statements[first:], *statements[:first]):
@@ -135,7 +137,21 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
             blocks.append(fence.quote(f"doubt {statement.number}", "; ".join(statement.doubts)))
     people = PEOPLE_CHECKED if any(_is_by_person(strip.retrieved) for strip in strips) else ""
     dates = f"{DATES} {DATES_CHECKED}" if _have_dates(strip.retrieved for strip in strips) else ""
-    return _messages(fence, "\n\n".join(filter(None, (GROUNDING, people, dates))), *blocks)
+    stated = STATED if foreign else ""
+    return _messages(fence, "\n\n".join(filter(None, (GROUNDING, stated, people, dates))), *blocks)
+
+
+def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> tuple[Strip, ...]:
+    """The strips in another language than the sentences: their words do not tell which of them states what."""
+    own = sure_language("\n".join(statement.text for statement in statements))
+    return tuple(s for s in strips if own and sure_language(s.retrieved.passage.text) not in ("", own))
+
+
+def lines_of(strip: Strip) -> tuple[Span, ...]:
+    """What can be quoted of a strip, in the order in which the judge sees it numbered, from 1."""
+    passage = strip.retrieved.passage
+    found = quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
+    return tuple((passage.start + start, passage.start + end) for start, end, _ in found)
 
 
 def usefulness(ask: Ask, text: str) -> Messages:
@@ -230,6 +246,13 @@ def _numbered_sentences(text: str) -> str:
 
 def _strip_text(strip: Strip) -> str:
     return f"{_title(strip.retrieved)}\n{strip.text[:STRIP_SHOWN]}"
+
+
+def _numbered_lines(strip: Strip) -> str:
+    """One line per sentence, row or code block, as :func:`_numbered_sentences`."""
+    pieces = (strip.text[start - strip.start : end - strip.start] for start, end in lines_of(strip))
+    lines = (f"({number}) {' '.join(piece.split())}" for number, piece in enumerate(pieces, start=1))
+    return f"{_title(strip.retrieved)}\n" + "\n".join(lines)[:STRIP_SHOWN]
 
 
 def _encodable(text: str) -> str:
@@ -376,7 +399,13 @@ understood or would mean something else without it; no list items, rows or code.
 A doubt says what a program did not find in the strips that a sentence cites. It may be wrong: look there with \
 care, and decide yourself."""
 
+STATED = """\
+Strips whose lines are numbered are in another language than the sentences. Give also:
+- stated: for every sentence that such a strip states, the sentence's number, the strip's, and those of the one or \
+two lines in brackets that state it."""
+
 USEFULNESS = """\
 You read a question and the answer that a colleague was given. Say whether it is useful: true when it settles \
-what was asked, or the main part of it, also by giving both sides where those who know differ; false when it evades, \
-answers something else, or says that it does not know. Do not judge whether it is true, nor its style."""
+what was asked, or the main part of it, or a part and says what is missing, also by giving both sides where those who \
+know differ; false when it evades, answers something else, or says no more than that it does not know. Do not judge \
+whether it is true, nor its style."""

@@ -17,9 +17,13 @@ Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
 """Routes that need a reply of the plan."""
 
+Span = tuple[int, int]
+"""(start, end), characters into a source's extracted text."""
+
 DOCUMENTS: frozenset[Route] = frozenset({"documents", "multi_hop"})
 
 Relevance = Literal["correct", "ambiguous", "incorrect"]
+BY_WORTH: tuple[Relevance, ...] = ("incorrect", "ambiguous", "correct")
 
 
 @value
@@ -56,6 +60,12 @@ class Grade:
 
     relevance: Relevance
     evidence: tuple[int, ...] = ()  #: units of the passage that help, numbered from 1 (core.text.sentences)
+
+    def or_better(self, later: Grade) -> Grade:
+        """The better of two verdicts on the same passage, with the evidence of both if they agree."""
+        if later.relevance == self.relevance:
+            return Grade(relevance=self.relevance, evidence=tuple(sorted({*self.evidence, *later.evidence})))
+        return max(self, later, key=lambda grade: BY_WORTH.index(grade.relevance))
 
 
 @value
@@ -124,6 +134,8 @@ class Grounded:
     idle: tuple[int, ...] = ()  #: those that claim nothing: greetings, offers
     absent: tuple[int, ...] = ()  #: those that say what the strips do not say
     leaning: tuple[int, ...] = ()  #: those that cannot be understood without the sentence before them
+    #: by a sentence and a strip in another language, where that states it
+    stated: Mapping[tuple[int, int], tuple[Span, ...]] = field(default_factory=dict)
 
 
 class Reasoner(Protocol):

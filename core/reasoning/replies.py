@@ -22,7 +22,7 @@ from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed
 from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts
-from core.reasoning.prompts import NO_ANSWER
+from core.reasoning.prompts import NO_ANSWER, lines_of
 from core.reasoning.reasoner import (
     SPEAKING,
     Ask,
@@ -33,6 +33,7 @@ from core.reasoning.reasoner import (
     Plan,
     Relevance,
     Route,
+    Span,
     Statement,
     Strip,
 )
@@ -140,6 +141,12 @@ class GroundingReply(Reply):
     leaning: Numbers = []
 
 
+class GroundingBetweenLanguagesReply(GroundingReply):
+    """The same where strips are in another language than the sentences."""
+
+    stated: Rows = []  # [sentence, strip, line, …]
+
+
 class UsefulnessReply(Reply):
     useful: Flag
 
@@ -239,7 +246,24 @@ def to_grounded(
         idle=_among(reply.idle, judged),
         absent=_among(reply.absent, judged),
         leaning=_among(reply.leaning, judged),
+        stated=_stated(reply.stated, judged, strips)
+        if isinstance(reply, GroundingBetweenLanguagesReply)
+        else {},
     )
+
+
+def _stated(
+    named: list[list[int]], judged: list[int], strips: tuple[Strip, ...]
+) -> dict[tuple[int, int], tuple[Span, ...]]:
+    """Where strips state sentences; what is not there is dropped."""
+    lines = {strip.number: lines_of(strip) for strip in strips}
+    found: dict[tuple[int, int], tuple[Span, ...]] = {}
+    for sentence, strip, *numbers in (each for each in named if len(each) > 2):
+        known = lines.get(strip, ())
+        spans = tuple(known[number - 1] for number in _within(numbers, len(known)))
+        if sentence in judged and spans:
+            found.setdefault((sentence, strip), spans)
+    return found
 
 
 def _among(numbers: list[int], known: list[int]) -> tuple[int, ...]:

@@ -17,9 +17,9 @@ _ANY_MARKER = re.compile(
 )
 _NUMBERED = re.compile(r"\[(\s*\d{1,4}(?:[\s,;–-]+\d{1,4})*\s*)\]")
 _LABEL = r"\[(?P<words>(?:[^\[\]`]++|`[^`]*+`|\[[^\[\]]*+\])*)\]"
-_LINK = re.compile(
-    rf"!?{_LABEL}\((?:<[^<>]*>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{{[^{{}}]*\}})?"
-)
+_TARGET = r"\((?:<[^<>]*>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+_LINK = re.compile(rf"!?{_LABEL}{_TARGET}(?:\{{[^{{}}]*\}})?")
+_PICTURE = re.compile(rf"!{_LABEL}(?:{_TARGET}|\[[^\[\]]*\])")
 _REFERENCE = re.compile(rf"(?<!\w)!?(?!{MARKER.pattern}){_LABEL}\[[^\[\]]*\]")
 #: Elements of HTML's body whose tags show no words. Names that texts also use as placeholders, as in "cp <source>
 #: <target>", are tags only with attributes or where they close.
@@ -93,6 +93,11 @@ def without_code(text: str, fill: str = " ") -> str:
 def without_markers(text: str) -> str:
     """The text without footnote markers and the brackets or space around them."""
     return outside_code(text, lambda prose: _ANY_MARKER.sub("", prose))
+
+
+def without_pictures(text: str) -> str:
+    """The text without the pictures of Markdown and what is said for them."""
+    return outside_code(text, lambda prose: _PICTURE.sub(" ", prose)) if "![" in text else text
 
 
 def without_tags(text: str) -> str:

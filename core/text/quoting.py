@@ -19,6 +19,9 @@ _BULLET = re.compile(r"[*+•‣◦▪●]")
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 _QUOTATION = re.compile(rf"^{QUOTATION_MARK}", re.MULTILINE)
 _FENCE = re.compile(r"`{3,}|~{3,}")
+ROW_QUOTED = 400  # characters of a row of a table; of a longer one people see the cell that says it
+_CELL = re.compile(r"(?:\\\||[^|\s])(?:(?:\\\||[^|\n])*(?:\\\||[^|\s]))?")  # a pipe in a cell has a backslash
+_ROW = re.compile(r"[^\n]*\w[^\n]*")
 HEADING_SIGNS = re.compile(r"\A#{1,6}\s+|\s*\n\W+\Z|\s+#+\Z|\s*\{[^{}]*\}\Z|\*\*")
 
 
@@ -49,6 +52,18 @@ class _Lead:
 def is_quotable(text: str, start: int, end: int) -> bool:
     """Whether ``text[start:end]`` has more than headings and markup."""
     return any(unit.kind not in ("heading", "markup") for unit in units_within(text, start, end))
+
+
+def quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """(start, end, kind) of sentences, items, code blocks, and the rows of tables; of a row that is long, the cells."""
+    for unit in units_within(text, start, end):
+        if unit.kind == "table":
+            for row in _ROW.finditer(text, unit.start, unit.end):
+                cells = _CELL.finditer(text, row.start(), row.end())
+                spans = [cell.span() for cell in cells] if len(row[0]) > ROW_QUOTED else [row.span()]
+                yield from ((*span, "row") for span in spans)
+        elif unit.kind not in ("heading", "markup"):
+            yield unit.start, unit.end, unit.kind
 
 
 def as_quoted(text: str, start: int, end: int, footnote: str) -> str:

@@ -16,7 +16,7 @@ from math import log
 from threading import Lock
 from typing import Any
 
-from core.text.language import language_of, stop_words
+from core.text.language import LANGUAGES, language_of, stop_words
 from core.text.sentences import GERMAN_NOUNS, STOP_WORDS
 
 BACKGROUND = 200  # passages of general text added to every library's counts
@@ -65,6 +65,12 @@ def terms(text: str, language: str = "en") -> list[str]:
 def query_terms(text: str, language: str = "en") -> list[str]:
     """Distinct terms of a question without stop words; all of them if there are only stop words."""
     return list(dict.fromkeys(_stem(word, language) for word in _content_words(text, language)))
+
+
+def weighed_terms(text: str, language: str, *, common: float) -> dict[str, float]:
+    """The weights of a text's terms: 1, or ``common`` for a stop word of any language."""
+    parts = {part for word in _words(text) for part in _parts(word)}
+    return {_stem(part, language): common if part in _stop_words() else 1.0 for part in parts}
 
 
 def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
@@ -168,6 +174,12 @@ def has_content(text: str, language: str) -> bool:
     """Whether a word is no stop word. Some nouns are stop words where they are looked for in documents."""
     glue = _glue(language) - GERMAN_NOUNS
     return any(part not in glue for word in _words(text) for part in _parts(word))
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    """Those of every language, since texts of one quote others; of English the common ones alone."""
+    return STOP_WORDS.union(*(stop_words(name) for name in LANGUAGES if name != "en"))
 
 
 @cache

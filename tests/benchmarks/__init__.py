@@ -26,6 +26,7 @@ BENCHMARKS = {
     "extraction": "whether the offline reasoner quotes the sentences that answer",
     "formats": "how much of the text and of the table cells of each kind of file comes through",
     "citations": "whether footnotes lead to the passages that answer, offline",
+    "quotes": "whether the quotes of footnotes show the sentences that they stand under",
     "judges": "right and wrong answers where judges err, beside five published graphs",
     "drafts": "what is shown of drafts by language models whose false sentences are known",
     "trips": "round trips to the model and time of a question, beside five published graphs",

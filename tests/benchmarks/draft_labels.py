@@ -53,6 +53,7 @@ class LabelledSentence:
     text: str  #: without marks
     supported: bool  #: False: it claims nothing (a greeting, a lead-in, what the documents don't say)
     cites: tuple[int, ...] = ()
+    shown_by: tuple[tuple[int, int, int], ...] = ()  #: (passage, start, end): each alone shows it to a reader
 
 
 @value
@@ -67,6 +68,7 @@ class Item:
 
     id: str
     language: str
+    document_language: str
     style: str
     question: str
     passages: tuple[Excerpt, ...]
@@ -113,6 +115,14 @@ class Item:
             return True
         known = (plain(s.text) for s in self.sentences)
         return False if said in plain(self.draft(which)) or any(k and k in said for k in known) else None
+
+    def sentence_of(self, text: str) -> LabelledSentence | None:
+        """The labelled sentence that a text has or is; None: it is none of them."""
+        said = plain(text)
+        known = (
+            s for s in self.sentences if (plain(s.text) and plain(s.text) in said) or said in plain(s.text)
+        )
+        return max(known, key=lambda sentence: len(sentence.text), default=None)
 
     def written_from(self, strips: Mapping[str, str], which: Which) -> str:
         """The draft with the names of strips in place of the numbers of passages; ``strips`` are texts by name."""
@@ -169,6 +179,7 @@ def _item(line: dict[str, Any]) -> Item:
     return Item(
         id=line["id"],
         language=line["language"],
+        document_language=line.get("document_language", line["language"]),
         style=line["style"],
         question=line["question"],
         passages=tuple(
@@ -177,7 +188,10 @@ def _item(line: dict[str, Any]) -> Item:
         ),
         sentences=tuple(
             LabelledSentence(
-                text=s["text"], supported=bool(s["supported"]), cites=tuple(s.get("cites") or ())
+                text=s["text"],
+                supported=bool(s["supported"]),
+                cites=tuple(s.get("cites") or ()),
+                shown_by=tuple((n, start, end) for n, start, end in s.get("shown_by") or ()),
             )
             for s in line["sentences"]
         ),

@@ -59,7 +59,10 @@ def test_a_first_sentence_of_anything_is_one_bounded_line():
 @pytest.mark.parametrize(
     ("quote", "words"),
     [
-        ("<li>Dogs stay on a <b>leash</b>.</li>\n<li>Cats do not.</li>", "Dogs stay on a leash. Cats do not."),
+        (
+            "<li>Dogs stay on a <b>leash</b>.</li>\n<li>Cats do not.</li>",
+            "Dogs stay on a leash. Cats do not.",
+        ),
         ("One<br>two<br/>three", "One two three"),
         ("<td>18 euros</td><td>a night</td>", "18 euros a night"),
         ("Use `<li>` and `<br>`.", "Use <li> and <br>."),

@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.draft_labels import Excerpt, Item, Which
+from benchmarks.draft_labels import Excerpt, Item, Which, grams
 from fakes.gemini import Call
 
 from core.conversation import value
@@ -24,6 +24,7 @@ JUDGED = ("sentence", "claim", "statement")  # kinds of blocks that hold pieces 
 _BLOCK = re.compile(r"<<(\w{6,}) ([a-z]+) (\w+)[^>\n]*>>\n(.*?)\n<<\1 end>>", re.DOTALL)
 _FROM = re.compile(r"\Afrom: .*\n")
 _NUMBERED = re.compile(r"(?m)^\((\d+)\) ")  # a sentence of a passage, as the grader sees it
+_LINE = re.compile(r"(?m)^\((\d+)\) (.*)$")
 _EMPTY = {"string": "", "array": [], "boolean": False, "integer": 0, "number": 0.0, "object": {}}
 
 
@@ -85,6 +86,8 @@ class DraftModel:
         if step == "grounding":
             judged = blocks_of(call.prompt, JUDGED)
             said = {"unsupported": [block.number for block in judged if self.rejects(block.text)]}
+            if "stated" in call.schema["properties"]:
+                said["stated"] = [*self._stated(judged, blocks_of(call.prompt, QUOTED))]
         return _filled(call.schema) | said
 
     def _grades(self, passages: Iterable[PromptBlock]) -> dict[str, Any]:
@@ -95,6 +98,21 @@ class DraftModel:
             relevance = "correct" if is_used else "incorrect"
             verdicts.append({"passage": block.number, "relevance": relevance, "evidence": evidence})
         return {"passages": verdicts, "sufficient": True}
+
+    def _stated(self, sentences: Sequence[PromptBlock], strips: Sequence[PromptBlock]) -> Iterator[list[int]]:
+        """Sentence, strip and the line that shows the sentence, as labelled, or where it errs another one."""
+        for strip in strips:
+            passage, lines = self.item.passage_of(strip.text), dict(_LINE.findall(strip.text))
+            for sentence in sentences:
+                labelled = self.item.sentence_of(sentence.text)
+                parts = (
+                    [passage.text[a:b] for n, a, b in labelled.shown_by if n == passage.n] if labelled else []
+                )
+                if parts and lines:
+                    right = max(lines, key=lambda number: len(grams(lines[number]) & grams(parts[0])))
+                    lot = random.Random(f"{self.item.id} {sentence.text} {strip.name} line")
+                    wrong = lot.choice([*lines])
+                    yield [sentence.number, strip.number, int(wrong if lot.random() < self.error else right)]
 
     def rejects(self, sentence: str) -> bool:
         """The verdict on a sentence; whether it is wrong falls by lot, anew each time it is asked."""

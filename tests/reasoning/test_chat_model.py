@@ -211,6 +211,37 @@ async def test_the_checks_return_their_verdicts(gemini, reasoner):
     assert gemini.calls[0].blocks("question") == []
 
 
+GERMAN = "Der Antrag geht an die Leitung. Sie entscheidet in einer Woche. Danach wird gezahlt."
+
+
+async def test_between_languages_the_judge_names_the_lines_and_those_that_are_not_there_are_dropped(
+    gemini, reasoner
+):
+    german = strip(GERMAN)
+    named = [[1, 1, 2], [2, 1, 9, 3], [3, 1, 4], [1, 1, 3], [2, 5, 1], [9, 1, 1], [1], []]
+    gemini.queue("grounding", {"unsupported": [], "stated": named})
+
+    grounded = await reasoner.check_grounding(
+        statements("It is decided within a week.", "Then the money comes.", "It is for all of you."),
+        (german,),
+    )
+
+    pieces = {key: [GERMAN[start:end] for start, end in spans] for key, spans in grounded.stated.items()}
+    assert pieces == {
+        (1, 1): ["Sie entscheidet in einer Woche."],
+        (2, 1): ["Danach wird gezahlt."],
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "ballot"), [("Das entscheidet die Leitung in einer Woche.", 0), ("It is decided in a week.", 1)]
+)
+async def test_the_lines_are_asked_for_once_and_between_languages_alone(gemini, reasoner, said, ballot):
+    await reasoner.check_grounding(statements(said), (strip(GERMAN),), ballot)
+
+    assert "stated" not in gemini.calls[0].schema["properties"]
+
+
 async def test_one_model_writes_and_the_other_judges_and_both_are_asked_as_they_want_to_be(gemini, reasoner):
     await reasoner.write(ASK, STRIPS)
     await reasoner.check_usefulness(ASK, "Five. [1]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from fakes.passages import statements
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,7 +74,7 @@ def test_no_text_breaks_out_of_its_block(question, earlier, answer, text, failin
 def test_no_sentence_and_no_doubt_breaks_out_of_its_block(sentence, doubt, text):
     doubted = Statement(number=1, text=sentence, cites=(1,), doubts=(doubt, "the number 5"))
 
-    blocks = blocks_of(prompts.grounding((doubted,), (strip(text),)))
+    blocks = blocks_of(prompts.grounding((doubted,), (strip(text),), 1))
 
     assert blocks == [
         ("strip 1", utf8(f"from: Guide > Setup\n{text}")),
@@ -155,6 +156,33 @@ def test_a_sentence_is_judged_with_its_footnotes_and_with_what_code_found_odd_ab
         ("doubt 1", "the number six; `limit`"),
         ("sentence 2 cites nothing", "Good luck!"),
     ]
+
+
+GERMAN = "Der Antrag geht an die Leitung.\nSie entscheidet in einer Woche.\n\n| Was | Wann |\n|---|---|\n| Geld | danach |"
+ENGLISH = "The request goes to your lead, who decides about it within a week."
+
+
+def test_where_sentences_and_strips_differ_in_language_the_first_ballot_asks_for_the_lines_that_state_them():
+    strips = (strip(GERMAN, 1), strip(ENGLISH, 2))
+
+    first, second = (prompts.grounding(statements(ENGLISH), strips, ballot) for ballot in (0, 1))
+
+    assert dict(blocks_of(first)[:2]) == {
+        "strip 1": "from: Guide > Setup\n(1) Der Antrag geht an die Leitung.\n(2) Sie entscheidet in einer Woche.\n"
+        "(3) | Was | Wann |\n(4) | Geld | danach |",
+        "strip 2": f"from: Guide > Setup\n{ENGLISH}",
+    }
+    assert prompts.STATED in first[0][1]
+    assert f"from: Guide > Setup\n{GERMAN}" in dict(blocks_of(second)).values()
+    assert prompts.STATED not in second[0][1]
+
+
+@pytest.mark.parametrize("said", ["`--force`: 5", "Der Antrag wird von der Leitung entschieden."])
+def test_where_they_do_not_differ_or_may_not_nothing_more_is_asked(said):
+    messages = prompts.grounding(statements(said), (strip(GERMAN),))
+
+    assert prompts.STATED not in messages[0][1]
+    assert f"from: Guide > Setup\n{GERMAN}" in dict(blocks_of(messages)).values()
 
 
 def test_every_ballot_has_an_order_of_its_own_and_names_everything_once():

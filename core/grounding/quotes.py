@@ -1,0 +1,207 @@
+"""Which parts of a strip show a sentence: by its words, and above all by its numbers, code and identifiers.
+
+Between languages they share few words; there it is what a judge named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from core.grounding.doubts import doubts_of
+from core.reasoning.reasoner import Span, Strip
+from core.text.inline import as_words, without_pictures
+from core.text.language import language_of
+from core.text.quoting import quotable
+from core.text.terms import terms, weighed_terms
+
+COMMON = 0.2  # weight of a stop word, where another word has 1
+PAIR = 0.25  # of two words that are neighbours, as a share of the smaller weight
+SIGN = 2.0  # of a number, code span or identifier
+ASIDE = 0.7  # share that counts of a picture, a caption, and of code where the sentence has none
+GAIN = 0.15  # share of a sentence's weight that a neighbour must add to be quoted too
+FURTHER = 0.1  # share that what is quoted apart must hold, for a number, code or identifier of the sentence
+APART = 0.3  # share that it must add else
+NAMED = 3  # parts that a judge named
+UNMATCHED = 400  # characters of a quote that has no word of its sentence
+
+#: Where a judge found the sentences of a draft, by the text of the sentence and the number of the strip.
+Stated = Mapping[tuple[str, int], tuple[Span, ...]]
+Part = tuple[str, bool]  # a text, with whether it is code
+Key = str | tuple[str, str]  # a term, two neighbouring ones, or a sign as a doubt names it
+
+_WORD = re.compile(r"\w")
+_ENDS = re.compile(r"[.!?:;…。！？：；।]\W*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a source is to show of a sentence, and of the code that it introduces."""
+
+    parts: tuple[Part, ...]
+    language: str  #: of the source, ISO 639-1
+    weights: Mapping[Key, float]
+    signs: frozenset[str]  #: its numbers, code and identifiers
+    total: float  #: weight
+
+    @classmethod
+    def of(cls, parts: Iterable[Part], source: str, beside: str = "") -> Sought:
+        """What is to be shown of the parts by a source; little by words that stand ``beside`` them."""
+        parts, language = tuple(parts), language_of(source)
+        weights: dict[Key, float] = dict.fromkeys(terms(beside, language), COMMON)
+        for text, _ in parts:
+            words = weighed_terms(text, language, common=COMMON)
+            weights.update(words)
+            for one, other in pairwise(terms(text, language)):
+                weights[one, other] = PAIR * min(words[one], words[other])
+        signs = _missing(parts, "")
+        weights.update(dict.fromkeys(signs, SIGN))
+        return cls(parts, language, weights, signs, sum(weights.values()) or 1.0)
+
+    @property
+    def has_code(self) -> bool:
+        return any(is_code for _, is_code in self.parts)
+
+    def held(self, text: str) -> frozenset[Key]:
+        """What of it a text has."""
+        words = _keys(text, self.language).intersection(self.weights)
+        return words | (self.signs - _missing(self.parts, text)) if self.signs else words
+
+    def share(self, held: Collection[Key]) -> float:
+        """Its part of all that is sought, 0 to 1."""
+        return sum(self.weights[key] for key in held) / self.total
+
+
+def likeness(parts: Iterable[Part], source: str) -> float:
+    """How much of a sentence a source shows, 0 to 1."""
+    sought = Sought.of(parts, source)
+    return sought.share(sought.held(source))
+
+
+@lru_cache(maxsize=1024)
+def _keys(text: str, language: str) -> frozenset[Key]:
+    found = terms(text, language)
+    return frozenset((*found, *pairwise(found)))
+
+
+def _missing(parts: Iterable[Part], text: str) -> frozenset[str]:
+    return frozenset(doubt for said, is_code in parts for doubt in doubts_of(said, (text,), is_code=is_code))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A quotable part of a strip."""
+
+    start: int  #: characters into the passage
+    end: int
+    kind: str
+    held: frozenset[Key]
+    share: float  #: of what is sought, less for what is beside the text
+
+
+def quoted(
+    parts: Iterable[Part], strip: Strip, named: Sequence[Span] = (), *, beside: str = "", least: float = 0.0
+) -> tuple[Span, ...]:
+    """The spans that show a sentence, as of its source: a sentence or row, perhaps with a neighbour, and another
+    one that has its number, code or identifier.
+
+    What a judge named goes before. If they share nothing, it is the strip's evidence, or its beginning.
+
+    Args:
+        named: as of the source
+        beside: the header of a row
+        least: share that must be shown, or else nothing is quoted
+    """
+    passage = strip.retrieved.passage
+    sought = Sought.of(parts, passage.text, beside)
+    pieces = list(_pieces(sought, strip))
+    chosen = _within(pieces, named, passage.start)[:NAMED] or _best(pieces, sought)
+    if least and not (named or any(pieces[number].share >= least for number in chosen)):
+        return ()
+    if not chosen:
+        return (_unmatched(pieces, strip),)
+    chosen += _further(pieces, chosen, sought)
+    return tuple((passage.start + start, passage.start + end) for start, end in _joined(pieces, chosen))
+
+
+def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
+    text, offset = strip.retrieved.passage.text, strip.retrieved.passage.start
+    for start, end, kind in quotable(text, strip.start - offset, strip.end - offset):
+        words = without_pictures(text[start:end])
+        is_picture = words != text[start:end] and not _WORD.search(as_words(words))
+        held = sought.held(text[start:end] if is_picture else words)
+        is_aside = is_picture or (
+            not sought.has_code if kind == "code" else kind == "sentence" and not _ENDS.search(words)
+        )
+        share = sought.share(held)
+        yield _Piece(start, end, kind, held, ASIDE * share if is_aside else share)
+
+
+def _within(pieces: Sequence[_Piece], spans: Sequence[Span], offset: int) -> list[int]:
+    """The numbers of the pieces in which one of the spans lies."""
+    return [
+        number
+        for number, piece in enumerate(pieces)
+        if any(start < offset + piece.end and offset + piece.start < end for start, end in spans)
+    ]
+
+
+def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
+    """The piece that shows most, with the neighbours that add much; none if nothing is shown."""
+    best = max(range(len(pieces)), key=lambda number: pieces[number].share, default=0)
+    if not pieces or not pieces[best].held:
+        return []
+    return [best] + [
+        number
+        for number in (best - 1, best + 1)
+        if 0 <= number < len(pieces)
+        and _may_join(pieces[number], sought)
+        and sought.share(pieces[number].held - pieces[best].held) >= GAIN
+    ]
+
+
+def _further(pieces: Sequence[_Piece], chosen: Sequence[int], sought: Sought) -> list[int]:
+    """The piece that has most of what those chosen lack: a sign of the sentence, or much of its words."""
+    have = frozenset[Key]().union(*(pieces[number].held for number in chosen))
+    new = [piece.held - have for piece in pieces]
+    near = [
+        number
+        for number, piece in enumerate(pieces)
+        if (new[number] & sought.signs and sought.share(piece.held) >= FURTHER)
+        or (sought.share(new[number]) >= APART and _may_join(piece, sought))
+    ]
+    return (
+        [max(near, key=lambda number: (len(new[number] & sought.signs), pieces[number].share))]
+        if near
+        else []
+    )
+
+
+def _may_join(piece: _Piece, sought: Sought) -> bool:
+    """An item takes no code into its quote that its sentence does not show."""
+    return piece.kind != "code" or sought.has_code
+
+
+def _unmatched(pieces: Sequence[_Piece], strip: Strip) -> Span:
+    offset = strip.retrieved.passage.start
+    evident = [pieces[number] for number in _within(pieces, strip.evidence, offset)] or list(pieces)
+    if not evident:
+        return strip.start, strip.end
+    first = evident[0].start
+    last = max((piece.end for piece in evident if piece.end <= first + UNMATCHED), default=evident[0].end)
+    return offset + first, offset + last
+
+
+def _joined(pieces: Sequence[_Piece], chosen: Iterable[int]) -> list[Span]:
+    """Their spans, as of the passage; neighbours as one, the first chosen first."""
+    runs: list[list[int]] = []
+    for number in chosen:
+        run = next((run for run in runs if number in (run[0] - 1, run[-1] + 1)), None)
+        if run is None:
+            runs.append([number])
+        else:
+            run[:] = sorted({*run, number})
+    return [(pieces[run[0]].start, pieces[run[-1]].end) for run in runs]
