@@ -211,9 +211,10 @@ async def befall(
             say(f"the time was over after {number - 1} of {len(order)} fates")
             break
         share = (questions * number // len(order) - len(crowd.asked)) // 2  # each is asked on both platforms
-        async with asyncio.TaskGroup() as together:
+        async with crowd.allowing(), asyncio.TaskGroup() as together:
             together.create_task(crowd.ask_now_and_then(share))
             together.create_task(fate())
         if number % SAID_EVERY == 0:
             say(f"{number} of {len(order)} fates, {len(crowd.asked)} questions")
-    await crowd.until_answered(ENDING)
+    async with crowd.allowing():
+        await crowd.until_answered(ENDING)
