@@ -25,6 +25,8 @@ _GAP = re.compile(rf"(?:(?:(?<=\n)|\s*\n){QUOTATION_MARK})*\s*+")
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_UNSPACED_END = re.compile(r"[。！？：；、，｡」』）】》][*_]*\Z")  # has its space within the sign
+_COLON = re.compile(r"\s*([:：])(?=[*_ ]*\Z)")
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")  # a former heading
 _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
 
@@ -243,7 +245,9 @@ def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: M
             continue
         block = claim.block
         if number in marks:
-            text = text[: claim.start] + _marked(claim, marks[number]) + text[claim.end :]
+            marked, rest = _marked(claim, marks[number]), text[claim.end :]
+            gap = " " if marked.endswith("]") and marks[number] and rest[:1].strip() else ""
+            text = text[: claim.start] + marked + gap + rest
     return text.strip("\n").rstrip()
 
 
@@ -253,7 +257,9 @@ def _marked(claim: Claim, marks: str) -> str:
     if claim.kind == "row":
         row = claim.text.rstrip()
         return f"{row[:-1].rstrip()} {marks} |" if row.endswith("|") else f"{row} {marks}"
-    return f"{claim.text}\n\n{marks}" if claim.kind == "code" else f"{claim.text} {marks}"
+    if claim.kind == "code":
+        return f"{claim.text}\n\n{marks}"
+    return f"{claim.text}{'' if _UNSPACED_END.search(claim.text) else ' '}{marks}"
 
 
 def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:
