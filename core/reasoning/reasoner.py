@@ -97,12 +97,17 @@ class Draft:
     is_newer_first: bool = False  #: quotes of two documents differ, and the one changed last comes first
 
 
+Oddity = Literal["language", "twice"]
+"""What is wrong with a draft as a whole: not in the question's language, or a paragraph said twice."""
+
+
 @value
 class Rejected:
-    """What the check of a draft cut, and what it left."""
+    """What the check of a draft cut, and what it left; or what is wrong with all of it."""
 
     failing: tuple[Omission, ...]
     standing: str = ""
+    oddity: Oddity | None = None
 
 
 @value
