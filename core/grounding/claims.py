@@ -215,16 +215,35 @@ def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
 
 def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
     """Numbers of the claims to cut, with those that make no sense without them: code after its introduction,
-    and an introduction when all that it introduces is cut."""
+    and an introduction when all that it introduces is cut. One of code that has a mark of its own stays: it says
+    something without the code."""
     doomed = set(cut)
     for before, number in pairwise(range(len(claims))):
         if before in doomed and claims[number].takes_footnotes and claims[number].kind != "row":
             doomed.add(number)
     for number in reversed(range(len(claims))):
         below = _introduced(claims, number)
-        if below and all(number + 1 + offset in doomed for offset in range(len(below))):
+        is_empty = below and all(number + 1 + offset in doomed for offset in range(len(below)))
+        if is_empty and not (_says_something(claims[number]) and below[0].kind == "code"):
             doomed.add(number)
     return doomed
+
+
+def _says_something(claim: Claim) -> bool:
+    return bool(claim.own) and len(claim.text.split()) > SHORT_WORDS
+
+
+def without_lost_code(claims: Sequence[Claim], cut: Collection[int]) -> tuple[Claim, ...]:
+    """The claims, with a period in place of the colon before code that is cut."""
+    lost = {number - 1 for number in cut if claims[number].kind == "code"} - set(cut)
+    return tuple(
+        replace(claim, text=_finished(claim.text)) if number in lost and claim.announces else claim
+        for number, claim in enumerate(claims)
+    )
+
+
+def _finished(text: str) -> str:
+    return _COLON.sub(lambda found: "。" if found[1] == "：" else ".", text)
 
 
 def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: Mapping[int, str]) -> str:

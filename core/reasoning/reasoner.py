@@ -118,6 +118,7 @@ class Statement:
     text: str
     cites: tuple[int, ...]
     doubts: tuple[str, ...] = ()  #: what code did not find in the strips it cites
+    is_apart: bool = False  #: the strips it cites share little with it, though they are in its language
 
 
 @value
