@@ -28,8 +28,7 @@ from core.library.roots import is_within
 from core.library.source_documents import source_of_page
 from core.library.sync import Failure, SourceNote, SyncReport, list_files
 from core.settings import Settings
-from core.sources.kinds import source_address
-from core.sources.sources import typed_of
+from core.sources.kinds import source_address, typed_of
 from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again

@@ -301,6 +301,16 @@ class Outcome:
         )
 
     @property
+    def is_declined(self) -> bool:
+        """After a person said no to a search, whose card stands above with the closest passages."""
+        return "decline" in self.steps
+
+    @property
+    def is_quoted(self) -> bool:
+        """Answered with quotes in place of a model's words."""
+        return self.answer is not None and not self.answer.composed
+
+    @property
     def is_small_talk(self) -> bool:
         """A reply that answers no question: neither its time nor its use matters."""
         return "converse" in self.steps

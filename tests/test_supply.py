@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -266,3 +268,41 @@ def test_the_audit_names_what_it_found_and_leaves_out_what_is_excepted(monkeypat
     found = list(audit.findings([{"name": "harbour", "version": "1.0", "vulns": vulns}]))
 
     assert found == ["harbour 1.0: GHSA-1, mended in 2.0"]
+
+
+SAYS = "#!/bin/sh\necho {}\n"
+#: Stands for uv: says its version of Python, and otherwise how it was called.
+UV_STANDIN = '#!/bin/sh\n[ "$2" = python ] && echo {} || echo "$UV_PROJECT_ENVIRONMENT $*"\n'
+
+
+@pytest.mark.parametrize(
+    ("system", "running", "runs_again"),
+    [
+        ("3.11.2", "3.11.7", True), ("3.11.9", "3.11.10", True), ("3.11.4", "3.13.0", True),
+        ("3.11.7", "3.11.7", False), ("3.11.10", "3.11.9", False), ("3.12.1", "3.13.0", False), (None, "3.11.7", False),
+    ],
+)  # fmt: skip
+def test_what_reads_texts_is_tested_again_where_the_system_has_an_older_python(
+    tmp_path, system, running, runs_again
+):
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".uv" / "bin").mkdir(parents=True)
+    command = Path(shutil.copy(ROOT / ".ci" / "oldest", tmp_path / ".ci"))
+    python, uv = tmp_path / "python", tmp_path / ".uv" / "bin" / "uv"
+    if system is not None:
+        python.write_text(SAYS.format(system))
+        python.chmod(0o755)
+    uv.write_text(UV_STANDIN.format(running))
+    uv.chmod(0o755)
+
+    told = subprocess.run([command, python], capture_output=True, text=True, check=True).stdout
+
+    first, *rest = told.splitlines()
+    if runs_again:
+        assert first == f"+ {python}, Python {system}"
+        assert rest[0].startswith(f".uv/oldest run --python {python} pytest ")
+    else:
+        assert (first, rest) == (
+            f"{python} is no Python 3.11 older than {running}: no tests run a second time.",
+            [],
+        )

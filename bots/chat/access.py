@@ -19,14 +19,8 @@ from core.errors import NotFound, SettingsError
 from core.library.entries import Entry
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.readers import base_of
-from core.sources.sources import (
-    forget_in_sources,
-    name_as_kept,
-    only_version,
-    open_source_store,
-    parts_of,
-    source_labels,
-)
+from core.sources.kinds import name_as_kept, only_version, parts_of, source_labels
+from core.sources.sources import forget_in_sources, open_source_store
 from core.storage.database import Database
 from core.storage.storage import Storage
 

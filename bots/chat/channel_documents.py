@@ -17,7 +17,7 @@ from hashlib import sha256
 
 from bots.chat.texts import clipped
 from core.conversation import value
-from core.sources.anchored import AnchoredText, to_bytes
+from core.sources.documents import AnchoredText, to_bytes
 from core.sources.source import SourceItem
 
 PAUSE = 1_800.0  # seconds without a message, after which another conversation begins

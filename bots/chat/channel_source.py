@@ -25,7 +25,7 @@ from bots.chat.channel_documents import (
     thread_text,
 )
 from core.conversation import value
-from core.sources.anchored import parse_item
+from core.sources.documents import parse_item
 from core.sources.source import (
     AddressKind,
     CursorExpired,

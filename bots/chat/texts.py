@@ -7,12 +7,13 @@ They are CommonMark, without markup of a platform. Only progress notes end in "�
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import groupby
 from math import floor, log10
 from pathlib import Path
 
-from bots.chat.markdown.plain import plain_line, plain_words
+from bots.chat.markdown.plain import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line
 from core.conversation import (
     Answer,
@@ -179,7 +180,7 @@ def place_of(citation: Citation, language: str) -> tuple[str, str]:
 
 def columns_of(citation: Citation) -> str:
     """What stands before the quote of a row: the names of its columns; empty for any other quote."""
-    named = clipped(plain_words(citation.columns), COLUMNS_SHOWN)
+    named = clipped(plain_quote(citation.columns), COLUMNS_SHOWN)
     return "" if is_blank(named) else f"{named}: "
 
 
@@ -189,6 +190,11 @@ def places_of(citations: Iterable[Citation]) -> tuple[Citation, ...]:
     for citation in citations:
         places.setdefault(citation.number, citation)
     return tuple(places.values())
+
+
+def closest_shown(outcome: Outcome) -> tuple[Citation, ...]:
+    """The closest passages, where there is no answer and nothing above shows them."""
+    return () if outcome.is_declined else outcome.closest
 
 
 def quotes_label(outcome: Outcome) -> str:
@@ -364,12 +370,18 @@ def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
     return outcome.reason or say("unfinished")
 
 
+def asked_back(outcome: Outcome, *, buttons: int, length: int) -> str:
+    """What a clarification says above its buttons: the readings too, unless each stands whole on one of them."""
+    is_on_buttons = len(outcome.options) <= buttons and all(len(each) <= length for each in outcome.options)
+    return text_of(replace(outcome, options=()) if is_on_buttons else outcome)
+
+
 def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
     """The whole outcome with footnotes as CommonMark, for files, pipes and platforms without layout."""
     answer, say = outcome.answer and by_place(outcome.answer), say_in(outcome.language)
     if answer is None:
-        heading = say("closest") if outcome.closest else ""
-        closest = _footnotes(outcome.closest, outcome.language)
+        heading = say("closest") if closest_shown(outcome) else ""
+        closest = _footnotes(closest_shown(outcome), outcome.language)
         parts = [text_of(outcome, engine=engine), heading, closest]
     else:
         # The text of a quoted answer has the quotes already.
@@ -391,5 +403,5 @@ def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: boo
         where = (headings(place), origin_of(place, language), freshness_of(place, language), place.url or "")
         lines.append(f"[{place.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
         quoted = (one for one in citations if one.number == place.number and with_quotes)
-        lines += [f"    {columns_of(one)}“{clipped(plain_words(one.quote), QUOTE_SHOWN)}”" for one in quoted]
+        lines += [f"    {columns_of(one)}“{clipped(plain_quote(one.quote), QUOTE_SHOWN)}”" for one in quoted]
     return "\n".join(lines)

@@ -27,7 +27,7 @@ from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import list_files
 from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, is_exposed
-from core.sources.probe import TITLES, Glimpse, missing_extra, probe
+from core.sources.probe import TITLES, Glimpse, probe
 from core.sources.source import SourceKind, kind_of
 
 NAMED_COLLECTIONS = 10  # that are offered by name
@@ -196,11 +196,11 @@ class Questions:
                 return False
 
     def _lacking(self, targets: Targets, settings: Settings) -> Sequence[Credential]:
-        """Credentials that are not set; of a kind whose packages are missing, none is asked for yet."""
+        """Credentials that are not set."""
         return [
             credential
             for address in targets.sources
-            if (kind := kind_of(address, self.kinds)) and kind.guide and not missing_extra(kind)
+            if (kind := kind_of(address, self.kinds)) and kind.guide
             for credential in kind.guide.credentials(address, settings)
             if not credential.is_set
         ]

@@ -24,7 +24,7 @@ from core.errors import FootnoteError, SettingsError
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
-from core.sources.sources import name_as_kept
+from core.sources.kinds import name_as_kept
 from core.turns.archive import outcome_from, turn_from
 from core.turns.messenger import SHOWN_BY
 from core.turns.queue import queue_url

@@ -16,7 +16,7 @@ from typing import Any
 from bots.chat import proposals
 from bots.chat.layout import as_many_as_fit, card_of, offers_person, with_card
 from bots.chat.markdown.pieces import pieces
-from bots.chat.markdown.plain import plain_line, plain_words
+from bots.chat.markdown.plain import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import Approver, CardContext, Footnotes, Sources
 from bots.chat.quotes import marked_lines, places_in
@@ -25,7 +25,9 @@ from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     QUOTE_SHOWN,
     answered_in,
+    asked_back,
     clipped,
+    closest_shown,
     columns_of,
     omissions,
     place_of,
@@ -37,7 +39,7 @@ from bots.chat.texts import (
     source_lists,
     text_of,
 )
-from bots.discord import components
+from bots.discord import components, limits
 from bots.discord.components import TEXT, Component, Part, link, small_print, text, words
 from bots.discord.dialect import DISCORD
 from core.conversation import (
@@ -119,7 +121,7 @@ def footnotes(
 ) -> Iterator[Component]:
     """Number, title › place and source of each in small print, with its quote below."""
     for citation in citations:
-        quote = _quoted(clipped(plain_words(citation.quote), QUOTE_SHOWN)) if with_quotes else ""
+        quote = _quoted(clipped(plain_quote(citation.quote), QUOTE_SHOWN)) if with_quotes else ""
         quote = small_print(f"{columns_of(citation)}{quote}") if quote else ""
         yield text(f"-# {_place(citation, language)}\n{quote}".rstrip())
 
@@ -359,16 +361,17 @@ def _is_wordless(piece: str) -> bool:
 def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from _pieces(outcome.reason or say("not_found"), outcome.language)
-    if outcome.closest:
+    if closest := closest_shown(outcome):
         yield from components.small(say("closest"))
-        yield from footnotes(outcome.closest, outcome.language)
+        yield from footnotes(closest, outcome.language)
     if not outcome.unread:  # else what can be done stands beneath
         yield components.text(f"-# {say('what_else')} {say('how_to_add')}")
     yield _buttons(outcome, card_context)
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
-    yield from _pieces(text_of(outcome), outcome.language)
+    said = asked_back(outcome, buttons=OPTIONS, length=limits.BUTTON_LABEL)
+    yield from _pieces(said, outcome.language)
     yield from components.rows(
         [
             components.button(option, f"choose:{number}", outcome.turn_id)

@@ -22,12 +22,10 @@ from bots.source_addresses import ADDRESSES, ingest_command
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, read_owner_only
-from core.sources.kinds import KINDS
-from core.sources.probe import check, missing_extra
-from core.sources.records import ListedSource
+from core.sources.kinds import KINDS, typed_of
+from core.sources.probe import check
 from core.sources.source import SourceKind, SourceThrottled, kind_of
-from core.sources.sources import typed_of
-from core.sources.store import SCHEMA, STORE, SourceStore
+from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
 from core.storage.database import Database, Dialect, Row
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase
@@ -119,9 +117,6 @@ async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, Source
         unknown = f"{address} is of a kind that this Footnote does not read."
         return failed(NAME, unknown, f"`footnote forget {shlex.quote(address)}`")
     name = kind.typed(address)
-    if sentence := missing_extra(kind):
-        told, _, command = sentence.partition(": ")
-        return failed(NAME, f"{told_of(name, told)}.", f"`{command}`")
     credentials = kind.guide.credentials(address, settings) if kind.guide else ()
     lacking = next((each for each in credentials if not each.is_set), None)
     if lacking is not None and lacking.is_needed:

@@ -11,7 +11,7 @@ from typing import Any
 from bots.chat import proposals
 from bots.chat.layout import as_many_as_fit, card_of, offers_person, with_card
 from bots.chat.markdown.pieces import pieces
-from bots.chat.markdown.plain import plain_line, plain_words
+from bots.chat.markdown.plain import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.notifications import NOTIFIED, first_sentence, notification, of_search
 from bots.chat.platform import Approver, CardContext, Footnotes, Sources
@@ -20,7 +20,9 @@ from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     QUOTE_SHOWN,
     answered_in,
+    asked_back,
     clipped,
+    closest_shown,
     columns_of,
     omissions,
     place_of,
@@ -147,7 +149,7 @@ def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool
     """Number, title › location and source of each, with its quote beneath."""
     for citation in citations:
         quote = (
-            f"\n{escaped(columns_of(citation))}“{escaped(clipped(plain_words(citation.quote, code='`'), QUOTE_SHOWN))}”"
+            f"\n{escaped(columns_of(citation))}“{escaped(clipped(plain_quote(citation.quote, code='`'), QUOTE_SHOWN))}”"
             if with_quotes
             else ""
         )
@@ -362,10 +364,10 @@ def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
 def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from pieces(outcome.reason or say("not_found"), limit=PIECE, dialect=SLACK)
-    if outcome.closest:
+    if closest := closest_shown(outcome):
         yield blocks.context(escaped(say("closest")))
-        yield from footnotes(outcome.closest, outcome.language)
-        yield from _quotes_button(outcome)
+        yield from footnotes(closest, outcome.language)
+    yield from _quotes_button(outcome)
     if not outcome.unread:  # else what can be done stands beneath
         yield blocks.context(f"{say('what_else')} {say('how_to_add')}")
     if offers_person(outcome, card_context):
@@ -374,7 +376,9 @@ def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
-    yield from pieces(text_of(outcome), limit=PIECE, dialect=SLACK)
+    said = asked_back(outcome, buttons=limits.ACTIONS, length=limits.BUTTON_LABEL)
+    made = pieces(said, limit=PIECE, dialect=SLACK)
+    yield from made or pieces(say_in(outcome.language)("which"), limit=PIECE, dialect=SLACK)
     if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
         yield blocks.actions(
             *(blocks.button(option, f"choose:{n}", line(option)) for n, option in enumerate(options, start=1))

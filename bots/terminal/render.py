@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from bots.chat.markdown.plain import plain_quote
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import Footnotes
 from bots.chat.quotes import marked_lines, places_in
@@ -22,6 +23,7 @@ from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     answered_in,
     clipped,
+    closest_shown,
     columns_of,
     counted,
     freshness_of,
@@ -68,9 +70,9 @@ def _parts(outcome: Outcome, context: ScreenContext) -> Iterator[RenderableType]
     elif outcome.kind == "no_answer":
         say = say_in(outcome.language)
         yield Text(line(outcome.reason or ""), style="bold")
-        if outcome.closest:
+        if closest := closest_shown(outcome):
             yield Text(say("closest"), style="dim")
-            yield footnotes(outcome.closest, outcome.language, context)
+            yield footnotes(closest, outcome.language, context)
         yield Text(say("what_else"), style="dim")
     elif outcome.kind == "clarify":
         yield AnswerMarkdown(text_of(outcome))
@@ -115,7 +117,11 @@ def footnotes(
         table.add_row(str(citation.number), _place(citation, language, context.files))
         if with_quotes:
             table.add_row(
-                "", Text(f"{columns_of(citation)}“{clipped(line(citation.quote), QUOTE_SHOWN)}”", style="dim")
+                "",
+                Text(
+                    f"{columns_of(citation)}“{clipped(plain_quote(citation.quote), QUOTE_SHOWN)}”",
+                    style="dim",
+                ),
             )
     return table
 

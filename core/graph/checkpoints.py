@@ -84,6 +84,11 @@ class TurnCheckpoints(BaseCheckpointSaver[str]):
         """That of the newest checkpoint; empty for a new conversation."""
         return state_of(self._newest)
 
+    @property
+    def newest(self) -> str:
+        """The id of the newest checkpoint; empty for a new conversation."""
+        return str(self._newest.checkpoint["id"]) if self._newest else ""
+
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:  # noqa: ARG002 - the turn's own
         """A copy, since LangGraph changes what it is given."""
         newest = self._newest

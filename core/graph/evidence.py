@@ -25,8 +25,7 @@ class Evidence:
 
     confidence: float  #: local, calibrated, 0 to 1; .5 says nothing
     sufficient: tuple[bool, ...] = ()  #: one verdict per vote
-    is_partial: bool = False  #: some passage states a part of the answer, and a judge named the rest
-    relevances: tuple[Relevance, ...] = ()  #: of the graded passages, best first
+    relevances: tuple[tuple[Relevance, ...], ...] = ()  #: of the graded passages of each look, best first
     is_ranked: bool = True  #: a better rank is likelier to answer; on the web any hit may
     unsupported: tuple[float, ...] = ()  #: share of the draft's claims found unsupported, one per vote
     useful: tuple[bool, ...] = ()
@@ -36,6 +35,11 @@ class Evidence:
     def is_judged(self) -> bool:
         """Whether a model gave a verdict."""
         return bool(self.sufficient or self.useful)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some passage states at least a part of the answer."""
+        return any("correct" in look for look in self.relevances)
 
 
 def probability(evidence: Evidence, weights: EvidenceWeights) -> float:
@@ -50,8 +54,7 @@ def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
 
 def verdicts(evidence: Evidence, weights: EvidenceWeights) -> dict[str, float]:
     """The weighted log-odds of each kind of verdict."""
-    relevance = _relevance(evidence, weights)
-    too_little = weights.partial / weights.sufficient if evidence.is_partial and relevance > 0 else 1.0
+    too_little = weights.partial / weights.sufficient if evidence.is_partial else 1.0
     enough = [1.0 if vote else -too_little for vote in evidence.sufficient]
     grounded = [
         weights.grounded - share * (weights.grounded + weights.ungrounded) for share in evidence.unsupported
@@ -63,7 +66,7 @@ def verdicts(evidence: Evidence, weights: EvidenceWeights) -> dict[str, float]:
         "confidence": _local(evidence, on_passages + on_draft, weights),
         "sufficient": on_passages,
         "useful": on_draft,
-        "relevance": relevance,
+        "relevance": _relevance(evidence, weights),
         "grounding": _votes(grounded, weights.repeat),
         "looks": -weights.look * evidence.looks,
     }
@@ -87,15 +90,17 @@ def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float
 
 
 def _relevance(evidence: Evidence, weights: EvidenceWeights) -> float:
-    """Log-odds that one of the passages answers, each verdict weighted by its rank."""
-    if not evidence.relevances:
-        return 0.0
-    count = len(evidence.relevances)
-    shares = [*RANKS, *[BEYOND] * count][:count] if evidence.is_ranked else [1.0] * count
+    """Log-odds that one of the passages answers, by the look that found most: a poor one takes nothing from it."""
+    looks = [look for look in evidence.relevances if look]
+    return max((_found(look, weights, is_ranked=evidence.is_ranked) for look in looks), default=0.0)
+
+
+def _found(look: Sequence[Relevance], weights: EvidenceWeights, *, is_ranked: bool) -> float:
+    """Log-odds that one passage of a look answers, each verdict weighted by its rank."""
+    count = len(look)
+    shares = [*RANKS, *[BEYOND] * count][:count] if is_ranked else [1.0] * count
     worth = {"correct": weights.relevant, "ambiguous": 0.0, "incorrect": -weights.relevant}
-    odds = sum(
-        share * exp(worth[verdict]) for share, verdict in zip(shares, evidence.relevances, strict=True)
-    )
+    odds = sum(share * exp(worth[verdict]) for share, verdict in zip(shares, look, strict=True))
     return log(odds / sum(shares))
 
 

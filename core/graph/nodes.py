@@ -22,6 +22,7 @@ from core.graph import outcomes
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
 from core.graph.context import Deps
 from core.graph.inputs import ask_of, grade, strips_of
+from core.graph.looking import helpful, unseen, with_further
 from core.graph.policy import Policy
 from core.graph.rights import history_within
 from core.graph.routing import (
@@ -32,12 +33,13 @@ from core.graph.routing import (
     falls_short,
     further_queries,
     is_for_bot,
+    is_half_answer,
     is_plain_answer,
+    is_useless,
     may_join,
     may_quote,
     oddity_to_mend,
     route_of,
-    unseen,
     useful_votes,
 )
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
@@ -144,6 +146,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     work = replace(
         work,
         passages=passages,
+        looks=dict.fromkeys((hit.passage.id for hit in passages), 0),
         in_files=found.searched if work.attached else 0,
         weights=dict(found.weights),
         confidence=found.confidence,
@@ -217,40 +220,29 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     queries = further_queries(work)
     if deps.policy.weights is None:
         queries = queries[:1]  # the published graphs rewrite once per retrieval
-    helpful = tuple(hit for hit in work.passages if _helps(work, hit))
+    helped = helpful(work)
     found, around = await asyncio.gather(
         asyncio.gather(
             *(deps.documents.retrieve(q, limit=deps.policy.passages, within=work.sources) for q in queries)
         ),
-        deps.documents.neighbours([hit.passage for hit in helpful], work.sources),
+        deps.documents.neighbours([hit.passage for hit in helped], work.sources),
     )
-    new = unseen(work, [hit for each in found for hit in each.passages], around)[: deps.policy.passages]
+    new = unseen(work, [hit for each in found for hit in each.passages], around, deps.policy.passages)
     deps.report(Progress(stage="checking", count=len(new)))
-    judged = (*new, *helpful) if deps.policy.weights is not None else new
+    judged = (*new, *helped) if deps.policy.weights is not None else new
     grades = await grade(deps, ask_of(state, work), judged if new else ())
-    has_enough = any(work.sufficient) and not work.drafts  # looked again since ranks and words were in doubt
     surest = max(found, key=lambda each: each.confidence, default=None)
     if work.attached and surest is not None and surest.confidence > work.confidence:
         # The question's own files, looked into first, say less than the rest: that decides.
         work = replace(work, confidence=surest.confidence, weights=dict(surest.weights), attached=())
-    # The best of each retrieval has the same score; in a tie the later wording goes first.
-    merged = sorted((*new, *work.passages), key=lambda hit: -hit.score)
     work = replace(
-        work,
-        passages=tuple(merged),
+        with_further(work, new, grades),
         rewrites=work.rewrites + 1,
-        missed=work.missed + (not has_enough),
         tried=(*work.tried, *queries),
         draft=None,
         is_ahead=False,
     )
-    work = work.with_grades(grades) if new else work  # nothing new: the last verdict stays
     return {"work": replace(work, next=after_looking(work, deps.policy)).with_step("regrade")}
-
-
-def _helps(work: Work, hit: Retrieved) -> bool:
-    grade = work.grades.get(hit.passage.id)
-    return grade is not None and grade.relevance != "incorrect" and hit.passage.origin == "documents"
 
 
 async def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:
@@ -300,10 +292,15 @@ async def _verified(state: State, deps: Deps) -> State:
     rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
     work = replace(work, rejected=rejected)
     shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
-    follows = after_checking(work, deps.policy, unsupported=shares, useful=useful, is_empty=not kept.text)
+    is_half = is_half_answer(work, deps.policy, kept)
+    follows = after_checking(
+        work, deps.policy, unsupported=shares, useful=useful, is_empty=not kept.text, is_half=is_half
+    )
     work = replace(work, next=follows)
     if follows == "answer":
-        return _composed(state, deps, work.with_step("verify"), kept, strips)
+        leaves_open = falls_short(work) or (is_half and is_useless(useful))
+        missing = outcomes.missing_of(work) if leaves_open else ""
+        return _composed(state, deps, work.with_step("verify"), kept, strips, missing=missing)
     if follows == "propose" and not kept.text and draft.answers and _may_quote_instead(work, deps.policy):
         strips = strips_of(work, deps.policy)
         quotes = to_answer(quote(ask, strips), strips)
@@ -327,15 +324,17 @@ def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[St
     return outcomes.end_with_answer(state, work, answer, reason if beside else None, beside)
 
 
-def _composed(state: State, deps: Deps, work: Work, kept: Edited, strips: tuple[Strip, ...]) -> State:
+def _composed(
+    state: State, deps: Deps, work: Work, kept: Edited, strips: tuple[Strip, ...], *, missing: str
+) -> State:
     """The supported part of a draft as the answer, with what was left out and a search for what is missing."""
     answer = replace(
         to_answer(Draft(text=kept.text, composed=True), strips, kept.stated),
         left_out=kept.left_out,
-        missing=work.missing if falls_short(work) else "",
+        missing=missing,
     )
-    reason = outcomes.what_is_missing(answer.missing)
-    beside = propose_beside(state, work, deps, reason) if answer.missing else None
+    reason = outcomes.what_is_missing(missing)
+    beside = propose_beside(state, work, deps, reason) if missing else None
     remark = outcomes.what_was_not_read(work, deps.policy)
     return outcomes.end_with_answer(state, work, answer, remark, beside)
 

@@ -5,6 +5,7 @@ A reason that is a Sentence is put in the language of the question.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -22,7 +23,7 @@ from core.graph.state import (
     with_reopened,
 )
 from core.grounding.citations import footnotes_for, grounding_of
-from core.grounding.strips import refine, shortened
+from core.grounding.strips import evidence_alone, refine, shortened
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Strip
 from core.text.language import language_of
@@ -55,8 +56,13 @@ def end_with_reply(state: State, work: Work) -> State:
 def end_with_clarification(state: State, work: Work) -> State:
     question = work.plan.reply if work.plan else ""
     options = work.plan.options if work.plan else ()
-    outcome = _outcome(state, work, kind="clarify", reason=question, options=options)
+    asked = None if _names_all(question, options) else question  # the readings stand below it in any case
+    outcome = _outcome(state, work, kind="clarify", reason=asked, options=options)
     return _end(state, work, outcome, f"(asked back: {question})")
+
+
+def _names_all(question: str, options: Sequence[str]) -> bool:
+    return bool(options) and all(option.casefold() in question.casefold() for option in options)
 
 
 def end_with_proposal(state: State, work: Work, proposal: Proposal) -> State:
@@ -115,7 +121,7 @@ def end_unfinished(state: State, work: Work, reason: str) -> State:
 
 
 def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
-    """The best strips of the best passages, when the library finds them close at all."""
+    """What the best passages say closest to it, when the library finds them close at all."""
     if work.confidence < policy.closest_at and not any(
         g.relevance == "correct" for g in work.grades.values()
     ):
@@ -123,7 +129,7 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
     ordered = sorted(work.passages, key=lambda hit: _order(work, hit))
     shown: dict[str, Strip] = {}
     for strip in refine(ordered[: CLOSEST * 2], work.grades, around=0):
-        shown.setdefault(strip.retrieved.passage.id, shortened(strip, CLOSEST_LENGTH))
+        shown.setdefault(strip.retrieved.passage.id, shortened(evidence_alone(strip), CLOSEST_LENGTH))
     return footnotes_for(list(shown.values())[:CLOSEST])
 
 
@@ -131,6 +137,11 @@ def _order(work: Work, hit: Retrieved) -> int:
     """Correct passages first, then those that leave the point open."""
     grade = work.grades.get(hit.passage.id)
     return {"correct": 0, "ambiguous": 1, "incorrect": 3}[grade.relevance] if grade else 2
+
+
+def missing_of(work: Work) -> str:
+    """What an answer in part leaves open: in the grader's words, or else what the plan would search for."""
+    return work.missing or (work.plan.web_query or work.plan.standalone if work.plan else work.question)
 
 
 def what_is_missing(missing: str) -> str:

@@ -10,9 +10,9 @@ from core.graph.evidence import Evidence, is_mixed, probability
 from core.graph.policy import Policy, WebQuery
 from core.graph.state import Next, Work
 from core.grounding.doubts import oddity_of
+from core.grounding.verdicts import Edited
 from core.library.confidence import shared_terms
-from core.library.documents import Passage, Retrieved
-from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Draft, Grade, Oddity, Route, Statement
+from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Draft, Grade, Oddity, Relevance, Route, Statement
 from core.text.addressee import asks, kind_of
 from core.text.characters import as_query
 from core.text.courtesy import names_something, without_courtesy
@@ -23,7 +23,6 @@ Certainty = Literal["sure", "unsure", "none"]
 
 SURVIVING = 2  # best-ranked document passages that stay in where none of them is correct
 SHARED = 2  # terms of its own that a question to nobody has in common with the passage that answers it
-BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
 SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
 
 
@@ -48,20 +47,26 @@ def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
 
 def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()) -> Evidence:
     """The verdicts of a turn so far."""
-    graded = [hit.passage.id for hit in work.passages if hit.passage.id in work.grades]
     looks = work.missed + (work.proposal.attempt if work.proposal else 0)
     is_judged = bool(work.sufficient)
     return Evidence(
         confidence=work.confidence if work.proposal is None else work.web_coverage,
         sufficient=work.sufficient,
-        is_partial=bool(work.missing)
-        and any(work.grades[passage].relevance == "correct" for passage in graded),
-        relevances=tuple(work.grades[passage].relevance for passage in graded) if is_judged else (),
+        relevances=_relevances(work) if is_judged else (),
         is_ranked=work.proposal is None,
         unsupported=tuple(unsupported),
         useful=tuple(useful),
         looks=looks if is_judged else 0,
     )
+
+
+def _relevances(work: Work) -> tuple[tuple[Relevance, ...], ...]:
+    """Of the graded passages of each look, best first."""
+    found: dict[int, list[Relevance]] = {}
+    for passage, look in (work.looks or dict.fromkeys((hit.passage.id for hit in work.passages), 0)).items():
+        if passage in work.grades:
+            found.setdefault(look, []).append(work.grades[passage].relevance)
+    return tuple(map(tuple, found.values()))
 
 
 def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
@@ -133,19 +138,6 @@ def falls_short(work: Work) -> bool:
     return bool(work.sufficient) and not any(work.sufficient)
 
 
-def unseen(work: Work, found: Sequence[Retrieved], around: Sequence[Passage]) -> tuple[Retrieved, ...]:
-    """Passages not graded yet, best first; neighbours of helpful passages rank behind what was found."""
-    known = {hit.passage.id for hit in work.passages}
-    hits = {hit.passage.id: hit for hit in sorted(found, key=lambda hit: hit.score)}
-    beside = (Retrieved(passage=passage, score=BESIDE) for passage in around if passage.id not in hits)
-    return tuple(
-        sorted(
-            (hit for hit in (*hits.values(), *beside) if hit.passage.id not in known),
-            key=lambda hit: -hit.score,
-        )
-    )
-
-
 def _bar(work: Work, policy: Policy) -> float:
     """The probability from which to write: of a model's verdicts, or of confidence in documents or web pages."""
     if work.sufficient:
@@ -183,14 +175,35 @@ def oddity_to_mend(work: Work, policy: Policy, draft: Draft) -> Oddity | None:
     return oddity_of(draft.text, work.question) if may_redraft else None
 
 
+def is_half_answer(work: Work, policy: Policy, kept: Edited) -> bool:
+    """Whether a draft from which nothing was cut states a part of the answer and says what is missing."""
+    return policy.weights is not None and work.holds_correct and kept.names_gap and not kept.left_out
+
+
+def is_useless(useful: Sequence[bool]) -> bool:
+    """Whether at least half of the votes say that a draft does not answer the question."""
+    return bool(useful) and sum(useful) * 2 <= len(useful)
+
+
 def after_checking(
-    work: Work, policy: Policy, *, unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool
+    work: Work,
+    policy: Policy,
+    *,
+    unsupported: Sequence[float],
+    useful: Sequence[bool],
+    is_empty: bool,
+    is_half: bool = False,
 ) -> Next:
-    """After a draft and what is left of it were checked: write once more when the main point was cut."""
-    is_useless = bool(useful) and sum(useful) * 2 <= len(useful)
+    """After a draft and what is left of it were checked: write once more when the main point was cut.
+
+    That half an answer does not settle the question is what it says itself, so no vote against it counts.
+    """
+    useless = is_useless(useful)
     if policy.weights is None:
-        return _gate_after_checking(work, policy, is_useless=is_useless, is_empty=is_empty)
-    if work.rejected and work.drafts <= policy.redrafts and (is_empty or is_useless):
+        return _gate_after_checking(work, policy, is_useless=useless, is_empty=is_empty)
+    if is_half:
+        return "answer"
+    if work.rejected and work.drafts <= policy.redrafts and (is_empty or useless):
         return "generate"
     if is_empty:
         return "regrade" if can_rewrite(work, policy) else "propose"
@@ -238,6 +251,11 @@ def further_queries(work: Work) -> tuple[str, ...]:
     return tuple(query for query in _distinct((work.missing, *planned)) if _folded(query) not in tried)
 
 
+def may_be_on_web(work: Work) -> bool:
+    """Whether the plan did not decline a search: of what only the team can know, it writes an empty query."""
+    return work.plan is None or work.plan.web_query != ""
+
+
 def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     """Queries to propose, best first, without those already allowed; empty when attempts are used up."""
     if work.proposal is None:
@@ -257,8 +275,10 @@ def queries_sent(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
+    if not may_be_on_web(work):
+        return ()
     standalone = work.plan.standalone if work.plan else work.question
-    planned = work.plan.web_query if work.plan else ""
+    planned = (work.plan.web_query if work.plan else None) or ""
     rewritten = (planned, work.missing, standalone, _keywords(without_courtesy(standalone)))
     wordings: dict[WebQuery, tuple[str, ...]] = {
         "rewritten": rewritten,

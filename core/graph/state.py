@@ -21,7 +21,7 @@ from core.conversation import (
     value,
 )
 from core.library.documents import Retrieved
-from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected
+from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected, Relevance
 from core.text.followup import subjects
 
 HISTORY_LIMIT = 12  # exchanges a conversation remembers
@@ -50,6 +50,9 @@ class Work:
     confidence: float = 0.0  #: of the documents
     languages: tuple[str, ...] = ()  #: of the documents that may be read, ISO 639-1
     web_coverage: float = 0.0  #: how much of the question the best web passage covers, 0 to 1
+    looks: dict[str, int] = field(
+        default_factory=dict
+    )  #: by passage id, best first: the look that brought it
     grades: dict[str, Grade] = field(default_factory=dict)  #: by passage id
     sufficient: tuple[bool, ...] = ()  #: the last verdict on all passages together; empty: none
     missing: str = ""  #: what the last grade said to look for next
@@ -69,11 +72,25 @@ class Work:
     def with_step(self, node: str) -> Work:
         return replace(self, steps=(*self.steps, node))
 
+    def relevance_of(self, hit: Retrieved) -> Relevance | None:
+        """The verdict on a passage; None: none."""
+        grade = self.grades.get(hit.passage.id)
+        return grade.relevance if grade else None
+
+    @property
+    def holds_correct(self) -> bool:
+        """Whether a passage was found to state the answer or a part of it."""
+        return any(self.relevance_of(hit) == "correct" for hit in self.passages)
+
     def with_grades(self, grades: Grades) -> Work:
-        """The old and the new grades; the last overall verdict is kept if the new one is missing."""
+        """The old and the new grades, the better of two on a passage; the last overall verdict is kept if the new
+        one is missing."""
+        again = {
+            name: self.grades[name].or_better(new) for name, new in grades.of.items() if name in self.grades
+        }
         return replace(
             self,
-            grades={**self.grades, **grades.of},
+            grades={**self.grades, **grades.of, **again},
             sufficient=self.sufficient if grades.sufficient is None else (grades.sufficient,),
             missing=grades.missing,
         )

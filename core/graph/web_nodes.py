@@ -20,7 +20,7 @@ from core.graph.context import Deps, Web
 from core.graph.inputs import ask_of, grade
 from core.graph.policy import Policy
 from core.graph.rights import collections_behind, documents_behind, documents_of
-from core.graph.routing import after_looking, queries_sent, web_wordings
+from core.graph.routing import after_looking, may_be_on_web, queries_sent, web_wordings
 from core.graph.state import Next, State, Work, context_of, history_before, proposal_by_id, with_proposal
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
@@ -90,6 +90,8 @@ def propose_beside(
     """A proposal together with an answer that leaves something open; None if no search can be proposed."""
     if deps.web is None or deps.approval == "never_ask" or work.proposal is not None or work.has_unread:
         return None
+    if not may_be_on_web(work):
+        return None
     wordings = (work.missing, *web_wordings(replace(work, missing=""), deps.policy))
     queries = tuple(dict.fromkeys(query for wording in wordings if (query := as_query(wording, QUERY_LIMIT))))
     if not queries:
@@ -131,6 +133,7 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     work = replace(
         work,
         passages=(*hits, *kept),
+        looks={},
         weights=dict(found.weights),
         confidence=found.confidence,
         web_coverage=coverage_of(question, hits),

@@ -28,6 +28,8 @@ _REFERS_BACK = re.compile(
     re.IGNORECASE,
 )
 
+_LETTER = re.compile(r"[^\W\d_]")  # between two sentences of a list stands at most its sign or number
+
 
 def refine(
     passages: Sequence[Retrieved], grades: Mapping[str, Grade], *, around: int, whole: bool = False
@@ -51,6 +53,19 @@ def refine(
     return tuple(replace(strip, number=number) for number, strip in enumerate(shown, start=1))
 
 
+def evidence_alone(strip: Strip) -> Strip:
+    """The first of its sentences that a judge named, with those that follow it and were named too; all of it where
+    none was."""
+    if not strip.evidence:
+        return strip
+    (start, end), *others = strip.evidence
+    for first, last in others:
+        if _LETTER.search(strip.text, end - strip.start, first - strip.start):
+            break
+        end = last
+    return replace(strip, text=strip.text[start - strip.start : end - strip.start], start=start, end=end)
+
+
 def shortened(strip: Strip, limit: int) -> Strip:
     """The first sentences that fit in ``limit``, at least one; never more than twice the limit."""
     passage = strip.retrieved.passage
@@ -71,9 +86,10 @@ def _strip(hit: Retrieved, start: int, end: int, named: Sequence[Unit]) -> Strip
 
 
 def _named(text: str, evidence: Sequence[int]) -> list[Unit]:
-    """The units that the evidence names, in the order of the text."""
+    """The units that the evidence names, in the order of the text, without headings."""
     units = split_units(text)
-    return [units[number - 1] for number in sorted(set(evidence)) if 1 <= number <= len(units)]
+    found = (units[number - 1] for number in sorted(set(evidence)) if 1 <= number <= len(units))
+    return [unit for unit in found if unit.kind not in ("heading", "markup")]
 
 
 def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, int]]:

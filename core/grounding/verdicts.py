@@ -40,6 +40,7 @@ class Verdict:
     reason: str = ""  #: what is not supported, in the judge's words
     is_idle: bool = False  #: claims nothing: a greeting, an offer
     is_absent: bool = False  #: says that something is not in the strips
+    names_gap: bool = False  #: at least one vote says that it does
     needs_previous: bool = False  #: cannot be understood without the sentence before it
     stated: Mapping[int, tuple[Span, ...]] = field(
         default_factory=dict
@@ -52,6 +53,7 @@ class Edited:
 
     text: str  #: with a marker on every claim; empty: nothing is left
     left_out: tuple[Omission, ...] = ()
+    names_gap: bool = False  #: what is left says that something is not stated
     stated: Stated = field(default_factory=dict)
 
 
@@ -126,6 +128,7 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         reason=next((vote.lacking[number] for vote in against if number in vote.lacking), ""),
         is_idle=is_idle,
         is_absent=_is_most(number in vote.absent for vote in judged),
+        names_gap=any(number in vote.absent for vote in judged),
         needs_previous=_is_most(number in vote.leaning for vote in judged),
         stated={
             strip: spans for vote in agreeing for (n, strip), spans in vote.stated.items() if n == number
@@ -164,6 +167,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
             for number in sorted(lost)
             if not claims[number].announces
         ),
+        names_gap=any(verdicts[number + 1].names_gap for number in marks.keys() - gone),
         stated={
             (claim.text, strip): spans
             for number, claim in enumerate(claims)

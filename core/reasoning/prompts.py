@@ -415,5 +415,6 @@ two lines in brackets that state it."""
 
 USEFULNESS = """\
 You read a question and the answer that a colleague was given. Say whether it is useful: true when it settles \
-what was asked, or the main part of it, also by giving both sides where those who know differ; false when it evades, \
-answers something else, or says that it does not know. Do not judge whether it is true, nor its style."""
+what was asked, or the main part of it, or a part and says what is missing, also by giving both sides where those who \
+know differ; false when it evades, answers something else, or says no more than that it does not know. Do not judge \
+whether it is true, nor its style."""

@@ -23,6 +23,7 @@ Span = tuple[int, int]
 DOCUMENTS: frozenset[Route] = frozenset({"documents", "multi_hop"})
 
 Relevance = Literal["correct", "ambiguous", "incorrect"]
+BY_WORTH: tuple[Relevance, ...] = ("incorrect", "ambiguous", "correct")
 
 
 @value
@@ -47,7 +48,7 @@ class Plan:
     route: Route
     standalone: str  #: the question as it reads without its history
     queries: tuple[str, ...] = ()  #: other wordings, or the steps of a multi-hop question
-    web_query: str = ""  #: for a search engine
+    web_query: str | None = None  #: for a search engine; empty: only the team can know it; None: not planned
     reply: str = ""  #: for route none: small talk; for clarify: the question to ask back
     options: tuple[str, ...] = ()  #: for clarify: the readings to choose from
     is_for_assistant: bool = True  #: False: it was said to other people
@@ -59,6 +60,12 @@ class Grade:
 
     relevance: Relevance
     evidence: tuple[int, ...] = ()  #: units of the passage that help, numbered from 1 (core.text.sentences)
+
+    def or_better(self, later: Grade) -> Grade:
+        """The better of two verdicts on the same passage, with the evidence of both if they agree."""
+        if later.relevance == self.relevance:
+            return Grade(relevance=self.relevance, evidence=tuple(sorted({*self.evidence, *later.evidence})))
+        return max(self, later, key=lambda grade: BY_WORTH.index(grade.relevance))
 
 
 @value

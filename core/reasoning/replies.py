@@ -1,7 +1,7 @@
 """The shapes of a chat model's replies, and the checked values that are made of them.
 
 A model may return anything. Numbers that name nothing are dropped, texts are cut to a length and freed of
-characters that do not show, and a route without the reply it needs becomes a search.
+characters that do not show, and a route without the reply or the query it needs becomes a search of the documents.
 
 A draft's footnotes are read as models write them (``[1, 2]``, ``[1-3]``, ``【1】``, ``[^1]``, ``[strip 1]``,
 ``(1)``) and become ``[1][2]``; one that names no strip is dropped. Headings become bold lines, so that they
@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
 from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed
+from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts
 from core.reasoning.prompts import NO_ANSWER, lines_of
 from core.reasoning.reasoner import (
     SPEAKING,
@@ -87,59 +88,67 @@ def _slim(schema: dict[str, Any]) -> None:
 
 
 class Reply(BaseModel):
+    """What a field means and when it is empty is said in the prompts: its schema says no more than its type."""
+
     model_config = ConfigDict(strict=True, extra="ignore", json_schema_extra=_slim)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        """Null is what a field has by default."""
+        if not isinstance(given, dict):
+            return given
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {name: each for name, each in given.items() if each is not None or name not in optional}
 
 
 class PlanReply(Reply):
-    route: Route
-    standalone: str = Field(description="the question, readable without the earlier exchanges")
-    queries: list[str] = Field(description="up to three")
-    web_query: str = Field(description="what to type into a public search engine")
-    reply: str = Field(description="for none and clarify; otherwise empty")
-    options: list[str] = Field(description="for clarify; otherwise empty")
-    for_assistant: bool = Field(default=True, description="false where it was said to other people")
+    route: Annotated[Route, CHOICE] = "documents"
+    standalone: Text
+    queries: Texts
+    web_query: Text
+    reply: Text
+    options: Texts
+    for_assistant: Flag = True
 
 
 class PassageReply(Reply):
-    passage: int = Field(description="its number")
-    relevance: Relevance
-    evidence: list[int] = Field(description="numbers of its sentences that state the answer or a part of it")
+    passage: Number
+    relevance: Annotated[Relevance, CHOICE]
+    evidence: Numbers
 
 
 class GradeReply(Reply):
-    passages: list[PassageReply]
-    sufficient: bool = Field(description="the evidence alone answers the question completely")
-    missing: str = Field(description="when not sufficient, what to look for next; otherwise empty")
+    passages: Annotated[list[PassageReply], LIST]
+    sufficient: Flag = False
+    missing: Text
 
 
 class GradeBesidePeopleReply(GradeReply):
     """The same where an answer that a person gave is among the passages."""
 
-    disputed: list[list[int]] = Field(
-        default=[],
-        description="[number of a colleague's answer, number of a document that says otherwise, …]",
-    )
+    disputed: Rows = []
 
 
 class GroundingReply(Reply):
     """Numbers of sentences; one that its own footnotes support is named nowhere."""
 
-    unsupported: list[int]
-    lacking: list[str] = Field(default=[], description='"NUMBER: what no strip states"')
-    elsewhere: list[list[int]] = Field(default=[], description="[sentence, strip, …]")
-    idle: list[int] = []
-    absent: list[int] = []
-    leaning: list[int] = []
+    unsupported: Numbers
+    lacking: Texts = []
+    elsewhere: Rows = []
+    idle: Numbers = []
+    absent: Numbers = []
+    leaning: Numbers = []
 
 
 class GroundingBetweenLanguagesReply(GroundingReply):
     """The same where strips are in another language than the sentences."""
 
-    stated: list[list[int]] = Field(default=[], description="[sentence, strip, line, …]")
+    stated: Rows = []  # [sentence, strip, line, …]
 
 
 class UsefulnessReply(Reply):
-    useful: bool
+    useful: Flag
 
 
 def check_ending(message: Any) -> None:
@@ -175,13 +184,17 @@ def complaint(error: BaseException | None) -> str:
 def to_plan(reply: PlanReply, ask: Ask) -> Plan:
     standalone = one_line(reply.standalone, QUESTION_LIMIT) or ask.question
     text = one_line(reply.reply, REPLY_LIMIT)
+    is_spoken = reply.route in SPEAKING
+    # With a reply of the plan there is no query; where there should be one and is none, only the team can know it.
+    web_query = one_line(reply.web_query or (standalone if is_spoken else ""), QUERY_LIMIT)
     options = _distinct(reply.options, OPTION_LIMIT)[:OPTIONS] if reply.route == "clarify" else ()
+    lacks_its_words = not text if is_spoken else reply.route == "web" and not web_query
     return Plan(
-        route="documents" if reply.route in SPEAKING and not text else reply.route,
+        route="documents" if lacks_its_words else reply.route,
         standalone=standalone,
         queries=_distinct(reply.queries, QUERY_LIMIT)[:QUERIES],
-        web_query=one_line(reply.web_query, QUERY_LIMIT) or one_line(standalone, QUERY_LIMIT),
-        reply=text if reply.route in SPEAKING else "",
+        web_query=web_query,
+        reply=text if is_spoken else "",
         options=options if text and len(options) > 1 else (),
         is_for_assistant=reply.for_assistant,
     )

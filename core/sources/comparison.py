@@ -1,4 +1,4 @@
-"""What a source lists, beside what is stored of it: which items must be read, moved, or left as they are."""
+"""The comparison of what a source lists with what is stored: items to be read, moved, or left as they are."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from core.library.formats.dates import plausible
 from core.library.library import Library
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
-from core.sources.records import KnownItem, SourceRecord
 from core.sources.source import SourceBatch, SourceItem
-from core.sources.store import SourceStore
+from core.sources.store import KnownItem, SourceRecord, SourceStore
 
 
 class SourceForgotten(Exception):
@@ -92,7 +91,7 @@ class SourceComparison:
     def _leave_unread(
         self, batch: SourceBatch, record: SourceRecord, forgotten: Collection[str], listing: int
     ) -> None:
-        """What cannot be looked at now stays as it is; what was never seen before is a failure."""
+        """Items that cannot be looked at now stay as they are; one that was never seen before is a failure."""
         unread = {
             each.item.id: each
             for each in batch.unread

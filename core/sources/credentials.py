@@ -1,4 +1,4 @@
-"""What lets a source be read: the setting a credential is kept in, or a file that only its owner may read.
+"""Credentials of sources: the setting that one is kept in, or a file that only its owner may read.
 
 No credential is stored in a database, a log or an address.
 """
@@ -18,7 +18,7 @@ SIZE_LIMIT = 1_000_000  # bytes of a file of credentials; a key of a service acc
 
 @value
 class Credential:
-    """What a source of an address needs, or may need, to be read."""
+    """A credential that the source of an address needs, or may need."""
 
     setting: str  #: its name in the environment
     entry: str  #: what is written there, with a word in capitals in place of the secret: "github.com=TOKEN"
@@ -30,7 +30,7 @@ class Credential:
 
 
 def is_exposed(path: Path) -> bool:
-    """Whether others than its owner may read a file; False for one that is not there."""
+    """True if others than its owner may read a file; False for one that is not there."""
     try:
         return bool(path.stat().st_mode & PRIVATE_UMASK)
     except OSError:

@@ -1,26 +1,82 @@
-"""An item of a source as a document of the library."""
+"""Documents of the library that are made of items: of the bytes of a file, or of text whose parts have names in the
+address of its page, as a source puts it together from an API.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from core.conversation import value
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
 from core.library.entries import NewDocument
-from core.library.formats import parser_process
+from core.library.formats import markdown, parser_process
 from core.library.formats.assembly import line_starts
 from core.library.formats.dates import earliest, plausible
 from core.library.formats.encoding import decode
 from core.library.links import OTHER_TEXT
 from core.library.sync import drop_surrogates
-from core.sources.records import SourceRecord
 from core.sources.source import SourceItem, parse_as_file
+from core.sources.store import SourceRecord
+
+BETWEEN = "\n\n"
+
+
+@value
+class AnchoredText:
+    """A text, and where its parts begin."""
+
+    text: str
+    anchors: tuple[tuple[int, str], ...] = ()  #: an offset, and the name that leads there, in order
+
+
+@value
+class AnchoredPart:
+    """A part of a text before it is put together."""
+
+    text: str
+    anchor: str = ""  #: empty: the one before it leads here
+    #: whether it follows the one before without an empty line, as an item of a list does
+    is_tight: bool = False
+
+
+def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:
+    """The text of these parts; what is empty is left out."""
+    pieces, anchors, length = list[str](), list[tuple[int, str]](), 0
+    for part in parts:
+        if not part.text.strip():
+            continue
+        between = ("\n" if part.is_tight else BETWEEN) if pieces else ""
+        pieces += (between, part.text)
+        if part.anchor:
+            anchors.append((length + len(between), part.anchor))
+        length += len(between) + len(part.text)
+    return AnchoredText(text="".join(pieces), anchors=tuple(anchors))
+
+
+def to_bytes(text: AnchoredText) -> bytes:
+    """The bytes of a text, by which the library compares it."""
+    return json.dumps({"text": text.text, "anchors": text.anchors}, ensure_ascii=False).encode()
+
+
+def parse_item(_item: SourceItem, data: bytes) -> Document:
+    """For the kinds of sources whose items are fetched like this."""
+    return parse_anchored(data)
+
+
+def parse_anchored(data: bytes) -> Document:
+    """The document of what :func:`to_bytes` made. Nothing in it is taken for a tag of a site generator."""
+    held = json.loads(data)
+    if not held["text"].strip():
+        raise DocumentError("is empty")
+    document = markdown.parse(held["text"])
+    return replace(document, anchors=tuple((begin, name) for begin, name in held["anchors"]))
 
 
 def document_of(
@@ -31,7 +87,7 @@ def document_of(
     *,
     now: Callable[[], float],
 ) -> NewDocument:
-    """What is written of an item; DocumentError if it cannot be read.
+    """The document that is written of an item; DocumentError if it cannot be read.
 
     A first import into a repository gives all its files one date, so a document that says an earlier one is believed.
     """

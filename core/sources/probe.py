@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,7 +26,7 @@ BATCHES = 5  # that are listed at most until there are so many
 
 @value
 class Glimpse:
-    """What a source would have read."""
+    """The items that a source would have read."""
 
     titles: Sequence[str]  #: of the first items, as people name them
     count: int  #: items that were listed, or as many as the source says it has
@@ -88,14 +87,4 @@ def _kind(address: str, kinds: Mapping[str, SourceKind]) -> SourceKind:
     kind = kind_of(address, kinds)
     if kind is None:
         raise SourceUnavailable("This Footnote reads no sources of this kind.")
-    if sentence := missing_extra(kind):
-        raise SourceUnavailable(sentence)
     return kind
-
-
-def missing_extra(kind: SourceKind) -> str:
-    """What a kind needs that is not installed, as a sentence; empty if nothing is missing."""
-    guide = kind.guide
-    if guide is None or all(find_spec(each) is not None for each in guide.packages):
-        return ""
-    return f"Sources of this kind need the extra “{guide.extra}”: .uv/bin/uv sync --no-dev --inexact --extra {guide.extra}"

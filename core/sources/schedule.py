@@ -16,8 +16,7 @@ from typing import Any
 
 from core.conversation import Command, Conversation
 from core.errors import FootnoteError
-from core.sources.records import SourceRecord
-from core.sources.store import SourceStore
+from core.sources.store import SourceRecord, SourceStore
 
 SYNC_SOURCE, LOOK_AGAIN = "sync_source", "look_again"  # names of commands
 LOOK_EVERY = 5.0  # seconds
@@ -27,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSchedule:
-    """Has due sources read."""
+    """The schedule by which sources are read."""
 
     store: SourceStore
     enqueue: Callable[[Command], Awaitable[None]]
@@ -56,7 +55,7 @@ class SourceSchedule:
             )
 
     async def reads(self, address: str) -> bool:
-        """Whether there is a source with this address."""
+        """True if there is a source with this address."""
         return bool(await asyncio.to_thread(self.store.at, address))
 
     def follow(self, prefix: str, work: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""When documents were last seen at their source, and which of them not for too long.
+"""Sightings of documents at their source, the last of each, and which are too long ago.
 
 A source was seen when its last sync ended that read everything; what could not be looked at then was seen earlier. A
 single page was seen when it was last read. A file of a folder is looked at before each question, so it never gets old
@@ -15,8 +15,7 @@ from core.conversation import Citation, Outcome
 from core.library.entries import Entry
 from core.library.readers import base_of
 from core.library.store import DocumentStore
-from core.sources.records import SourceRecord
-from core.sources.store import SourceStore
+from core.sources.store import SourceRecord, SourceStore
 
 DAY = 86_400.0  # seconds
 
@@ -44,7 +43,7 @@ class Sightings:
         return min(self.unseen(entries).values(), default=None)
 
     def unseen(self, entries: Iterable[Entry]) -> dict[int, float]:
-        """When documents were last seen that were not for too long, by their ids."""
+        """The last sightings of documents that are too long ago, by their ids."""
         if not self.stale_after:
             return {}
         limit = self.now() - self.stale_after * DAY
@@ -69,5 +68,5 @@ class Sightings:
         return {entry.id: left.get(item, record.seen_at) for item, entry in known.items()}
 
     def is_stale(self, record: SourceRecord) -> bool:
-        """Whether a source itself was not seen for too long."""
+        """True if a source itself was not seen for too long."""
         return bool(self.stale_after) and record.seen_at < self.now() - self.stale_after * DAY

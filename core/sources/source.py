@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -50,11 +51,11 @@ class CursorExpired(FootnoteError):
 
 
 class ItemGone(FootnoteError):
-    """What was listed is not there any more."""
+    """The item that was listed is not there any more."""
 
 
 class ItemChanged(FootnoteError):
-    """What was listed has changed since: others may read it now. ``item``: as it is; it is fetched once more."""
+    """The item that was listed has changed since: others may read it now. ``item``: as it is; it is fetched once more."""
 
     def __init__(self, sentence: str, *, item: SourceItem) -> None:
         super().__init__(sentence)
@@ -84,7 +85,7 @@ class SourceItem:
 
 @value
 class UnreadItem:
-    """What is there, and cannot be looked at now. What is stored of it stays."""
+    """An item that is there, and cannot be looked at now. What is stored of it stays."""
 
     item: SourceItem
     reason: str  #: completes "ITEM: …"; told of one that was never read
@@ -98,9 +99,8 @@ class SourceBatch:
     gone: Sequence[str] = ()  #: ids
     unread: Sequence[UnreadItem] = ()
     note: str = ""  #: sentences about the whole source, as that a limit was reached; told with its last sync
-    total: int | None = (
-        None  #: about how many items the whole source has, where its listing tells; for people alone
-    )
+    #: about how many items the whole source has, where its listing tells; for people alone
+    total: int | None = None
     cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync
 
 
@@ -113,14 +113,19 @@ class KnowledgeSource(Protocol):
         """
         ...
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        """Is told which items of a batch are fetched next, so that they can be had at once."""
-        ...
-
     async def fetch(self, item: SourceItem) -> bytes:
         """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable, and ItemChanged where the source
         sees, after it has the bytes, that others may read the item than it was listed with.
         """
+        ...
+
+
+@runtime_checkable
+class PreparedSource(Protocol):
+    """A source that has many items at once more cheaply than one by one."""
+
+    async def prepare(self, items: Sequence[SourceItem]) -> None:
+        """Have these items of a batch, which are fetched next."""
         ...
 
 
@@ -135,7 +140,7 @@ class FollowedSource(Protocol):
 
 @value
 class SourceContext:
-    """What a source is opened with."""
+    """The settings and the folder with which a source is opened."""
 
     settings: Settings  #: credentials are in it, and nowhere else
     folder: Path  #: of this source alone, for what need not be fetched twice; it may vanish, and may not exist yet
@@ -143,12 +148,21 @@ class SourceContext:
 
 
 def parse_as_file(item: SourceItem, data: bytes) -> Document:
-    """By the suffix of the item's name. DocumentError."""
+    """The document of a file, by the suffix of the item's name. DocumentError."""
     return parse_file(Path(item.name), data)
 
 
+def moment_of(text: object) -> float | None:
+    """A time in ISO 8601 as seconds since the epoch, in UTC where it names no zone; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
 async def as_it_is(address: str, _context: SourceContext) -> str:
-    """Of an address that means the same for ever."""
+    """The address unchanged: it means the same for ever."""
     return address
 
 
@@ -158,15 +172,13 @@ def _no_credentials(_address: str, _settings: Settings) -> Sequence[Credential]:
 
 @value
 class SourceGuide:
-    """What a person is asked and told who adds a source of a kind."""
+    """Questions and hints for a person who adds a source of a kind."""
 
     title: str  #: "A repository"
     asks: str  #: what is to be typed
     example: str
     address: Callable[[str], str]  #: the address as it is kept, of what was typed; SettingsError
     credentials: Callable[[str, Settings], Sequence[Credential]] = _no_credentials  #: of a kept address
-    extra: str = ""  #: the extra of Footnote that installs its client; empty: none is needed
-    packages: tuple[str, ...] = ()  #: that the extra brings, as they are imported
     every: str = "1h"  #: how often it is read unless a person says otherwise, as it is typed
 
 
@@ -176,15 +188,13 @@ def _no_options(_address: str) -> tuple[str, ...]:
 
 @value
 class AddressKind:
-    """How the addresses of a kind of source look. Whoever only reads addresses needs no more of it."""
+    """The addresses of a kind of source. Whoever only reads addresses needs no more of it."""
 
     prefixes: tuple[str, ...]  #: how its addresses begin
-    canonical: Callable[
-        [str], str
-    ]  #: the address as it is kept; SettingsError, also for one with a password in it
-    label: Callable[
-        [str], str
-    ]  #: how people name the source of a kept address: the sources of its items begin with it
+    #: the address as it is kept; SettingsError, also for one with a password in it
+    canonical: Callable[[str], str]
+    #: how people name the source of a kept address: the sources of its items begin with it
+    label: Callable[[str], str]
     typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
     options: Callable[[str], tuple[str, ...]] = _no_options  #: that are typed behind it to have it ingested
     #: of a kept address, what it means however it was written: two sources of which one lies in the other share items

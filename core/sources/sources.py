@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import shutil
 import time
@@ -22,11 +21,11 @@ from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.comparison import SourceForgotten
-from core.sources.kinds import KINDS, source_address
-from core.sources.records import SourceCounts, SourceRecord
+from core.sources.kinds import KINDS, source_labels, typed_of
 from core.sources.source import (
     AddressKind,
     FollowedSource,
+    ItemUnreadable,
     KnowledgeSource,
     SourceContext,
     SourceKind,
@@ -35,7 +34,7 @@ from core.sources.source import (
     SourceWithdrawn,
     kind_of,
 )
-from core.sources.store import SCHEMA, STORE, SourceStore
+from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SyncRun, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
@@ -62,9 +61,8 @@ class SourceSyncs:
     kinds: Mapping[str, SourceKind] = field(default_factory=lambda: KINDS)
     now: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    due: asyncio.Event = field(
-        default_factory=asyncio.Event
-    )  #: set when one became due by what was asked here
+    #: set when one became due by what was asked here
+    due: asyncio.Event = field(default_factory=asyncio.Event)
     _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def ingest(
@@ -133,7 +131,7 @@ class SourceSyncs:
         return removed
 
     def _drop_empty(self, number: int) -> bool:
-        """Whether nothing is known of a source, and it is dropped therefore."""
+        """True if nothing was known of a source, which is dropped therefore."""
         if self.store.counts(number) != SourceCounts():
             return False
         self.store.forget(number)
@@ -183,7 +181,7 @@ class SourceSyncs:
         *,
         retries: bool = False,
     ) -> SyncReport:
-        """What came of work on a source; whatever stops it is told in the report."""
+        """The report of work on a source, with whatever stopped it."""
         try:
             return await self._run(record, work, notify, retries=retries)
         except SourceForgotten:
@@ -192,7 +190,7 @@ class SourceSyncs:
             return await self._fail(record, str(throttled), next_at=self.now() + throttled.retry_after)
         except SourceWithdrawn as withdrawn:
             return await self._withdraw(record, str(withdrawn))
-        except (SourceUnavailable, SettingsError) as trouble:
+        except (SourceUnavailable, ItemUnreadable, SettingsError) as trouble:
             return await self._fail(record, str(trouble))
         except Exception:
             # The boundary of a sync: whatever a source sends, the others go on.
@@ -245,7 +243,7 @@ class SourceSyncs:
         await self.pause(throttled.retry_after)
 
     async def _withdraw(self, record: SourceRecord, reason: str) -> SyncReport:
-        """What may not be read any more is removed; the source stays, as it may come back."""
+        """Remove what may not be read any more; the source stays, as it may come back."""
         removed = await asyncio.to_thread(
             lambda: withdraw(record, library=self.library, store=self.store, reason=reason)
         )
@@ -319,56 +317,3 @@ def forget_in_sources(
             if is_within(place, record.address):
                 store.forget_place(record, place)
     return is_any
-
-
-def source_labels(
-    store: SourceStore, *, collection: str | None = None, kinds: Mapping[str, AddressKind] = KINDS
-) -> list[tuple[str, str, str]]:
-    """(collection, address, label) of each source, as :func:`resolve_name` compares them."""
-    return [
-        (each.collection, each.address, label_of(each.address, kinds))
-        for each in store.all()
-        if collection in (None, each.collection)
-    ]
-
-
-def label_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
-    """How people name a source: its own address where its kind is not known here."""
-    kind = kind_of(address, kinds)
-    return kind.label(address) if kind else address
-
-
-def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str | None:
-    """The one source that has this address but for what chooses its version, as a branch; None if there are several."""
-    kind = kind_of(name, kinds)
-    if kind is None:
-        return None
-    wanted = kind.without_version(name)
-    found = {each.address for each in store.all() if kind.without_version(each.address) == wanted == name}
-    return found.pop() if len(found) == 1 else None
-
-
-def parts_of(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> list[str]:
-    """The sources that have this address but for the folder or the version that they are read of, as people type
-    them; in order.
-    """
-    kind = kind_of(name, kinds)
-    if kind is None:
-        return []
-    addresses = {each.address for each in store.all()}
-    return sorted(
-        kind.typed(each) for each in addresses if name in (each.partition("#")[0], kind.without_version(each))
-    )
-
-
-def typed_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
-    """The address of a source as a person types it."""
-    kind = kind_of(address, kinds)
-    return kind.typed(address) if kind else address
-
-
-def name_as_kept(name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
-    """The address of a source as it is kept, also of a local repository; any other name as it is."""
-    with contextlib.suppress(SettingsError):
-        return source_address(name, kinds=kinds) or name
-    return name

@@ -11,13 +11,85 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from core.conversation import value
 from core.errors import SettingsError
+from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.scoping import among_texts
-from core.sources.records import FailedItem, ItemState, KnownItem, ListedSource, SourceCounts, SourceRecord
 from core.sources.source import SourceItem
 from core.storage.database import Connection, Database
 from core.storage.schema import Schema
+
+#: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
+ItemState = Literal["due", "read", "failed", "gone"]
+
+
+@value
+class SourceRecord:
+    """A source, and how far it was read."""
+
+    number: int
+    collection: str
+    address: str
+    every: float | None  #: seconds
+    cursor: str | None
+    listing: int
+    is_listing: bool
+    added_at: float
+    started_at: float | None
+    synced_at: float | None
+    next_at: float | None
+    failure: str
+    note: str = ""  #: what the source says of itself
+
+    @property
+    def seen_at(self) -> float:
+        """The time at which all of it was last seen, in seconds since the epoch."""
+        return self.added_at if self.synced_at is None else self.synced_at
+
+    def place_of(self, item: str) -> str:
+        """The address of an item's document."""
+        return f"{self.address}/{item}"
+
+    def collection_of(self, item: SourceItem) -> str:
+        """The collection of an item's document: the source's own, or that of what the same people may read."""
+        return collection_for(self.collection, item.readers)
+
+
+@value
+class KnownItem:
+    """An item as it is stored, to be compared with what is listed."""
+
+    item: SourceItem
+    state: ItemState
+
+
+@value
+class SourceCounts:
+    """The number of a source's items in each state."""
+
+    read: int = 0
+    due: int = 0
+    failed: int = 0
+    gone: int = 0
+
+
+@value
+class FailedItem:
+    """An item that could not be read."""
+
+    label: str
+    failure: str
+
+
+@value
+class ListedSource:
+    """A source as an operator reads it."""
+
+    record: SourceRecord
+    counts: SourceCounts
+    failed: tuple[FailedItem, ...] = ()  #: the first of them
+
 
 STORE = "sources"
 NUMBER_BITS = 48  # of a source
@@ -144,18 +216,18 @@ class SourceStore:
         return next(iter(self._records("number = ?", (number,))), None)
 
     def at(self, address: str) -> list[SourceRecord]:
-        """Those with this address, each of another collection."""
+        """The sources with this address, each of another collection."""
         return self._records("address = ?", (address,))
 
     def has_below(self, prefix: str) -> bool:
-        """Whether an address begins so."""
+        """True if an address begins so."""
         begins = (len(prefix), prefix)
         return bool(
             self.database.rows("SELECT 1 FROM sources WHERE substr(address, 1, ?) = ? LIMIT 1", begins)
         )
 
     def due(self, now: float) -> list[SourceRecord]:
-        """Those whose next sync should have begun."""
+        """The sources whose next sync should have begun."""
         return self._records("every IS NOT NULL AND next_at <= ?", (now,))
 
     def _records(self, where: str, values: Sequence[object] = ()) -> list[SourceRecord]:
@@ -210,7 +282,7 @@ class SourceStore:
     # Items
 
     def known(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
-        """Those of these items that are stored."""
+        """The stored ones of these items, by id."""
         condition, wanted = among_texts(self.database.dialect, ids)
         rows = self.database.rows(
             f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {condition}",
@@ -240,7 +312,7 @@ class SourceStore:
             )
 
     def last_seen(self, number: int, ids: Iterable[str]) -> dict[str, float]:
-        """When those of these items were last seen that could not be looked at since."""
+        """The last sightings of those of these items that could not be looked at since."""
         condition, wanted = among_texts(self.database.dialect, ids)
         rows = self.database.rows(
             f"SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {condition}",
@@ -352,7 +424,7 @@ class SourceStore:
         return frozenset(place for (place,) in rows)
 
     def keeps(self, number: int, place: str) -> bool:
-        """Whether the document at this address is still wanted: its source is there, and it was not forgotten."""
+        """True if the document at this address is still wanted: its source is there, and it was not forgotten."""
         return self.get(number) is not None and not any(
             is_within(place, gone) for gone in self.forgotten(number)
         )

@@ -30,7 +30,6 @@ from core.library.throttle import resting
 from core.priority import give_way, is_anybody_computing
 from core.sources.comparison import SourceComparison, SourceForgotten
 from core.sources.documents import document_of
-from core.sources.records import SourceRecord
 from core.sources.source import (
     CursorExpired,
     FollowedSource,
@@ -38,19 +37,19 @@ from core.sources.source import (
     ItemGone,
     ItemUnreadable,
     KnowledgeSource,
+    PreparedSource,
     SourceBatch,
     SourceItem,
     SourceThrottled,
     SourceUnavailable,
     parse_as_file,
 )
-from core.sources.store import SourceStore
+from core.sources.store import SourceRecord, SourceStore
 
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once
-LONGEST_WAIT = (
-    900.0  # seconds that a sync waits when it is asked to; if it is longer, it ends and is due then
-)
+# seconds that a sync waits when it is asked to; if it is longer, it ends and is due then
+LONGEST_WAIT = 900.0
 WAITS = 8  # times in a row that it waits without having read anything
 CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
 FAILURES_TOLD = 100  # items
@@ -147,7 +146,7 @@ class SyncRun:
                 self.store.make("due", self.number, ids)
 
     async def _follow(self) -> None:
-        """From where the last sync was, finished or cut off."""
+        """Go on from where the last sync was, finished or cut off."""
         record = self._stored.record()
         if record.cursor is None:
             listing, is_listing = await self._thread(self.store.begin_listing, self.number), True
@@ -169,7 +168,7 @@ class SyncRun:
         await self._thread(self.store.finish, self.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
-        """What an earlier sync listed and did not read."""
+        """Read what an earlier sync listed and did not read."""
         after = ""
         while items := await self._thread(
             lambda start: self.store.due_items(self.number, after=start, limit=PAGE), after
@@ -190,7 +189,8 @@ class SyncRun:
     async def _read(self, items: Sequence[SourceItem]) -> None:
         if not items:
             return
-        await self._patiently(lambda: self.source.prepare(items))
+        if isinstance(source := self.source, PreparedSource):
+            await self._patiently(lambda: source.prepare(items))
         remaining = iter(items)
 
         async def work() -> None:
@@ -277,7 +277,7 @@ class SyncRun:
             self._remove(ids)
 
     def _remove_unlisted(self, listing: int) -> None:
-        """What a full listing did not have, and documents that no item is known of."""
+        """Remove what a full listing did not have, and documents that no item is known of."""
         for ids in self.store.pages(self.number, "listed_in < ?", listing, limit=PAGE):
             self._remove(ids)
         record, after = self._stored.record(), ""
@@ -290,7 +290,7 @@ class SyncRun:
     # Waiting
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """What a source answers, once it no longer asks to wait."""
+        """The answer of a source, once it no longer asks to wait."""
         while True:
             try:
                 answer = await ask()
@@ -301,7 +301,7 @@ class SyncRun:
                 return answer
 
     async def _wait(self, throttled: SourceThrottled) -> None:
-        """As long as the source asks; raises what it raised if that is too long, or too often."""
+        """Wait as long as the source asks; raises what it raised if that is too long, or too often."""
         self._waits += 1
         if throttled.retry_after > LONGEST_WAIT or self._waits > WAITS:
             raise throttled

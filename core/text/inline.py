@@ -23,12 +23,18 @@ _PICTURE = re.compile(rf"!{_LABEL}(?:{_TARGET}|\[[^\[\]]*\])")
 _REFERENCE = re.compile(rf"(?<!\w)!?(?!{MARKER.pattern}){_LABEL}\[[^\[\]]*\]")
 #: Elements of HTML's body whose tags show no words. Names that texts also use as placeholders, as in "cp <source>
 #: <target>", are tags only with attributes or where they close.
-_TAG = re.compile(
-    r"</?(?:a|abbr|article|aside|audio|b|bdi|bdo|big|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|"
+_TAGS = re.compile(
+    r"(?:</?(?:a|abbr|article|aside|audio|b|bdi|bdo|big|blockquote|br|caption|center|cite|code|col|colgroup|dd|del|details|"
     r"dfn|div|dl|dt|em|figcaption|figure|font|h[1-6]|hgroup|hr|i|iframe|img|ins|kbd|li|mark|nav|ol|p|picture|pre|q|rp|"
     r"rt|ruby|s|samp|section|small|span|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|"
     r"video|wbr)(?:\s[^<>]*)?/?>"
-    r"|<(?:embed|source|time|track)\s[^<>=]*=[^<>]*>|</(?:source|time|track)>",
+    r"|<(?:embed|source|time|track)\s[^<>=]*=[^<>]*>|</(?:source|time|track)>)+",
+    re.IGNORECASE,
+)
+#: Those of them that part words which no white space parts.
+_PARTS = re.compile(
+    r"</?(?:article|aside|blockquote|br|caption|dd|details|div|dl|dt|figcaption|figure|h[1-6]|hr|li|ol|p|pre|section|"
+    r"summary|table|td|th|tr|ul)\b",
     re.IGNORECASE,
 )
 #: Where a tag of a template stood: core/library/formats/templates.py.
@@ -96,7 +102,17 @@ def without_pictures(text: str) -> str:
 
 def without_tags(text: str) -> str:
     """The text without HTML tags, except in code."""
-    return outside_code(text, lambda prose: _TAG.sub("", prose))
+    return outside_code(text, _untagged)
+
+
+def _untagged(prose: str) -> str:
+    return _TAGS.sub(_blank_between_words, prose)
+
+
+def _blank_between_words(tags: re.Match[str]) -> str:
+    text, start, end = tags.string, tags.start(), tags.end()
+    is_inside = start > 0 and end < len(text) and not (text[start - 1].isspace() or text[end].isspace())
+    return " " if is_inside and _PARTS.search(tags[0]) else ""
 
 
 def as_words(text: str) -> str:
@@ -118,4 +134,4 @@ def _words_outside(prose: str) -> Callable[[re.Match[str]], str]:
 def _plain(prose: str) -> str:
     for _ in range(LINK_DEPTH):
         prose = _REFERENCE.sub(r"\g<words>", prose)
-    return _BLANKS.sub("", _MANY_BLANKS.sub(" ", _NUMBERED.sub(r"(\1)", _TAG.sub("", prose))))
+    return _BLANKS.sub("", _MANY_BLANKS.sub(" ", _NUMBERED.sub(r"(\1)", _untagged(prose))))

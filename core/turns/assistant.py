@@ -37,6 +37,7 @@ from core.priority import computing, waiting
 from core.traces.log import NO_LOG, Log
 from core.traces.trace import Trace
 from core.turns.checkpoints import translate_errors
+from core.turns.disk_watch import is_away
 from core.turns.replicas import ALONE, Replicas
 from core.wording import Sentence, in_language
 
@@ -76,8 +77,9 @@ class Assistant:
         """The turn's outcome. A turn that ended returns the stored one; a turn that was cut off continues.
 
         ``read_thread`` is called for the first question of a conversation, ``read_attachments`` for a question
-        whose attachments a person allowed to be read. ``is_queued``: after a kill, the durable queue runs the
-        turn again by itself, so that there is nothing to store before a model has replied.
+        whose attachments a person allowed to be read. ``is_queued``: the durable queue runs the turn again by
+        itself. So there is nothing to store before a model has replied, and where the database cannot be reached
+        that is raised.
         """
         with translate_errors():
             async with self._one_at_a_time(turn.conversation.id):
@@ -85,7 +87,9 @@ class Assistant:
                     kept = await self._open(
                         turn.conversation.id, partial(costs_to_repeat, is_queued=is_queued)
                     )
-                    return await self._run(turn, kept, report, read_thread, read_attachments)
+                    return await self._run(
+                        turn, kept, report, read_thread, read_attachments, is_queued=is_queued
+                    )
 
     async def _run(
         self,
@@ -94,6 +98,8 @@ class Assistant:
         report: Report,
         read_thread: ReadThread | None,
         read_attachments: ReadAttachments | None,
+        *,
+        is_queued: bool,
     ) -> Outcome:
         began = perf_counter()
         stored = kept.state
@@ -120,14 +126,19 @@ class Assistant:
                     durability="sync",
                 )
                 ended = _outcome_of(cast("State", values or {}), turn)
-        except TimeoutError:
-            await self._fail(turn, kept, Sentence("too_slow", seconds=self.turn_timeout))
-        except FootnoteError as trouble:
-            await self._fail(turn, kept, self.sentence(trouble))
-        except Exception:  # the boundary of a turn: whatever failed, it ends with a sentence
-            logger.exception("turn %s broke", turn.id)
-            await self._fail(turn, kept, Sentence("own_fault"))
+        except Exception as trouble:  # the boundary of a turn: whatever failed, it ends with a sentence
+            if is_queued and is_away(trouble):
+                raise
+            await self._fail(turn, kept, self._reason(turn, trouble))
         return await self._close(turn, kept, deps, began, ended)
+
+    def _reason(self, turn: Turn, trouble: Exception) -> str:
+        if isinstance(trouble, TimeoutError):
+            return Sentence("too_slow", seconds=self.turn_timeout)
+        if isinstance(trouble, FootnoteError):
+            return self.sentence(trouble)
+        logger.error("turn %s broke", turn.id, exc_info=trouble)
+        return Sentence("own_fault")
 
     async def _consider(self, turn: Turn, kept: TurnCheckpoints, report: Report, began: float) -> Outcome:
         """The outcome of a question that nobody addressed to the bot: until it is answered, nothing is stored."""
@@ -164,8 +175,10 @@ class Assistant:
         timing = {"total": round(total, 1), **outcome.timing_ms}
         if deps is not None:
             reasoner = deps.reasoner
-            trouble = reasoner.trouble and in_language(reasoner.trouble, outcome.language)
-            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble)
+            trouble = (
+                outcome.is_quoted and reasoner.trouble and in_language(reasoner.trouble, outcome.language)
+            )
+            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble or None)
             if deps.remark and not outcome.is_small_talk:
                 remark = in_language(deps.remark, outcome.language)
                 outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
@@ -225,6 +238,11 @@ class Assistant:
 
     async def knows(self, conversation: Conversation) -> bool:
         return bool(await self._state(conversation.id))
+
+    async def newest_checkpoint(self, conversation: Conversation) -> str:
+        """Its id; empty for a new conversation. StoreTrouble if it cannot be read."""
+        with translate_errors():
+            return (await self._open(conversation.id)).newest
 
     async def find_proposal(self, proposal_id: str) -> tuple[Conversation, Proposal] | None:
         """The conversation that holds a proposal, searched for in all of them."""

@@ -28,11 +28,11 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.turns.disk_watch import DiskWatch
 from core.turns.replicas import Replicas
+from core.turns.runs import TurnRun
 
 if TYPE_CHECKING:
     from dbos._sys_db import SystemDatabase
 
-STOPS = "stops"  # an attribute of a workflow: how often a stop of its process cut it off
 FULL = 1.0  # seconds between two looks of a process without a free seat; others look ten times a second
 
 
@@ -144,20 +144,18 @@ def _form_of(name: str) -> list[str] | None:
 
 @dataclass(slots=True)
 class Claims:
-    """Which try it is of the turns that this process takes from the queue, known until they begin.
+    """The runs that begin with what this process takes from the queue, known until they do.
 
-    DBOS reads it anyway when it takes them.
+    DBOS reads all of it anyway when it takes them.
     """
 
-    _tries: dict[str, tuple[int, int]] = field(default_factory=dict)  #: by the workflow's id
+    _runs: dict[str, TurnRun] = field(default_factory=dict)  #: by the workflow's id
 
-    def take(self, workflow_id: str) -> tuple[int, int]:
-        """The run, counted from 1, and how many earlier ones a stop cut off.
-
-        Every run begins with a claim, also after a kill. One that did not would count as a second one, which
+    def take(self, workflow_id: str) -> TurnRun:
+        """Every run begins with a claim, also after a kill. One that did not would count as a second one, which
         looks before it repeats anything.
         """
-        return self._tries.pop(workflow_id, (2, 0))
+        return self._runs.pop(workflow_id, TurnRun(attempt=2))
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -167,12 +165,13 @@ class Claims:
         begin = _queue.execute_dequeued_workflow  # type: ignore[attr-defined]
 
         def begin_noted(dbos: Any, status: Any, owner: str) -> Any:
-            stops = (status["attributes"] or {}).get(STOPS, 0)
-            self._tries[status["workflow_uuid"]] = (status["recovery_attempts"] or 1, stops)
+            workflow_id, attributes = status["workflow_uuid"], status["attributes"] or {}
+            attempt, executor = status["recovery_attempts"] or 1, status["executor_id"]
+            self._runs[workflow_id] = TurnRun.claimed(attempt, executor, attributes)
             try:
                 return begin(dbos, status, owner)
             except Exception:  # it does not begin, and nobody will ask
-                self.take(status["workflow_uuid"])
+                self.take(workflow_id)
                 raise
 
         _queue.execute_dequeued_workflow = begin_noted  # type: ignore[attr-defined, assignment]

@@ -32,6 +32,20 @@ _TROUBLES = {
 _STATES = {"53100": "disk_full", "25006": "disk_read_only", "58030": "disk_error"}
 
 
+#: How the SQLSTATEs begin of a server that takes no connection, or ends them; where none came, none was reached.
+_AWAY = ("08", "57P", "53300")
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the database could not be reached. Other libraries wrap such errors."""
+    psycopg = sys.modules.get("psycopg")
+    return psycopg is not None and any(
+        isinstance(each, psycopg.OperationalError | psycopg.InterfaceError)
+        and (each.sqlstate or "08").startswith(_AWAY)
+        for each in causes(error)
+    )
+
+
 def disk_trouble(error: BaseException) -> str:
     """Why nothing can be written now; empty for an error that will not pass. Other libraries wrap such errors."""
     key = next(filter(None, map(_key, causes(error))), None)

@@ -16,6 +16,8 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from contextvars import Context
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -26,7 +28,6 @@ from core.settings import Settings
 from core.storage.schema import Schema, add_fields, prepare
 from core.storage.storage import SQLITE, file_of
 from core.turns.dbos_patches import (
-    STOPS,
     Claims,
     check_patched,
     few_threads,
@@ -36,6 +37,7 @@ from core.turns.dbos_patches import (
 )
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.replicas import ALONE, Replicas
+from core.turns.runs import LONE, STOPS, LoneRuns
 from core.turns.waiting import UnhurriedClock
 
 if TYPE_CHECKING:
@@ -305,6 +307,14 @@ def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str
             its = update(table).where(table.c.workflow_uuid == each)
             connection.execute(its.values(attributes=counted))
     return frozenset(found)
+
+
+async def record_alone(workflow_id: str, runs: LoneRuns) -> None:
+    """Note that a workflow begins to run alone. It runs in a separate context: else DBOS would record a step."""
+    from dbos import DBOS
+
+    noting = DBOS.update_workflow_attributes_async(workflow_id, {LONE: asdict(runs)}, merge=True)
+    await asyncio.create_task(noting, context=Context())
 
 
 async def finished_in(partition: str) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -36,16 +36,18 @@ from core.turns import archive
 from core.turns.archive import COMMAND, TURN, is_erased, plain
 from core.turns.assistant import Assistant, Report
 from core.turns.dbos_patches import Claims, run_as
-from core.turns.disk_watch import DiskWatch
+from core.turns.disk_watch import DiskWatch, is_away
 from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable
 from core.turns.queue import (
     APPLICATION_VERSION,
     QUEUE,
     count_stop,
+    record_alone,
     release_delayed,
     requeue_left,
 )
 from core.turns.replicas import ALONE, Replicas
+from core.turns.runs import TurnRun
 from core.turns.waiting import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -54,6 +56,7 @@ from core.turns.waiting import (
     Seat,
     Seats,
     order_of,
+    persist,
     retry,
     said_at,
     until_settled,
@@ -66,26 +69,13 @@ logger = logging.getLogger(__name__)
 THINKING = 32  # turns that think side by side; the others have shown their first sign and wait
 DRAIN = 10.0  # seconds that running turns get to finish at a stop; the rest resume at the next start
 REMEMBERED = 10_000  # stored turns whose redelivery costs nothing
-ATTEMPTS = 3  # runs of one turn before it ends in an apology
+ALONE_FOR = 180.0  # seconds for which a turn under suspicion keeps others from thinking, at most
 
 Record = dict[str, Any]  # JSON types only
 
 
 class TurnsClosed(Exception):
     """No turn is accepted any more: the platform has to deliver it again."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRun:
-    """One run of a workflow: the first, or a later one that continues after what was recorded."""
-
-    attempt: int  #: counts from 1
-    stops: int  #: earlier runs that were cut off by an orderly stop of their process
-
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether as many runs as a turn gets ended with their process, other than by a stop."""
-        return self.attempt - self.stops > ATTEMPTS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -215,19 +205,41 @@ class Turns:
         """Let the turns go on that run in no living process; blocks. For any thread."""
         requeue_left(living)
 
+    @asynccontextmanager
+    async def running(self, run: TurnRun, work: Turn | Command) -> AsyncIterator[TurnRun]:
+        """A run, once it may begin: a suspect's when nothing else thinks here, and that is recorded."""
+        if not run.is_suspect:
+            yield run
+            return
+        with self._step(work, "alone"):
+            run = run.begun_at(await self._place_of(work))
+            if run.is_hopeless:
+                yield run
+                return
+            async with self._seats.all_taken(ALONE_FOR) as seat:
+                await record_alone(work.id, run.lone)
+                yield replace(run, seat=seat)
+
+    async def _place_of(self, work: Turn | Command) -> str:
+        """How far a turn has come; of a command nobody knows."""
+        try:
+            return await self.assistant.newest_checkpoint(work.conversation)
+        except FootnoteError:
+            return ""
+
     async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
         """Show the first sign. Returns its handle; empty if the platform could not be reached.
 
         A search is then not carried out: nobody could read its answer.
         """
         with self._step(turn, "begin"):
-            if is_unaddressed(turn):  # it may never be answered
+            if is_unaddressed(turn) or run.is_hopeless:  # it may never be answered
                 return ""
             messenger = self._messenger(turn, route)
             handle = await retry(
                 turn,
                 lambda is_again: messenger.begin(turn, route, is_again=is_again),
-                is_again=run.attempt > 1,
+                is_again=run.is_again,
             )
             if handle is None and isinstance(turn, Decision) and turn.verdict == "approve":
                 return NOWHERE
@@ -255,15 +267,16 @@ class Turns:
 
     async def _outcome(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
         if run.is_hopeless or is_erased(turn):
-            return await self._give_up(turn, Sentence("cut_off", count=ATTEMPTS))
+            return await self._give_up(turn, _cut_off(run))
         if handle.startswith(NOWHERE):
             return await self._give_up(turn, Sentence("not_shown"))
         messenger = self._messenger(turn, route)
         report = messenger.reporter(turn, route, handle)
         try:
-            turn = await messenger.with_names(turn, route)
-            async with self._seats.taken(report) as seat:
-                return await self._run(turn, route, report, seat)
+            async with nullcontext(run.seat) if run.seat else self._seats.taken(report) as seat:
+                return await persist(
+                    turn, lambda _: self._run(turn, route, report, seat), passes=is_away, sleep=seat.sleep
+                )
         except FootnoteError as trouble:
             outcome = await self._give_up(turn, for_people(trouble))
             if handle and self.disk.is_passing(trouble.__cause__ or trouble):
@@ -283,14 +296,18 @@ class Turns:
             logger.warning("platform out of reach", extra=log_fields(turn))
 
     async def deliver(
-        self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
+        self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome
     ) -> None:
+        """Show the outcome; in place of one whose showing ends the process, why it is not there."""
         with self._step(turn, "deliver"):
+            if run.is_hopeless and outcome.kind != "failed":
+                reason = in_language(_cut_off(run), outcome.language)
+                outcome = Outcome(kind="failed", turn_id=turn.id, reason=reason, language=outcome.language)
             messenger = self._messenger(turn, route)
             await retry(
                 turn,
                 lambda is_again: messenger.deliver(turn, route, handle, outcome, is_again=is_again),
-                is_again=is_again,
+                is_again=run.is_again,
             )
 
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
@@ -300,10 +317,10 @@ class Turns:
                 await retry(
                     command,
                     lambda is_again: messenger.carry_out(command, route, is_again=is_again),
-                    is_again=run.attempt > 1,
+                    is_again=run.is_again,
                 )
                 return
-            ended = Outcome(kind="failed", turn_id=command.id, reason=Sentence("cut_off", count=ATTEMPTS))
+            ended = Outcome(kind="failed", turn_id=command.id, reason=_cut_off(run))
             await retry(
                 command,
                 lambda is_again: messenger.deliver(command, route, "", ended, is_again=is_again),
@@ -336,6 +353,7 @@ class Turns:
 
     async def _run(self, turn: Turn, route: ReplyRoute, report: Report, seat: Seat) -> Outcome:
         messenger = self._messenger(turn, route)
+        turn = await messenger.with_names(turn, route)
         call = partial(retry, turn, is_again=False, sleep=seat.sleep)
 
         async def read_thread() -> tuple[ThreadMessage, ...]:
@@ -380,9 +398,15 @@ class Turns:
     def _step(self, turn: Turn | Command, name: str) -> Iterator[None]:
         task = asyncio.current_task()
         assert task is not None
+        is_outermost = task not in self._steps
         self._steps.add(task)
         logger.info("turn %s", name, extra=log_fields(turn))
         try:
             yield
         finally:
-            self._steps.discard(task)
+            if is_outermost:
+                self._steps.discard(task)
+
+
+def _cut_off(run: TurnRun) -> str:
+    return Sentence("cut_off", count=run.cut_off)

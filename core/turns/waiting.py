@@ -1,5 +1,5 @@
-"""What a turn waits for: those of its conversation that were written before it, a seat to think on, and a platform that
-cannot be reached.
+"""What a turn waits for: those of its conversation that were written before it, a seat to think on, and a platform or a
+database that cannot be reached.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SETTLE = (
     0.3  # seconds after it was said until a turn may begin that another process's earlier turn may precede
 )
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
-PATIENCE = 24 * 3600.0  # seconds that a platform which cannot be reached is tried again
+PATIENCE = 24 * 3600.0  # seconds that a platform or a database which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 
 T = TypeVar("T")
@@ -111,11 +111,12 @@ class UnhurriedClock:
 
 @dataclass(slots=True)
 class Seats:
-    """So many turns think at once."""
+    """So many turns think at once, or one that takes all seats."""
 
     count: int
     waiting: int = 0  #: turns that have no seat yet
     free: asyncio.Semaphore = field(init=False)
+    door: asyncio.Lock = field(default_factory=asyncio.Lock)  #: they take them one after the other, in order
 
     def __post_init__(self) -> None:
         self.free = asyncio.Semaphore(self.count)
@@ -130,6 +131,18 @@ class Seats:
         finally:
             seat.leave()
 
+    @asynccontextmanager
+    async def all_taken(self, seconds: float) -> AsyncIterator[Seat]:
+        """Every seat until the end of the block, for so many seconds at most: then others think beside it."""
+        seat = Seat(self, lambda _: None, wanted=self.count)
+        await seat.take()
+        timer = asyncio.get_running_loop().call_later(seconds, seat.step_aside)
+        try:
+            yield seat
+        finally:
+            timer.cancel()
+            seat.leave()
+
 
 @dataclass(slots=True)
 class Seat:
@@ -137,28 +150,41 @@ class Seat:
 
     seats: Seats
     report: Report
-    is_taken: bool = False
+    wanted: int = 1
+    taken: int = 0
 
     async def take(self) -> None:
-        if self.seats.free.locked():
+        if self.seats.free.locked() or self.seats.door.locked():
             self.report(Progress(stage="waiting", count=self.seats.waiting))
         self.seats.waiting += 1
         try:
-            await self.seats.free.acquire()
+            async with self.seats.door:
+                while self.taken < self.wanted:
+                    await self.seats.free.acquire()
+                    self.taken += 1
+        except asyncio.CancelledError:
+            self.leave()
+            raise
         finally:
             self.seats.waiting -= 1
-        self.is_taken = True
 
     def leave(self) -> None:
-        if self.is_taken:
-            self.is_taken = False
+        while self.taken:
+            self.taken -= 1
             self.seats.free.release()
+
+    def step_aside(self) -> None:
+        """Leave, and take none again."""
+        self.wanted = 0
+        self.leave()
 
     async def sleep(self, seconds: float) -> None:
         """Leave the seat to others meanwhile. A turn that is stopped here takes it no more."""
+        had = self.taken
         self.leave()
         await asyncio.sleep(seconds)
-        await self.take()
+        if had:
+            await self.take()
 
 
 async def retry(
@@ -172,19 +198,38 @@ async def retry(
 
     None if it refuses, or either stays out of reach for too long.
     """
+    try:
+        return await persist(turn, call, passes=_is_out_of_reach, is_again=is_again, sleep=sleep)
+    except (Unreachable, StoreUnavailable):
+        return None
+    except Exception:
+        # A message that can never be sent must not hold up the conversation behind it.
+        logger.exception("platform refused", extra=log_fields(turn))
+        return None
+
+
+def _is_out_of_reach(trouble: Exception) -> bool:
+    return isinstance(trouble, Unreachable | StoreUnavailable)
+
+
+async def persist(
+    turn: Turn | Command,
+    call: Callable[[bool], Awaitable[T]],
+    *,
+    passes: Callable[[Exception], bool],
+    is_again: bool = False,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T:
+    """What a call returns, made again for as long as its errors pass. Raises one that does not, or not in time."""
     loop = asyncio.get_running_loop()
     until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
     while True:
         try:
             return await call(is_again)
-        except (Unreachable, StoreUnavailable) as lost:
-            what = "platform" if isinstance(lost, Unreachable) else "store"
+        except Exception as trouble:
+            if not passes(trouble) or loop.time() + pause > until:
+                raise
+            what = "platform" if isinstance(trouble, Unreachable) else "store"
             logger.log(level, "%s out of reach", what, extra={**log_fields(turn), "pause_seconds": pause})
-            if loop.time() + pause > until:
-                return None
-        except Exception:
-            # A message that can never be sent must not hold up the conversation behind it.
-            logger.exception("platform refused", extra=log_fields(turn))
-            return None
         await sleep(pause)
         pause, is_again, level = min(2 * pause, LONGEST_PAUSE), True, logging.INFO

@@ -14,7 +14,7 @@ from core.turns.dbos_patches import IS_FIRST, share_claims
 from core.turns.messenger import SHOWN_BY, Messenger, ReplyRoute
 from core.turns.queue import CONCURRENCY, QUEUE, launched
 from core.turns.replicas import ALONE, Replicas
-from core.turns.turns import DRAIN, THINKING, Record, TurnRun, Turns
+from core.turns.turns import DRAIN, THINKING, Record, Turns
 
 
 @asynccontextmanager
@@ -53,20 +53,22 @@ def register(turns: Turns) -> None:
 
         Delivery is recorded by the end of the workflow: if it is cut off, it is done again.
         """
-        run, turn = TurnRun(*turns.claims.take(record["id"])), turn_from(record)
-        IS_FIRST.set(run.attempt == 1 and not is_by_operator(route))  # who may cancel it before it begins
-        handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
-        thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
-        outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
-        if (ended := outcome_from(outcome)).is_shown:
-            await turns.deliver(turn, route, handle, ended, is_again=run.attempt > 1)
-        return outcome
+        claimed, turn = turns.claims.take(record["id"]), turn_from(record)
+        async with turns.running(claimed, turn) as run:
+            IS_FIRST.set(not run.is_again and not is_by_operator(route))  # who may cancel it before it begins
+            handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
+            thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
+            outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
+            if (ended := outcome_from(outcome)).is_shown:
+                await turns.deliver(run, turn, route, handle, ended)
+            return outcome
 
     @workflow(name=COMMAND)
     async def run_command(record: Record, route: Record) -> None:
-        run, command = TurnRun(*turns.claims.take(record["id"])), command_from(record)
-        carrying: StepOptions = {"name": "carry_out", "preemptible": is_by_operator(route)}
-        await DBOS.run_step_async(carrying, turns.carry_out, run, command, route)
+        claimed, command = turns.claims.take(record["id"]), command_from(record)
+        async with turns.running(claimed, command) as run:
+            carrying: StepOptions = {"name": "carry_out", "preemptible": is_by_operator(route)}
+            await DBOS.run_step_async(carrying, turns.carry_out, run, command, route)
 
 
 def is_by_operator(route: ReplyRoute) -> bool:

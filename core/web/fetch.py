@@ -241,7 +241,12 @@ def redirect_target(target: httpx.URL, location: str) -> str:
 
 
 def pin_request(
-    target: httpx.URL, address: IPAddress, *, headers: Mapping[str, str] | None = None
+    target: httpx.URL,
+    address: IPAddress,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    content: bytes = b"",
 ) -> httpx.Request:
     """The request for the target, sent to exactly this IP address, with more headers.
 
@@ -250,7 +255,7 @@ def pin_request(
     import httpx
 
     return httpx.Request(
-        "GET",
+        method,
         target.copy_with(host=str(address)),
         headers={
             "Host": target.netloc.decode("ascii"),
@@ -259,6 +264,7 @@ def pin_request(
             "Accept-Encoding": ACCEPT_ENCODING,
             **(headers or {}),
         },
+        content=content or None,
         extensions={"timeout": {"connect": CONNECT_LIMIT}, "sni_hostname": ascii_host(target)},
     )
 

@@ -15,9 +15,9 @@ from bots.doctor.settings import Configuration
 from bots.doctor.sources import LATE, examine, findings_of
 from core.settings import Settings
 from core.sources.credentials import Credential
-from core.sources.records import FailedItem, ListedSource, SourceCounts, SourceRecord
 from core.sources.source import SourceGuide, SourceThrottled, SourceUnavailable
 from core.sources.sources import open_source_store
+from core.sources.store import FailedItem, ListedSource, SourceCounts, SourceRecord
 from core.storage.storage import open_storage
 
 NOW = 1_700_000_000.0
@@ -179,18 +179,6 @@ async def test_a_fault_of_our_own_in_one_is_told_and_the_others_are_looked_at(se
 
     assert [state for state, _, _ in found] == ["failed", "ok"]
     assert found[0][1] == f"Footnote has a fault of its own with {ADDRESS} (KeyError)."
-
-
-async def test_packages_that_are_missing_are_named_with_the_command(settings, shelf):
-    stored(settings, ADDRESS)
-
-    ((state, text, fix),) = await examined(
-        settings, guided(shelf, extra="shelf", packages=("no_such_shelf",))
-    )
-
-    assert state == "failed"
-    assert "need the extra “shelf”" in text
-    assert fix == "`.uv/bin/uv sync --no-dev --inexact --extra shelf`"
 
 
 @pytest.mark.parametrize("is_needed", [True, False])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.hostile import HOSTILE
 
-from bots.chat.markdown.plain import plain_line, plain_words
+from bots.chat.markdown.plain import plain_line, plain_quote, plain_words
 from bots.chat.notifications import NOTIFIED, first_sentence
 
 TABLE = "| Plan | Rate |\n|---|---:|\n| **Free** | `60` |\n| a\\|b | 600 |"
@@ -54,3 +54,21 @@ def test_a_first_sentence_of_anything_is_one_bounded_line():
 
         assert len(told) <= NOTIFIED
         assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("quote", "words"),
+    [
+        (
+            "<li>Dogs stay on a <b>leash</b>.</li>\n<li>Cats do not.</li>",
+            "Dogs stay on a leash. Cats do not.",
+        ),
+        ("One<br>two<br/>three", "One two three"),
+        ("<td>18 euros</td><td>a night</td>", "18 euros a night"),
+        ("Use `<li>` and `<br>`.", "Use <li> and <br>."),
+        ("cp <source> <target>", "cp <source> <target>"),
+        ("| a<br>b | <i>c</i> |\n|---|---|\n| 1 | 2 |", "a b · c; 1 · 2"),
+    ],
+)
+def test_a_quote_is_shown_without_tags(quote, words):
+    assert plain_quote(quote) == words

@@ -474,7 +474,7 @@ async def test_a_question_that_could_mean_two_things_is_asked_back(server, fake,
     assert "Which of the two?" in back.visible
     assert labels[0] == PONTOON
     assert long.startswith(labels[1])
-    assert labels[1] in back.visible
+    assert back.visible.count(PONTOON) <= 1
     assert chosen.kind == "deferred"
     assert "Answered in" in answer.visible
     assert answer.referenced is back

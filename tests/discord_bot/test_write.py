@@ -246,14 +246,14 @@ def test_quotes_of_an_uncomposed_answer_are_not_repeated():
 
 
 def test_a_quote_is_shown_without_the_marks_of_markdown():
-    quote = "- *path* `x[1]` __init__ # > ||a|| <b> \\n"
+    quote = "<li>*path* `x[1]` __init__ # > ||a|| <b>\\n</b></li>"
     table = "| Plan | Rate |\n|---|---|\n| **Free** | `60` |"
 
     (message,) = messages(
         answered("Yes. [1]", citation(quote=quote), citation(2, location="Rates", quote=table)), SETTING
     )
 
-    assert "“path x[1] __init__ # > ||a|| <b> \\n”" in seen(message)
+    assert "“path x[1] __init__ # > ||a|| \\n”" in seen(message)
     assert "“Plan · Rate; Free · 60”" in seen(message)
 
 
@@ -375,7 +375,18 @@ def test_no_answer_shows_the_closest_passages_and_what_to_do():
     assert_sendable(message)
 
 
-def test_readings_to_choose_from_are_numbered_and_on_buttons():
+def test_readings_to_choose_from_stand_on_buttons_alone():
+    outcome = Outcome(kind="clarify", turn_id=TURN, reason="Which cookies?", options=("response", "request"))
+
+    (message,) = messages(outcome, SETTING)
+
+    assert buttons(message)[:2] == [("response", f"choose:1:{TURN}"), ("request", f"choose:2:{TURN}")]
+    assert seen(message).count("response") == 1
+    assert "1." not in seen(message)
+    assert_sendable(message)
+
+
+def test_readings_longer_than_a_button_are_numbered_above_it():
     long = "the cookies " * 12
     outcome = Outcome(
         kind="clarify", turn_id=TURN, reason="Which cookies?", options=("response", "request", long)

@@ -95,6 +95,9 @@ class Cluster:
     chance: random.Random
     size: int = PROCESSES
     asleep: float = ASLEEP  #: seconds
+    settings: Mapping[str, str] = field(
+        default_factory=dict
+    )  #: of each process, besides where all of that is
     fates: Fates = field(default_factory=Fates)
     replicas: list[Replica] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
@@ -121,7 +124,7 @@ class Cluster:
         folder.mkdir()
         settings = {
             "DATABASE_URL": self.url, "GOOGLE_API_KEY": self.model.api_key, "LOG_LEVEL": "info",
-            "GOOGLE_GEMINI_BASE_URL": f"{self.model.base_url}/{name}",
+            "GOOGLE_GEMINI_BASE_URL": f"{self.model.base_url}/{name}", **self.settings,
         }  # fmt: skip
         replica = Replica(name=name, folder=folder, settings=settings, slack=self.slack, discord=self.discord)
         self.replicas.append(replica)

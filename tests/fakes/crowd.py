@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import psycopg
 from fakes.discord import FakeDiscord
+from fakes.discord.components import buttons
 from fakes.served import FERRY, FERRY_ANSWER
 from fakes.slack import FakeSlack
+from fakes.slack.blocks import interactive
 from fakes.thoughts import numbered
 
 from bots.discord.calls import nonce_of
@@ -26,6 +28,10 @@ PEOPLE = 4  # on each platform; in Discord each has a direct conversation with t
 BEGINNING = 60.0  # seconds
 PAUSE = 1.0  # seconds between two questions on one platform, in the mean
 NEW = 0.4  # the share of questions that begin a conversation
+WORLD_CUP = "Who won the World Cup of 1998?"  # which only the web tells: fakes.served.FRANCE
+WINNER = "by beating Brazil"
+LOOK_EVERY = 0.2  # seconds
+AGAIN = 5.0  # seconds until somebody presses again whose press came to nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +44,7 @@ class Asked:
     turn: str
     said: Any = field(repr=False)  #: the message
     at: float  #: seconds since the epoch
+    is_search: bool = False  #: alone in its conversation; its author allows the search that is proposed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,41 +89,90 @@ class Crowd:
     def _are_greeted(self) -> bool:
         return all(self.discord.said(self.discord.dm_of(user)) for user in self._users)
 
-    async def ask(self) -> None:
+    async def ask(self, text: str = FERRY) -> None:
         """One question on each platform, at the same time."""
-        await self._ask_in_slack()
-        await self._ask_in_discord()
+        await self._ask_in_slack(text)
+        await self._ask_in_discord(text)
 
-    async def _ask_in_slack(self) -> None:
-        thread = "" if not self._threads or self.chance.random() < NEW else self.chance.choice(self._threads)
-        number = len(self.asked)
-        said = await self.slack.mention(self._ann, self._channel, numbered(FERRY, number), thread)
-        if not thread:
+    async def _ask_in_slack(self, text: str) -> None:
+        is_new = text != FERRY or not self._threads or self.chance.random() < NEW
+        thread = "" if is_new else self.chance.choice(self._threads)
+        said = await self.slack.mention(self._ann, self._channel, numbered(text, len(self.asked)), thread)
+        if text == FERRY and is_new:
             self._threads.append(said.ts)
         place = f"slack/{said.team}/{said.channel}"
-        self._remember("slack", f"{place}/{said.root}", f"{place}/{said.ts}", said, float(said.ts))
+        self._remember(text, f"{place}/{said.root}", f"{place}/{said.ts}", said)
 
-    async def _ask_in_discord(self) -> None:
+    async def _ask_in_discord(self, text: str) -> None:
         number, user = len(self.asked), self.chance.choice(self._users)
-        if self.chance.random() < NEW:
-            said = await self.discord.mention(user, self._place, numbered(FERRY, number))
+        if text != FERRY or self.chance.random() < NEW:
+            said = await self.discord.mention(user, self._place, numbered(text, number))
             place = f"discord/{self.discord.guild.id}/{said.channel.id}"
             conversation = f"{place}/{said.id}"
         else:
-            said = await self.discord.dm(user, numbered(FERRY, number))
+            said = await self.discord.dm(user, numbered(text, number))
             place = conversation = f"discord/@me/{said.channel.id}"
-        at = ((said.id >> 22) + 1_420_070_400_000) / 1000
-        self._remember("discord", conversation, f"{place}/{said.id}", said, at)
+        self._remember(text, conversation, f"{place}/{said.id}", said)
 
-    def _remember(
-        self, platform: Literal["slack", "discord"], conversation: str, turn: str, said: Any, at: float
-    ) -> None:
+    def _remember(self, text: str, conversation: str, turn: str, said: Any) -> None:
+        is_slack = turn.startswith("slack")
         self.asked.append(
             Asked(
-                number=len(self.asked), platform=platform, conversation=conversation, turn=turn, said=said, at=at
+                number=len(self.asked), platform="slack" if is_slack else "discord", conversation=conversation,
+                turn=turn, said=said, is_search=text == WORLD_CUP,
+                at=float(said.ts) if is_slack else ((said.id >> 22) + 1_420_070_400_000) / 1000,
             )
         )  # fmt: skip
         self._unanswered.append(self.asked[-1])
+
+    @asynccontextmanager
+    async def allowing(self) -> AsyncIterator[None]:
+        """Within, whoever asked presses as soon as a search is proposed, and again where that came to nothing."""
+        pressing = asyncio.create_task(self._press_all())
+        try:
+            yield
+        finally:
+            pressing.cancel()
+            await asyncio.wait([pressing])
+            if not pressing.cancelled():
+                pressing.result()
+
+    async def _press_all(self) -> None:
+        pressed: dict[str, float] = {}
+        loop = asyncio.get_running_loop()
+        while True:
+            for asked in self.searches:
+                if loop.time() - pressed.get(asked.turn, -AGAIN) >= AGAIN and await self._allow(asked):
+                    pressed[asked.turn] = loop.time()
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def _allow(self, asked: Asked) -> bool:
+        """Whether there was a button to press."""
+        for card in self.endings(asked):
+            if asked.platform == "slack":
+                if any(element["action_id"] == "approve" for _, element in interactive(card.blocks)):
+                    await self.slack.press(card, "approve", asked.said.user)
+                    return True
+                continue
+            ids = [str(each["custom_id"]) for each in buttons(card.components) if not each.get("disabled")]
+            if approve := [each for each in ids if each.startswith("approve")]:
+                await self.discord.press(card, approve[0], asked.said.author, wait=False)
+                return True
+        return False
+
+    @property
+    def searches(self) -> list[Asked]:
+        return [each for each in self.asked if each.is_search]
+
+    def found(self, asked: Asked) -> list[Any]:
+        """The messages that tell what a search found."""
+        return [each for each in self.replies(asked) if WINNER in each.visible]
+
+    def replies(self, asked: Asked) -> list[Any]:
+        """All that the bot says in the thread of a question."""
+        if asked.platform == "slack":
+            return list(self.slack.replies(asked.said.channel, asked.said.root))
+        return list(self.discord.replies(asked.said))
 
     async def until_answered(self, within: float) -> None:
         """Or until so many seconds are over: what is not answered then is lost."""
@@ -124,27 +180,35 @@ class Crowd:
             await self.slack.until(self._are_answered, within=within)
 
     def _are_answered(self) -> bool:
-        while self._unanswered and self.endings(self._unanswered[-1]):
+        while self._unanswered and self._is_answered(self._unanswered[-1]):
             self._unanswered.pop()
         return not self._unanswered
+
+    def _is_answered(self, asked: Asked) -> bool:
+        if not asked.is_search:
+            return bool(self.endings(asked))
+        return len(self._finals(asked)) > 1
 
     def conversation_of(self, number: int) -> str:
         return self.asked[number].conversation
 
     def endings(self, asked: Asked) -> list[Any]:
         """The messages that end its turn, as they stand there now."""
+        return [each for each in self.messages(asked) if each in self._finals(asked)]
+
+    def _finals(self, asked: Asked) -> list[Any]:
+        """Of its thread, those that are no progress."""
         if asked.platform == "slack":
-            replies = self.slack.finals(asked.said.channel, asked.said.root)
-            return [each for each in replies if _turn_of(each) == asked.turn]
-        return [each for each in self.messages(asked) if not each.visible.rstrip().endswith("…")]
+            return self.slack.finals(asked.said.channel, asked.said.root)
+        return [each for each in self.replies(asked) if not each.visible.rstrip().endswith("…")]
 
     def messages(self, asked: Asked) -> list[Any]:
         """All that the bot says of its turn: notes of its progress too."""
+        replies = self.replies(asked)
         if asked.platform == "slack":
-            replies = self.slack.replies(asked.said.channel, asked.said.root)
             return [each for each in replies if _turn_of(each) == asked.turn]
         nonce = nonce_of(asked.turn, 0)
-        return [each for each in self.discord.replies(asked.said) if each.nonce == nonce]
+        return [each for each in replies if each.nonce == nonce]
 
     def deliveries(self, asked: Asked) -> str:
         """How a question of Discord reached the bot."""
@@ -216,8 +280,17 @@ class Tally:
 
     @property
     def answered(self) -> int:
-        """The others end in an apology: their process died three times under them."""
+        """Those that the handbook answers; the others end in an apology."""
         return sum(FERRY_ANSWER in found[0].visible for found in self.endings.values() if found)
+
+    @property
+    def searches_without(self) -> list[str]:
+        """The turns whose search was allowed, and came to nothing."""
+        return [each.turn for each in self.crowd.searches if not self.crowd.found(each)]
+
+    @property
+    def searches_told_twice(self) -> list[str]:
+        return [each.turn for each in self.crowd.searches if len(self.crowd.found(each)) > 1]
 
     @property
     def tries(self) -> Counter[int]:

@@ -20,24 +20,29 @@ from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
+from core.reasoning.reasoner import Ask
 from core.turns.messenger import ReplyRoute
 from core.turns.workflow import open_turns
 
 CONVERSATIONS = 4
+TOWERS = "How tall is tower "
 LOOK_EVERY = 0.05  # seconds
 
 
 @dataclass
 class Fate:
-    """Kills this process the first time it comes to the point, in one run of all; or each time, ``always``."""
+    """Kills this process the first time it comes to the point, in one run of all; or each time, ``always``.
+
+    ``write of q3`` is a point of one turn.
+    """
 
     folder: Path
     point: str
     always: bool = False
 
-    def reach(self, point: str) -> None:
+    def reach(self, point: str, turn: str = "") -> None:
         spent = self.folder / "spent"
-        if point == self.point and (self.always or not spent.exists()):
+        if self.point in (point, f"{point} of {turn}") and (self.always or not spent.exists()):
             spent.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -50,13 +55,13 @@ class Sink:
     fate: Fate
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
-        self.fate.reach("before begin")
+        self.fate.reach("before begin", turn.id)
         file = self.folder / f"{turn.id}.txt"
         if not file.exists():
             written = file.with_suffix(".new")
             written.write_text("…\n")
             written.rename(file)  # whole or not at all: it may be killed in between
-        self.fate.reach("after begin")
+        self.fate.reach("after begin", turn.id)
         return str(file)
 
     async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
@@ -78,6 +83,7 @@ class Sink:
         self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         self.fate.reach("before deliver")
+        self.fate.reach(f"before {outcome.kind}", turn.id)
         content = {
             "turn": outcome.turn_id,
             "kind": outcome.kind,
@@ -99,29 +105,34 @@ class MortalReasoner(ScriptedReasoner):
     fate: Fate | None = None
 
     async def plan(self, ask):
-        self._reach("plan")
+        self._reach("plan", ask)
         return await super().plan(ask)
 
     async def grade(self, ask, passages):
-        self._reach("grade")
+        self._reach("grade", ask)
         return await super().grade(ask, passages)
 
     async def write(self, ask, strips, before=None):
-        self._reach("write")
+        self._reach("write", ask)
         return await super().write(ask, strips, before)
 
     async def check_grounding(self, statements, strips, ballot=0):
         self._reach("verify")
         return await super().check_grounding(statements, strips, ballot)
 
-    def _reach(self, point: str) -> None:
+    def _reach(self, point: str, ask: Ask | None = None) -> None:
         assert self.fate is not None
-        self.fate.reach(point)
+        self.fate.reach(point, _turn_about(ask.question) if ask else "")
+
+
+def _turn_about(text: str) -> str:
+    """The id of the turn that asks this."""
+    return f"q{text.removeprefix(TOWERS).removesuffix('?')}"
 
 
 def turn_named(id: str) -> Turn:
     number = int(id.removeprefix("q"))
-    asked = replace(question(f"How tall is tower {number}?", id=id), asked_at=1000.0 + number)
+    asked = replace(question(f"{TOWERS}{number}?", id=id), asked_at=1000.0 + number)
     return replace(asked, conversation=replace(asked.conversation, thread=f"t{number % CONVERSATIONS}"))
 
 

@@ -33,7 +33,7 @@ from bots.slack.channel_source import slack_kind
 from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
 from core.settings import Settings, read_settings
-from core.sources.git import process
+from core.sources.git import client as git
 from core.sources.kinds import KINDS
 from core.sources.source import SourceBatch, SourceItem, SourceKind
 from core.sources.sources import SourceSyncs, open_source_store
@@ -92,14 +92,14 @@ def tell_transactions(kind: Any, diary: Diary) -> None:
 
 def tell_commands(diary: Diary) -> None:
     """After git began."""
-    inner = process._start
+    inner = git._start
 
     async def told(*arguments: Any) -> Any:
         started = await inner(*arguments)
         diary.tell("git began")
         return started
 
-    process._start = told
+    git._start = told
 
 
 def tell_reading(diary: Diary) -> None:

@@ -60,6 +60,7 @@ class ScriptedReasoner:
     )
     writes: Callable[[Ask, tuple[Strip, ...]], Draft] | None = None
     unsupported: Callable[[tuple[str, ...]], Iterable[int]] = lambda _claims: ()
+    absent: Callable[[tuple[str, ...]], Iterable[int]] = lambda _claims: ()
     useful: bool | Callable[[], bool | None] | None = True
     calls: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -94,8 +95,11 @@ class ScriptedReasoner:
     ) -> Grounded:
         self.calls.append("grounding")
         numbers = tuple(statement.number for statement in statements)
-        said = self.unsupported(tuple(statement.text for statement in statements))
-        return Grounded(judged=numbers, unsupported=tuple(numbers[place - 1] for place in said))
+        texts = tuple(statement.text for statement in statements)
+        unsupported, absent = (
+            tuple(numbers[place - 1] for place in said(texts)) for said in (self.unsupported, self.absent)
+        )
+        return Grounded(judged=numbers, unsupported=unsupported, absent=absent)
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
         self.calls.append("usefulness")

@@ -22,6 +22,7 @@ BARELY = 0.1  # seconds by which two thoughts seem to overlap where one has just
 UNKNOWN = -1  # what the judge of the sentences is asked about, who does not see the question
 
 _NUMBER = re.compile(r"\(no\. (\d+)\)")
+_NAME = re.compile(r"[A-Z]\w{3,}")
 
 
 def numbered(question: str, number: int) -> str:
@@ -33,9 +34,20 @@ def _relevant(call: Call) -> str:
     (question,), strips = call.blocks("question"), call.blocks("strip")
     for number, text in enumerate(strips, start=1):
         for sentence in re.split(r"(?<=[.!?])\s", text.partition("\n")[2].strip()):
-            if any(name in question for name in re.findall(r"[A-Z]\w{3,}", sentence[1:])):
+            if any(name in question for name in _NAME.findall(sentence[1:])):
                 return f"{sentence} [{number}]"
     return NO_ANSWER
+
+
+def _graded(call: Call) -> Answer:
+    """A passage that holds a name of the question answers it, and no other does."""
+    names = _NAME.findall((call.blocks("question") or [""])[0][1:])
+    holds = [any(name in passage for name in names) for passage in call.blocks("passage")]
+    verdicts = [
+        {"passage": number, "relevance": "correct" if held else "incorrect", "evidence": [1] if held else []}
+        for number, held in enumerate(holds, start=1)
+    ]
+    return {"passages": verdicts, "sufficient": any(holds), "missing": "" if any(holds) else "any of it"}
 
 
 @dataclass(eq=False)
@@ -74,7 +86,7 @@ class WatchedModel(FakeGemini):
         self._open[call.client].append(thought)
         try:
             await asyncio.sleep(self.taking)
-            return _relevant(call) if call.step == "write" else default_reply(call)
+            return {"write": _relevant, "grade": _graded}.get(call.step, default_reply)(call)
         finally:
             thought.ended = time.monotonic()
             self._open[call.client].remove(thought)

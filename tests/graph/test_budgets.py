@@ -358,7 +358,7 @@ async def test_trouble_in_one_step_costs_only_that_step(gemini, tmp_path):
 
     assert outcome.kind == "answered"
     assert outcome.answer.composed
-    assert outcome.reason == "The model's reply could not be read."
+    assert outcome.reason is None
 
 
 async def test_the_conversation_goes_on_after_trouble(gemini, tmp_path):

@@ -354,15 +354,6 @@ def test_a_draft_is_written_again_when_its_main_point_fell_and_not_for_a_sentenc
     assert follows(replace(work, drafts=2), is_empty=True) == "propose"
 
 
-def test_neighbours_of_what_helped_are_looked_at_behind_what_was_found():
-    known, found, beside = hit("Known.", id="a"), hit("Found.", id="b"), hit("Beside.", id="c").passage
-    work = Work(question="q", passages=(known,))
-
-    new = routing.unseen(work, [known, found], [beside, found.passage])
-
-    assert [each.passage.id for each in new] == ["b", "c"]
-
-
 def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
     doubtful = replace(_graded("incorrect", "correct"), confidence=0.6)
     policy = PRESETS["footnote"]

@@ -18,11 +18,12 @@ DEFAULT = PRESETS["footnote"]
 WEIGHTS = EvidenceWeights()
 VOTES = st.lists(st.booleans(), max_size=5).map(tuple)
 SHARES = st.lists(st.floats(0, 1), max_size=5).map(tuple)
+LOOKS = st.lists(st.sampled_from(get_args(Relevance)), max_size=10).map(tuple)
 EVIDENCE = st.builds(
     Evidence,
     confidence=st.floats(0, 1),
     sufficient=VOTES,
-    relevances=st.lists(st.sampled_from(get_args(Relevance)), max_size=10).map(tuple),
+    relevances=st.lists(LOOKS, max_size=3).map(tuple),
     is_ranked=st.booleans(),
     unsupported=SHARES,
     useful=VOTES,
@@ -86,25 +87,33 @@ def test_fewer_unsupported_claims_never_say_less(evidence, shares, share, data):
 
 
 @thorough
-@given(EVIDENCE.filter(lambda evidence: evidence.relevances), st.data())
-def test_a_passage_found_better_always_says_more(evidence, data):
-    index = data.draw(st.integers(0, len(evidence.relevances) - 1))
-    before, after = evidence.relevances[:index], evidence.relevances[index + 1 :]
+@given(EVIDENCE, LOOKS.filter(bool), st.data())
+def test_a_passage_found_better_always_says_more(evidence, look, data):
+    index = data.draw(st.integers(0, len(look) - 1))
+    before, after = look[:index], look[index + 1 :]
 
     odds = [
-        log_odds(replace(evidence, relevances=(*before, verdict, *after)), WEIGHTS)
+        log_odds(replace(evidence, relevances=((*before, verdict, *after),)), WEIGHTS)
         for verdict in ("incorrect", "ambiguous", "correct")
     ]
 
     assert odds == sorted(set(odds))
 
 
+@thorough
+@given(EVIDENCE.filter(lambda evidence: any(evidence.relevances)), LOOKS)
+def test_a_further_look_takes_nothing_from_an_earlier_one(evidence, look):
+    further = replace(evidence, relevances=(*evidence.relevances, look))
+
+    assert log_odds(further, WEIGHTS) >= log_odds(evidence, WEIGHTS)
+
+
 def test_a_correct_passage_says_the_more_the_better_it_ranks_except_on_the_web():
     first, last = ("correct", "incorrect", "incorrect"), ("incorrect", "incorrect", "correct")
 
-    ranked = [log_odds(Evidence(confidence=0.5, relevances=each), WEIGHTS) for each in (first, last)]
+    ranked = [log_odds(Evidence(confidence=0.5, relevances=(each,)), WEIGHTS) for each in (first, last)]
     unranked = [
-        log_odds(Evidence(confidence=0.5, relevances=each, is_ranked=False), WEIGHTS)
+        log_odds(Evidence(confidence=0.5, relevances=(each,), is_ranked=False), WEIGHTS)
         for each in (first, last)
     ]
 
@@ -115,7 +124,7 @@ def test_a_correct_passage_says_the_more_the_better_it_ranks_except_on_the_web()
 def test_one_passage_in_eight_found_correct_does_not_outweigh_that_they_are_not_enough():
     stray = ("incorrect",) * 7 + ("correct",)
 
-    assert log_odds(Evidence(confidence=0.95, sufficient=(False,), relevances=stray), WEIGHTS) < 0
+    assert log_odds(Evidence(confidence=0.95, sufficient=(False,), relevances=(stray,)), WEIGHTS) < 0
 
 
 def test_once_a_model_judged_the_library_speaks_against_an_answer_louder_than_for_one():
@@ -127,18 +136,19 @@ def test_once_a_model_judged_the_library_speaks_against_an_answer_louder_than_fo
 def test_a_judge_who_found_enough_outweighs_a_library_that_reads_another_language():
     """A German question over English documents: .13 sure, two passages correct, after a further look."""
     found = ("ambiguous", "correct", "correct", *["incorrect"] * 5)
-    evidence = Evidence(confidence=0.13, sufficient=(True,), relevances=found, looks=1)
+    evidence = Evidence(confidence=0.13, sufficient=(True,), relevances=(found,), looks=1)
 
     assert probability(evidence, WEIGHTS) > DEFAULT.draft_at
     assert probability(replace(evidence, unsupported=(0.0,) * 3, useful=(True,)), WEIGHTS) > DEFAULT.answer_at
 
 
-def test_a_named_gap_beside_a_part_that_was_found_is_half_an_answer():
-    found = ("ambiguous", "correct", *["ambiguous"] * 6)
-    short = Evidence(confidence=0.82, sufficient=(False,), relevances=found, looks=1)
-    checked = replace(short, is_partial=True, unsupported=(0.0,) * 3, useful=(True,))
+def test_whatever_is_found_correct_makes_too_little_half_an_answer():
+    nothing = Evidence(confidence=0.82, sufficient=(False,), relevances=(("ambiguous",) * 8,))
+    part = replace(nothing, relevances=(("ambiguous",) * 7 + ("correct",),))
+    checked = replace(part, unsupported=(0.0,) * 3, useful=(True,))
 
-    assert log_odds(short, WEIGHTS) < log_odds(replace(short, is_partial=True), WEIGHTS)
+    gained = log_odds(part, WEIGHTS) - log_odds(nothing, WEIGHTS)
+    assert gained > WEIGHTS.sufficient - WEIGHTS.partial
     assert probability(checked, WEIGHTS) > DEFAULT.answer_at
     assert probability(replace(checked, useful=(False,)), WEIGHTS) < DEFAULT.answer_at
 
@@ -194,7 +204,7 @@ def test_a_draft_that_is_half_supported_speaks_against_itself():
         (Evidence(confidence=0.5), True),
         (Evidence(confidence=0.5, sufficient=(True,)), False),
         (Evidence(confidence=0.1, sufficient=(True,)), True),
-        (Evidence(confidence=0.99, sufficient=(True,), relevances=("correct",)), False),
+        (Evidence(confidence=0.99, sufficient=(True,), relevances=(("correct",),)), False),
     ],
 )
 def test_evidence_is_mixed_while_one_verdict_could_turn_it(evidence, mixed):

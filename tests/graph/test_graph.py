@@ -147,6 +147,46 @@ async def test_not_enough_ends_in_a_proposal_that_names_the_exact_query_and_send
     assert web.sent == []
 
 
+@pytest.mark.parametrize("approval", ["asker", "never_ask"])
+@pytest.mark.parametrize("asked", ["find office wifi password", "Who signs off our budget in Porto?"])
+async def test_what_only_the_team_can_know_is_no_search(tmp_path, asked, approval):
+    """The plan writes no query: neither the question nor what the grades miss goes to the web in its place."""
+    web = ScriptedWeb(hits=WEB)
+    reasoner = ScriptedReasoner(
+        sufficient=False,
+        relevance=lambda _hit: "ambiguous",
+        missing="the name of it",
+        plans=lambda ask: Plan(
+            route="documents", standalone=ask.question, queries=("other words",), web_query=""
+        ),
+    )
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(OTHER,), confidence=0.3), web=web, approval=approval
+    ) as assistant:
+        outcome = await assistant.run(question(asked))
+
+    assert (outcome.kind, outcome.proposal) == ("no_answer", None)
+    assert [each.source for each in outcome.closest] == [OTHER.passage.source]
+    assert web.sent == []
+
+
+async def test_half_an_answer_proposes_no_search_for_the_half_that_only_the_team_can_know(tmp_path):
+    reasoner = ScriptedReasoner(
+        sufficient=False,
+        missing="the budget of the team in Porto",
+        plans=lambda ask: Plan(route="documents", standalone=ask.question, web_query=""),
+    )
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9), web=ScriptedWeb(hits=WEB)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert (outcome.kind, outcome.proposal) == ("answered", None)
+    assert outcome.answer.missing == "the budget of the team in Porto"
+
+
 async def test_an_approved_search_sends_that_query_once_and_answers_from_the_web(tmp_path):
     web = ScriptedWeb(hits=WEB)
     reasoner = ScriptedReasoner(sufficient=False, relevance=lambda _hit: "incorrect")
@@ -723,3 +763,28 @@ async def test_a_further_look_that_brings_nothing_new_is_not_judged_again(tmp_pa
 
     assert outcome.steps[:2] == ("open", "regrade")
     assert reasoner.calls.count("grade") == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("Which cookies?", "Which cookies?"),
+        (
+            "The request cookies, or the cookies of the response?",
+            "The request cookies, or the cookies of the response?",
+        ),
+        ("Do you mean 1. Response cookies or 2. request cookies?", None),
+    ],
+)
+async def test_a_question_asked_back_does_not_list_its_readings_itself(tmp_path, asked, reason):
+    reasoner = ScriptedReasoner()
+    reasoner.plans = lambda ask: Plan(
+        route="clarify", standalone=ask.question, reply=asked, options=("Response cookies", "Request cookies")
+    )
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(default=(TOWER,))) as assistant:
+        outcome = await assistant.run(question("How are cookies set?"))
+
+    assert outcome.kind == "clarify"
+    assert outcome.options == ("Response cookies", "Request cookies")
+    assert outcome.reason == reason

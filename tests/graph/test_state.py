@@ -323,6 +323,36 @@ def test_the_closest_passages_are_those_judged_closest_cut_to_what_matters():
     assert [citation.quote for citation in closest] == ["Right.", "Open.", "First."]
 
 
+LIST = "The fees are:\n\n- Rowing boats pay 2 euros.\n- Sailing boats pay 18 euros.\n- It is more for ships."
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence", "shown"),
+    [
+        (LIST, (3,), "Sailing boats pay 18 euros."),
+        (LIST, (4,), "It is more for ships."),
+        (LIST, (2, 4), "Rowing boats pay 2 euros."),
+        (LIST, (2, 3), "Rowing boats pay 2 euros.\n- Sailing boats pay 18 euros."),
+        ("# Fees\n\nThey are low. All pay them.", (1, 3), "All pay them."),
+        ("# Fees\n\nThey are low.", (1,), "# Fees\n\nThey are low."),
+    ],
+    ids=[
+        "of a list",
+        "the last",
+        "the first of two apart",
+        "two together",
+        "not a heading",
+        "nothing but a heading",
+    ],
+)
+def test_the_closest_passage_shows_the_sentence_that_the_judge_named(text, evidence, shown):
+    work = looked(text, grades={"1": Grade(relevance="ambiguous", evidence=evidence)})
+
+    (closest,) = outcomes.closest_of(work, POLICY)
+
+    assert closest.quote == shown == text[closest.start : closest.end]
+
+
 def test_nothing_is_called_close_when_the_library_finds_nothing_close():
     assert outcomes.closest_of(looked("One.", confidence=0.01), POLICY) == ()
     assert outcomes.closest_of(

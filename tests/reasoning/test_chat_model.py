@@ -26,7 +26,7 @@ from core.reasoning import faults
 from core.reasoning.calls import Limits
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.providers import GOOGLE_URL, Access, connect, split_name
-from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
+from core.reasoning.reasoner import DOCUMENTS, Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
 from core.reasoning.replies import to_draft
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
@@ -352,7 +352,7 @@ async def test_a_second_try_saves_the_step(gemini, reasoner, first):
     ("reply", "complaint"),
     [
         ("Yes, it is.", "it was not a JSON object"),
-        ('{"useful": "yes"}', "useful: Input should be a valid boolean"),
+        ('{"useful": "perhaps"}', "useful: Input should be a valid boolean"),
         ("{}", "useful: Field required"),
         ("[true]", "Input should be a valid dictionary"),
         ("null", "Input should be a valid dictionary"),
@@ -495,6 +495,16 @@ async def test_a_plan_without_its_words_is_a_search_for_the_question(gemini, rea
     plan = await reasoner.plan(ASK)
 
     assert plan == Plan(route="documents", standalone=ASK.question, web_query=ASK.question)
+
+
+@pytest.mark.parametrize("route", ["documents", "multi_hop", "web"])
+@pytest.mark.parametrize("empty", ["", None, " \u200b "])
+async def test_a_plan_without_a_web_query_declines_the_web(gemini, reasoner, route, empty):
+    gemini.queue("plan", plan_reply(route=route, standalone="What is the wifi password?", web_query=empty))
+
+    plan = await reasoner.plan(ASK)
+
+    assert (plan.route, plan.web_query) == ("documents" if route == "web" else route, "")
 
 
 async def test_a_question_asked_back_keeps_its_few_readings(gemini, reasoner):
@@ -704,7 +714,7 @@ def test_whatever_the_model_replies_can_be_used_or_is_trouble(loop, reply):
 def is_usable_plan(plan):
     one_liners = (plan.standalone, plan.web_query, plan.reply, *plan.queries, *plan.options)
     return (
-        bool(plan.standalone and plan.web_query)
+        bool(plan.standalone and (plan.web_query or plan.route in DOCUMENTS))
         and len(plan.standalone) <= QUESTION_LIMIT
         and len(plan.queries) <= 3
         and all(len(query) <= QUERY_LIMIT for query in (plan.web_query, *plan.queries))

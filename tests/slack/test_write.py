@@ -388,6 +388,8 @@ def test_readings_to_choose_from_are_buttons():
         ("choose:1", "response"),
         ("choose:2", "request"),
     ]
+    assert message.text == "Which cookies?"
+    assert str(message.blocks).count("1.") == 0  # the buttons alone list them
     assert_sendable(message)
 
 

@@ -15,6 +15,7 @@ from core.settings import Settings
 from core.sources.drive.source import KIND, open_drive
 from core.sources.kinds import KINDS
 from core.sources.source import SourceContext
+from core.web.fetch import default_tls
 
 #: Files of tests that are about the reading of one kind of source.
 READERS = {
@@ -25,6 +26,14 @@ READERS = {
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
     return make_certificate(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(autouse=True)
+def authorities():
+    """Those that are trusted in one test are not in another: a process reads them once."""
+    default_tls.cache_clear()
+    yield
+    default_tls.cache_clear()
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from core.errors import DocumentError
 from core.library.formats import markdown
-from core.sources.confluence.anchors import anchors_of, style_of
+from core.sources.confluence.convert import markdown_of, mentions_in
+from core.sources.confluence.markdown import anchors_of, style_of
 from core.sources.confluence.source import parse_item
-from core.sources.confluence.storage import markdown_of, mentions_in
 from core.sources.source import SourceItem
 
 

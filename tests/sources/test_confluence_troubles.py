@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -13,8 +12,7 @@ from source_desk import Clock, open_desk
 
 from core.library.sync import SyncReport
 from core.settings import Settings
-from core.sources.confluence import session as session_module
-from core.sources.confluence.session import pinned_session
+from core.sources import http
 from core.sources.source import CursorExpired, ItemGone, ItemUnreadable, SourceUnavailable
 
 
@@ -336,11 +334,11 @@ async def test_a_page_below_something_that_may_not_be_looked_at_is_for_nobody(cl
 async def test_a_file_larger_than_a_document_may_be_is_not_read(wiki, tmp_path, monkeypatch):
     page = wiki.add("Page")
     wiki.attach(page, "large.md", b"x" * 40_000)
-    monkeypatch.setattr(session_module, "FILE_LIMIT", 30_000)
+    monkeypatch.setattr(http, "FILE_LIMIT", 30_000)
 
     async with opened(wiki, tmp_path) as source:
         (file,) = [item for item in (await listed(source))[0] if item.name == "large.md"]
-        with pytest.raises(ItemUnreadable, match="is larger than 32 MB"):
+        with pytest.raises(ItemUnreadable, match=r"sent more than 0\.03 MB"):
             await source.fetch(file)
 
 
@@ -353,22 +351,6 @@ async def test_a_file_on_a_private_host_that_is_not_named_is_not_asked_for(cloud
         with pytest.raises(SourceUnavailable, match="localhost is not a public address"):
             await source.fetch(file)
     assert cloud.media.requests == []
-
-
-def test_a_session_speaks_to_its_own_host_alone(certificate):
-    session = pinned_session("127.0.0.1", ["127.0.0.1"], connections=1)
-
-    for url in ("https://localhost/", "http://127.0.0.1/"):
-        with pytest.raises(ValueError, match=r"one host|No connection adapters"):
-            session.get(url)
-
-
-async def test_an_address_that_does_not_answer_is_followed_by_the_next(data_center):
-    with pinned_session("127.0.0.1", ["127.0.0.2", "127.0.0.1"], connections=1) as session:
-        session.headers["Connection"] = "close"
-        answer = await asyncio.to_thread(session.get, f"{data_center.base}/rest/api/user/current")
-
-    assert answer.status_code == 401
 
 
 async def test_no_token_comes_into_an_error_or_a_log(desk, wiki, caplog):

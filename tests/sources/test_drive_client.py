@@ -15,8 +15,7 @@ from fakes.drive.world import ACCOUNT
 from source_desk import open_desk
 
 from core.library.sync import SyncReport
-from core.sources.drive.client import RATE_PAUSE
-from core.sources.drive.credentials import read_account
+from core.sources.drive.client import RATE_PAUSE, read_account
 from core.sources.drive.source import KIND, open_drive
 from core.sources.kinds import KINDS
 from core.sources.source import SourceUnavailable
@@ -166,7 +165,7 @@ async def test_connections_that_break_off_end_the_sync_and_the_next_goes_on(driv
         assert report.failed != ()
     google.will_drop()
     report = await ingest(drive_desk, author.root)
-    assert reasons(report) == ["127.0.0.1 could not be reached, or broke off."]
+    assert reasons(report) == ["127.0.0.1 could not be reached, or broke the connection off."]
 
     report = await ingest(drive_desk, author.root)
 

@@ -126,7 +126,7 @@ async def test_no_page_of_notion_is_lost_or_doubled_by_kills(settings, notion, k
 
     await killed(
         settings, "notion:", author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)), read=editions_of,
-        imports=("notion_client", *HTTP), NOTION_TOKEN=TOKEN, **options(notion={"origin": notion.url, "interval": 0.0}),
+        NOTION_TOKEN=TOKEN, **options(notion={"origin": notion.url, "interval": 0.0}),
     )  # fmt: skip
 
 
@@ -207,5 +207,5 @@ async def test_no_page_of_a_wiki_is_lost_or_doubled_by_kills(settings, wiki, kil
 
     await killed(
         settings, wiki.address("/spaces/ENG"), author, kills=kills, go_on=lambda: author.go_on(max(2, size // 8)),
-        read=hashes_and_collections, imports=("atlassian.rest_client", "core.sources.confluence.session"), CONFLUENCE_TOKENS=f"127.0.0.1={LOGIN}",
+        read=hashes_and_collections, CONFLUENCE_TOKENS=f"127.0.0.1={LOGIN}",
     )  # fmt: skip

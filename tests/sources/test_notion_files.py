@@ -15,10 +15,11 @@ from source_desk import Clock, open_desk
 
 from core.library.sync import SyncReport
 from core.settings import Settings
-from core.sources import pinned
+from core.sources import http
 from core.sources.kinds import KINDS
-from core.sources.notion.files import file_of_block, is_of_notion
-from core.sources.notion.memory import _TABLES, open_memory
+from core.sources.memory import open_memory
+from core.sources.notion.memory import _TABLES, NotionMemory
+from core.sources.notion.page import file_of_block, is_of_notion
 from core.sources.notion.source import KIND, open_notion
 from core.storage.schema import APPLICATION_ID
 
@@ -177,12 +178,12 @@ async def test_a_file_that_is_not_given_out_or_is_too_large_fails_alone(desk, no
     notion.add_file(home, "large.md", b"x" * 40_000)
     notion.add_file(home, "fine.md", b"# Fine\n\nIt is.\n")
     notion.media.files = {path: data for path, data in notion.media.files.items() if "lost" not in path}
-    monkeypatch.setattr(pinned, "FILE_LIMIT", 30_000)
+    monkeypatch.setattr(http, "FILE_LIMIT", 30_000)
 
     report = await ingest(desk)
 
     assert sorted(each.reason for each in report.failed) == [
-        "is larger than 32 MB, or does not come whole",
+        "could not be read: 127.0.0.1 sent more than 0.03 MB.",
         "is not given out by Notion (HTTP 404)",
     ]
     assert set(texts(desk)) == {"Home", "Home / fine.md"}
@@ -236,7 +237,7 @@ def test_a_memory_without_files_is_migrated(tmp_path):
         old.execute("PRAGMA user_version = 1")
         old.commit()
 
-    with open_memory(tmp_path) as memory:
+    with open_memory(NotionMemory, tmp_path) as memory:
         assert memory.titles(["p"]) == {"p": "Home"}
         assert memory.files(["p"]) == {}
         assert memory.mark() == memory.mark() != ""

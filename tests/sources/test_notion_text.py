@@ -6,10 +6,9 @@ import pytest
 from fakes.notion import rich
 
 from core.library.formats import markdown
-from core.sources.anchored import joined, parse_anchored, to_bytes
-from core.sources.notion.blocks import PageBlock, parts_of
+from core.sources.documents import joined, parse_anchored, to_bytes
+from core.sources.notion.convert import PageBlock, cells_of, parts_of, table, title_of
 from core.sources.notion.page import page_of, text_of_page
-from core.sources.notion.properties import cells_of, table, title_of
 
 HOSTED = {
     "type": "file",

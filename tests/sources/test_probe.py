@@ -13,10 +13,11 @@ from fakes.website import FakeWebsite, html
 
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.git.guide import credentials, typed_address
+from core.sources.git.address import typed_address
+from core.sources.guides import git_credentials
 from core.sources.kinds import KINDS
-from core.sources.probe import Glimpse, check, missing_extra, probe
-from core.sources.source import SourceGuide, SourceThrottled, SourceUnavailable, kind_of
+from core.sources.probe import Glimpse, check, probe
+from core.sources.source import SourceThrottled, SourceUnavailable, kind_of
 
 
 @pytest.fixture
@@ -121,23 +122,6 @@ async def test_a_check_of_a_website_asks_for_its_rules_and_one_page(settings, si
         await check(f"site+{site.url}/nowhere", settings)
 
 
-async def test_a_kind_whose_packages_are_missing_says_how_to_install_them(settings, shelf):
-    guide = SourceGuide(
-        title="A shelf",
-        asks="Its name",
-        example=ADDRESS,
-        address=str,
-        extra="shelf",
-        packages=("no_such_shelf",),
-    )
-    kinds = {"shelf": replace(shelf.kinds["shelf"], guide=guide)}
-
-    assert missing_extra(kinds["shelf"]).endswith(".uv/bin/uv sync --no-dev --inexact --extra shelf")
-    for look in (probe, check):
-        with pytest.raises(SourceUnavailable, match="need the extra “shelf”"):
-            await look(ADDRESS, settings, kinds=kinds)
-
-
 @pytest.mark.parametrize(
     ("typed", "kept"),
     [
@@ -183,8 +167,8 @@ def test_what_is_no_repository_is_told_without_its_password(typed):
 )
 def test_a_token_is_made_where_the_host_makes_them(address, page):
     host = address.split("/")[2]
-    (unset,) = credentials(address, Settings())
-    (given,) = credentials(address, Settings(git_tokens={host: "sesame"}))
+    (unset,) = git_credentials(address, Settings())
+    (given,) = git_credentials(address, Settings(git_tokens={host: "sesame"}))
 
     assert (unset.setting, unset.entry, unset.made_at) == ("GIT_TOKENS", f"{host}=TOKEN", page)
     assert (unset.is_set, given.is_set, unset.is_needed) == (False, True, False)
@@ -194,8 +178,8 @@ def test_a_token_is_made_where_the_host_makes_them(address, page):
 def test_repositories_by_ssh_and_on_this_disk_need_no_token(tmp_path):
     git(tmp_path, "init", "--quiet")
 
-    assert credentials("git+ssh://git@github.com/a/b", Settings()) == ()
-    assert credentials(f"git+file://{tmp_path}", Settings()) == ()
+    assert git_credentials("git+ssh://git@github.com/a/b", Settings()) == ()
+    assert git_credentials(f"git+file://{tmp_path}", Settings()) == ()
 
 
 def test_each_kind_has_a_guide_that_takes_its_own_example():
@@ -204,7 +188,6 @@ def test_each_kind_has_a_guide_that_takes_its_own_example():
         address = kind.guide.address(kind.guide.example)
         assert address.startswith(kind.prefixes)
         assert kind.canonical(address) == address
-        assert missing_extra(kind) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from bots.indexing import read_targets
 from core.errors import SettingsError
 from core.library.formats.read import parse_html
 from core.sources.kinds import source_address
+from core.sources.source import moment_of
 from core.sources.website.address import normal_url, parse
-from core.sources.website.page import PageHead, anchors_of, head_of
-from core.sources.website.sitemap import SitemapDamaged, SitemapEntry, moment_of, read_sitemap
+from core.sources.website.convert import PageHead, anchors_of, head_of
+from core.sources.website.sitemap import SitemapDamaged, SitemapEntry, read_sitemap
 
 DOCS = parse("https://docs.example/guide/")
 

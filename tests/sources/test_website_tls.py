@@ -23,14 +23,6 @@ def certificate(tmp_path_factory):
     return make_certificate(tmp_path_factory.mktemp("authority"))
 
 
-@pytest.fixture(autouse=True)
-def authorities():
-    """Those of a process are read once."""
-    default_tls.cache_clear()
-    yield
-    default_tls.cache_clear()
-
-
 @pytest.fixture
 def trusted(certificate, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

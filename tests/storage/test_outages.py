@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
+from psycopg_pool import PoolTimeout
 
 from bots.cli import main
 from core.errors import StoreUnavailable
 from core.settings import Settings
 from core.storage.schema import Schema
 from core.storage.storage import open_storage
-from core.turns.disk_watch import DiskWatch
+from core.turns.disk_watch import DiskWatch, is_away
 
 NOTES = Schema(tables="CREATE TABLE notes (text TEXT)")
 ADD = "INSERT INTO notes VALUES (?)"
@@ -63,6 +65,29 @@ def test_while_it_is_away_it_is_told_as_a_trouble_that_passes(notes, postgres):
     assert disk.is_passing(raised.value)
     assert disk.trouble == "the database cannot be reached"
     assert notes.rows("SELECT 1") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (psycopg.OperationalError("connection refused"), True),
+        (psycopg.InterfaceError("the connection is closed"), True),
+        (psycopg.errors.AdminShutdown(), True),
+        (psycopg.errors.CannotConnectNow(), True),
+        (psycopg.errors.TooManyConnections(), True),
+        (PoolTimeout("no connection after 5 s"), True),
+        (psycopg.errors.QueryCanceled(), False),
+        (psycopg.errors.DiskFull(), False),
+        (psycopg.errors.UniqueViolation(), False),
+        (OSError("connection refused"), False),
+    ],
+    ids=repr,
+)
+def test_a_server_is_away_that_takes_no_connection_and_not_one_that_refuses_a_query(error, passes):
+    wrapped = StoreUnavailable("The PostgreSQL of DATABASE_URL cannot be reached.")
+    wrapped.__cause__ = error
+
+    assert (is_away(error), is_away(wrapped)) == (passes, passes)
 
 
 @pytest.fixture

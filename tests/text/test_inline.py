@@ -63,7 +63,7 @@ def test_markers_are_read_and_taken_out(text, numbers, bare):
         ("values[0] and `values[0]`", "values(0) and `values[0]`"),
         ('Press <kbd>Ctrl</kbd> or <abbr title="x">JSON</abbr>.<br/>', "Press Ctrl or JSON."),
         ('<figure><img src="a.png"><figcaption>The lake</figcaption></figure>', "The lake"),
-        ("<details open><summary>More</summary>It is <mark>so</mark>.</details>", "MoreIt is so."),
+        ("<details open><summary>More</summary>It is <mark>so</mark>.</details>", "More It is so."),
         ('<picture><source srcset="a.webp">a</picture> <video controls>b</video>', "a b"),
         ('At <time datetime="10:00">ten</time>.', "At ten."),
         ("cp <source> <target>", "cp <source> <target>"),

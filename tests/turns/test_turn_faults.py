@@ -21,6 +21,7 @@ from core.errors import SettingsError
 from core.graph.policy import PRESETS
 from core.reasoning.reasoner import Draft, Plan
 from core.reasoning.replies import to_draft
+from core.wording import Sentence
 
 
 def unsure(**more) -> ScriptedReasoner:
@@ -357,3 +358,22 @@ async def test_a_damaged_store_of_conversations_is_told_in_a_sentence(tmp_path):
     with pytest.raises(SettingsError, match=r"conversations\.sqlite is damaged\. Move it away"):
         async with assistant_over(tmp_path, ScriptedReasoner(), ScriptedDocuments()):
             pass
+
+
+@pytest.mark.parametrize(
+    ("draft", "told"),
+    [
+        (Draft(text="The tower is 300 metres tall. [1]", composed=True), None),
+        (Draft(text="", composed=False, quotes=(1,)), "The model refused this question."),
+    ],
+    ids=["composed", "quoted"],
+)
+async def test_a_fault_of_the_model_is_told_only_where_the_answer_had_to_be_quoted(tmp_path, draft, told):
+    reasoner = ScriptedReasoner(writes=lambda _ask, _strips: draft, trouble=Sentence("model_refused"))
+
+    async with assistant_over(tmp_path, reasoner, ScriptedDocuments(default=(TOWER,))) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.kind == "answered"
+    assert outcome.answer.composed is (told is None)
+    assert outcome.reason == told

@@ -269,7 +269,7 @@ async def test_a_turn_that_begins_again_where_its_first_run_slept_ends_neither_r
 
     async with turns_over(folder, RecordingMessenger(), reasoner) as turns:
         runs = [
-            asyncio.create_task(turns.think(TurnRun(attempt, 0), question(), TO_HERE, ""))
+            asyncio.create_task(turns.think(TurnRun(attempt=attempt), question(), TO_HERE, ""))
             for attempt in (1, 2)
         ]
         await reasoner.asked.wait()

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from fakes.fork_server import PIPE, start_python
 
+from core.turns.runs import ALONE, CUT_OFF
+
 TESTS = Path(__file__).resolve().parents[1]
 MORTAL = TESTS / "fakes" / "mortal.py"
 POINTS = (
@@ -58,8 +60,7 @@ def endings(folder, id):
     return {json.dumps(json.loads(state), sort_keys=True) for state in states}
 
 
-async def test_one_kill_after_another_at_every_point_leaves_each_turn_one_ending(folder):
-    """What is cut off more than three times ends in an apology, everything else in its answer."""
+async def test_one_kill_after_another_at_every_point_leaves_each_turn_its_answer(folder):
     for number, point in enumerate(POINTS, start=1):
         ids = bring(folder, number)
         assert await run_to_the_end(folder, point) == -signal.SIGKILL
@@ -67,18 +68,53 @@ async def test_one_kill_after_another_at_every_point_leaves_each_turn_one_ending
 
     assert await run_to_the_end(folder) == 0
 
-    assert {turn: len(endings(folder, turn)) for turn in ids} == dict.fromkeys(ids, 1)
+    assert kinds(folder, ids) == dict.fromkeys(ids, "answered")
 
 
-async def test_a_turn_that_kills_its_process_three_times_ends_in_an_apology(folder):
-    (turn,) = bring(folder, 1)
-    for _ in range(3):
-        assert await run_to_the_end(folder, "always write") == -signal.SIGKILL
+async def kills_until_the_end(folder, point):
+    """How often the process dies at a point until it comes to its end."""
+    for kills in range(2 * (CUT_OFF + ALONE)):
+        if await run_to_the_end(folder, f"always {point}") == 0:
+            return kills
+    raise AssertionError("it dies on and on")
 
-    assert await run_to_the_end(folder, "always write") == 0
 
-    (ending,) = endings(folder, turn)
-    assert json.loads(ending)["kind"] == "failed"
+def kinds(folder, ids):
+    """How each turn ended, which ended once."""
+    found = {turn: endings(folder, turn) for turn in ids}
+    return {turn: json.loads(each)["kind"] for turn, (each,) in found.items()}
+
+
+@pytest.mark.parametrize("point", ["plan", pytest.param("verify", marks=pytest.mark.long)])
+async def test_a_turn_that_kills_its_process_each_time_ends_in_an_apology(folder, point):
+    ids = bring(folder, 1)
+
+    assert await kills_until_the_end(folder, point) == CUT_OFF + ALONE
+
+    assert kinds(folder, ids) == {"q0": "failed"}
+
+
+@pytest.mark.parametrize(
+    "point", ["write", *(pytest.param(each, marks=pytest.mark.long) for each in ("plan", "before answered"))]
+)
+async def test_a_turn_that_kills_its_process_is_given_up_and_none_that_ran_beside_it(folder, point):
+    """Nor the one behind it in its conversation, q6."""
+    ids = bring(folder, 9)
+
+    assert await kills_until_the_end(folder, f"{point} of q2") == CUT_OFF + ALONE
+
+    assert kinds(folder, ids) == {turn: "failed" if turn == "q2" else "answered" for turn in ids}
+
+
+async def test_a_turn_that_gets_on_a_little_between_kills_is_not_given_up_however_many_there_are(folder):
+    ids = bring(folder, 1)
+    for point in ("plan", "write", "verify", "before deliver"):
+        for _ in range(ALONE - 1):
+            assert await run_to_the_end(folder, f"always {point}") == -signal.SIGKILL
+
+    assert await run_to_the_end(folder) == 0
+
+    assert kinds(folder, ids) == {"q0": "answered"}
 
 
 @pytest.mark.long

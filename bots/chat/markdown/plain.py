@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bots.chat.markdown.blocks import cells, document, inline_nodes
 from bots.chat.markdown.safe import clean, line
+from core.text.inline import without_tags
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode as Node
@@ -29,6 +30,11 @@ def plain_words(markdown: str, *, code: str = "") -> str:
     if tree is None:
         return line(markdown)
     return line(_HALF.sub("", _joined(_of_block(node, code) for node in tree.children)))
+
+
+def plain_quote(markdown: str, *, code: str = "") -> str:
+    """A source's words: also without the tags of HTML that some documents are written in."""
+    return plain_words(without_tags(markdown), code=code)
 
 
 def plain_line(markdown: str, *, code: str = "") -> str:

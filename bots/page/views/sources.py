@@ -24,8 +24,8 @@ from core.library.overview import CollectionSize, collection_sizes, cut_passages
 from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within, resolve_name
-from core.sources.records import SourceRecord
-from core.sources.sources import label_of, source_labels
+from core.sources.kinds import label_of, source_labels
+from core.sources.store import SourceRecord
 
 DOCUMENTS, PASSAGES = 200, 50  # on one page
 FOUND = 10  # passages of one try

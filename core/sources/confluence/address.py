@@ -69,7 +69,7 @@ class ConfluenceAddress:
 
     @property
     def address(self) -> str:
-        """As it is kept."""
+        """The form that is kept."""
         key = quote(self.key, safe="~:@")
         if self.title:
             return f"{MARK}{self.base}/display/{key}/{quote(self.title, safe='')}"
@@ -144,5 +144,10 @@ def pasted_address(name: str, hosts: Collection[str]) -> str | None:
 
 
 def label_of(address: str) -> str:
-    """How people name a source of Confluence: its host and its path."""
+    """The name of a source of Confluence for people: its host and its path."""
     return address.removeprefix(f"{MARK}https://")
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of one with its scheme or without."""
+    return canonical_address(typed if "://" in typed else f"https://{typed}")

@@ -1,41 +1,46 @@
-"""Requests to one Confluence, through atlassian-python-api, and what its errors mean to a sync.
+"""Requests to one Confluence, and what they tell in one form for both of its kinds.
 
-The client's own waiting is switched off, and it follows no redirect. A file of the cloud lies on another host, to
-which its address redirects: that host is checked like any other, and gets no credentials.
+A file of the cloud lies on another host, to which its address redirects: that host is checked like any other, and
+gets no credentials.
+
+What was read of a list is kept until its space is done: a list of a hundred pages that is asked to wait at the last
+one goes on there.
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from core.errors import FootnoteError, SettingsError
+from core.errors import FootnoteError
 from core.sources.confluence.address import ConfluenceAddress
-from core.sources.hosts import addresses_of
-from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
-from core.web.request import OK, TOO_MANY_REQUESTS, seconds_asked
-
-if TYPE_CHECKING:
-    from atlassian.rest_client import AtlassianRestAPI
-    from requests import Response, Session
+from core.sources.http import (
+    FORBIDDEN,
+    NOT_FOUND,
+    REDIRECTS,
+    UNAUTHORIZED,
+    HostClient,
+    Reply,
+    open_http,
+    throttle,
+)
+from core.sources.source import ItemGone, ItemUnreadable, SourceUnavailable
+from core.web.request import OK
 
 CONNECTIONS = 4  # at once
-RATE_PAUSE = 60.0  # seconds to wait where a limit does not say how long
-UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNAVAILABLE = 401, 403, 404, 503
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 REFUSALS = frozenset({FORBIDDEN, NOT_FOUND})
 #: What a Data Center says to who may not see the permissions of a space: CONFSERVER-99908.
 PERMISSION_REFUSALS = REFUSALS | {500}
 #: How the old remote API refuses; it sends those who have to confirm that they administer to a page.
 CALL_REFUSALS = PERMISSION_REFUSALS | REDIRECTS | {401, 405}
 HOPS = 3  # redirects of one file
-MISSING = (
-    "Confluence is read with the extra confluence: .uv/bin/uv sync --no-dev --inexact --extra confluence."
-)
+ANY = {"Accept": "*/*"}  # kind of file
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +48,7 @@ Json = Mapping[str, Any]
 
 
 class RecordRefused(FootnoteError):
-    """What was asked for is not there, or not for this account."""
+    """The thing asked for is not there, or not for this account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,82 +56,70 @@ class ConfluenceClient:
     """Asks one Confluence. Its methods raise SourceThrottled, SourceUnavailable."""
 
     address: ConfluenceAddress
-    api: AtlassianRestAPI = field(repr=False)
-    open_host: Callable[[str, int], Awaitable[Session]] = field(
-        repr=False
-    )  #: to another, without credentials
+    http: HostClient
+    private: Sequence[str] = ()  #: hosts that may be private
 
     async def get(self, path: str, *, refusals: Collection[int] = REFUSALS, **asked: str | int) -> Json:
-        """What an endpoint answers; a bare list as one that has no next page. ``path``: below the context, or a link
+        """The answer of an endpoint; a bare list as one that has no next page. ``path``: below the context, or a link
         to a next page.
 
         RecordRefused where it is not there or may not be seen, which these statuses say.
         """
-        response = await self._reached(self._get, path.lstrip("/"), asked)
-        if response.status_code in refusals:
+        reply = await self.http.ask(self._url(f"{path}?{urlencode(asked)}" if asked else path))
+        if reply.status in refusals:
             raise RecordRefused(f"{path} is not there, or not for this account.")
-        self._require_ok(response, path)
-        return self._json_of(response)
+        self._require_ok(reply, path)
+        return self._json_of(reply)
 
     async def call(self, path: str, method: str, *values: str) -> Sequence[Any]:
-        """What a method of the old remote API lists. RecordRefused where that is switched off, or not for this
-        account.
+        """The list of a method of the old remote API, by JSON-RPC 2.0. RecordRefused where that is switched off, or not
+        for this account.
         """
-        response = await self._reached(self._call, path, method, values)
-        if response.status_code in CALL_REFUSALS:
+        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": values}).encode()
+        head = {"Content-Type": "application/json"}
+        reply = await self.http.ask(self._url(path), method="POST", headers=head, content=asked)
+        if reply.status in CALL_REFUSALS:
             raise RecordRefused(f"{method} is not there, or not for this account.")
-        self._require_ok(response, path)
-        found = self._json_of(response).get("result")
+        self._require_ok(reply, path)
+        found = self._json_of(reply).get("result")
         if not isinstance(found, list):
             raise RecordRefused(f"{method} is not for this account.")
         return found
 
-    def _json_of(self, response: Response) -> Json:
-        try:
-            answer = response.json()
-        except ValueError:
-            answer = None
+    async def read(self, path: str) -> bytes:
+        """The bytes of a file. ItemGone, ItemUnreadable."""
+        url = self._url(path)
+        reply = await self.http.ask(url, headers=ANY)
+        for _ in range(HOPS):
+            if reply.status not in REDIRECTS:
+                break
+            url = urljoin(url, reply.headers.get("location", ""))
+            reply = await self._follow(url)
+        if reply.status in REFUSALS:
+            raise ItemGone(f"{path} is gone.")
+        self._require_ok(reply, path)
+        return reply.body
+
+    async def _follow(self, url: str) -> Reply:
+        """The answer of where a file's address leads: this host with credentials, any other without."""
+        parts = urlsplit(url)
+        if f"{parts.scheme}://{parts.netloc}" == f"https://{self.address.place}":
+            return await self.http.ask(url, headers=ANY)
+        if parts.scheme != "https" or not parts.hostname or parts.username is not None:
+            raise ItemUnreadable("lies at an address that is not followed")
+        async with open_http(url, private=self.private, connections=1, name=self.address.host) as other:
+            return await other.ask(url, headers=ANY)
+
+    def _url(self, path: str) -> str:
+        return f"{self.address.base}/{path.lstrip('/')}"
+
+    def _json_of(self, reply: Reply) -> Json:
+        answer = reply.json()
         if isinstance(answer, list):
             return {"results": answer}
         if not isinstance(answer, dict):
             raise SourceUnavailable(f"{self.address.base} does not answer as Confluence does.")
         return answer
-
-    async def read(self, path: str) -> bytes:
-        """The bytes of a file. ItemGone, ItemUnreadable."""
-        response = await self._reached(
-            _get_plain, self.api.session, f"{self.address.base}/{path.lstrip('/')}"
-        )
-        for _ in range(HOPS):
-            if response.status_code not in REDIRECTS:
-                break
-            response = await self._follow(response)
-        if response.status_code in (FORBIDDEN, NOT_FOUND):
-            raise ItemGone(f"{path} is gone.")
-        self._require_ok(response, path)
-        return response.content
-
-    async def _follow(self, response: Response) -> Response:
-        """What lies where a file's address leads: on this host with credentials, on any other without."""
-        target = urljoin(response.url, response.headers.get("Location", ""))
-        parts = urlsplit(target)
-        if f"{parts.scheme}://{parts.netloc}" == f"https://{self.address.place}":
-            return await self._reached(_get_plain, self.api.session, target)
-        if parts.scheme != "https" or not parts.hostname or parts.username is not None:
-            raise ItemUnreadable("lies at an address that is not followed")
-        session = await self.open_host(parts.hostname, parts.port or 443)
-        try:
-            return await self._reached(_get_plain, session, target)
-        finally:
-            session.close()
-
-    def _get(self, path: str, asked: Mapping[str, str | int]) -> Response:
-        return self.api.request("GET", path, params=dict(asked), advanced_mode=True, allow_redirects=False)
-
-    def _call(self, path: str, method: str, values: Sequence[str]) -> Response:
-        """As JSON-RPC 2.0."""
-        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(values)}
-        return self.api.request("POST", path, data=asked, advanced_mode=True, allow_redirects=False)
 
     def next_of(self, answer: Json) -> str | None:
         """The path of the next page of a list, below the context; None for the last."""
@@ -137,36 +130,18 @@ class ConfluenceClient:
         path = parts.path.removeprefix(self.address.context) or parts.path
         return f"{path}?{parts.query}" if parts.query else path
 
-    async def _reached(self, ask: Callable[..., Response], *values: Any) -> Response:
-        from requests.exceptions import RequestException
-
-        from core.sources.confluence.session import BodyTooLarge
-
-        try:
-            return await asyncio.to_thread(ask, *values)
-        except BodyTooLarge:
-            raise ItemUnreadable("is larger than 32 MB") from None
-        except (RequestException, OSError, ValueError) as trouble:
-            logger.info("%s: %r", self.address.host, trouble)
-            raise SourceUnavailable(
-                f"{self.address.host} could not be reached, or broke the connection off."
-            ) from None
-
-    def _require_ok(self, response: Response, path: str) -> None:
-        host, status = self.address.host, response.status_code
-        if status == OK:
+    def _require_ok(self, reply: Reply, path: str) -> None:
+        host = self.address.host
+        if reply.status == OK:
             return
-        logger.info("%s answered HTTP %d to %s", host, status, path.partition("?")[0])
-        asked = seconds_asked(response.headers.get("Retry-After"))
-        if status == TOO_MANY_REQUESTS or (status == UNAVAILABLE and asked is not None):
-            raise SourceThrottled(
-                f"{host} asks to be asked again later.", retry_after=RATE_PAUSE if asked is None else asked
-            )
-        if status == UNAUTHORIZED:
+        logger.info("%s answered HTTP %d to %s", host, reply.status, path.partition("?")[0])
+        if (throttled := throttle(reply, host)) is not None:
+            raise throttled
+        if reply.status == UNAUTHORIZED:
             raise SourceUnavailable(not_taken(host))
-        if status in REDIRECTS:
+        if reply.status in REDIRECTS:
             raise SourceUnavailable(f"There is no Confluence at {self.address.base}: it leads elsewhere.")
-        raise SourceUnavailable(f"{host} answered HTTP {status}.")
+        raise SourceUnavailable(f"{host} answered HTTP {reply.status}.")
 
 
 def not_taken(host: str) -> str:
@@ -174,47 +149,86 @@ def not_taken(host: str) -> str:
     return f"{host} does not take the token that CONFLUENCE_TOKENS has for it: it may have expired."
 
 
-def _get_plain(session: Session, url: str) -> Response:
-    from core.sources.confluence.session import SILENCE
-
-    return session.get(url, timeout=SILENCE, allow_redirects=False)
-
-
-def client_of(
-    address: ConfluenceAddress,
-    tokens: Mapping[str, str],
-    addresses: Sequence[str],
-    private: Sequence[str],
-) -> ConfluenceClient:
-    """A client of a host whose IP addresses were checked. SourceUnavailable without a token, SettingsError without the
-    library.
-    """
+@asynccontextmanager
+async def open_client(
+    address: ConfluenceAddress, tokens: Mapping[str, str], private: Sequence[str]
+) -> AsyncIterator[ConfluenceClient]:
+    """A client of one host. SourceUnavailable without a token."""
     token = tokens.get(address.host)
     if not token:
         raise SourceUnavailable(
             f"There is no token for {address.host}: set CONFLUENCE_TOKENS={address.host}=E-MAIL:TOKEN for the cloud,"
             f" CONFLUENCE_TOKENS={address.host}=TOKEN for a Data Center."
         )
-    try:
-        from atlassian.rest_client import AtlassianRestAPI
+    login = f"Basic {b64encode(token.encode()).decode()}" if ":" in token else f"Bearer {token}"
+    headers = {"Authorization": login, "Accept": "application/json"}
+    async with open_http(
+        address.base, private=private, connections=CONNECTIONS, name=address.host, headers=headers
+    ) as http:
+        yield ConfluenceClient(address=address, http=http, private=private)
 
-        from core.sources.confluence.session import SILENCE, pinned_session
-    except ImportError:
-        raise SettingsError(MISSING) from None
-    logging.getLogger("atlassian").setLevel(logging.INFO)  # below, it writes whole pages into the log
-    user, colon, password = token.partition(":")
-    api = AtlassianRestAPI(
-        address.base,
-        timeout=int(SILENCE),
-        session=pinned_session(address.host, addresses, connections=CONNECTIONS),
-        retry_with_header=False,
-        backoff_and_retry=False,
-        username=user if colon else None,
-        password=password if colon else None,
-        token=None if colon else token,
-    )
 
-    async def open_host(host: str, port: int) -> Session:
-        return pinned_session(host, await addresses_of(host, port, private), connections=1)
+T = TypeVar("T")
 
-    return ConfluenceClient(address=address, api=api, open_host=open_host)
+
+@dataclass(frozen=True, slots=True)
+class ListWalk:
+    """The lists of one Confluence."""
+
+    client: ConfluenceClient
+    _read: dict[str, tuple[list[Any], str | None]] = field(default_factory=dict)  #: entries and next, by path
+
+    async def all(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
+        """The entries of a list. SourceUnavailable where it may not be read: what it has is not gone."""
+        try:
+            return await self.all_if_shown(path, asked, entry)
+        except RecordRefused as refused:
+            raise SourceUnavailable(
+                f"{self.client.address.host} does not let this account read {path}."
+            ) from refused
+
+    async def all_if_shown(
+        self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]
+    ) -> list[T]:
+        """The same. RecordRefused where it may not be read."""
+        found, at = list[T](), f"{path}?{urlencode(asked)}"
+        link: str | None = at
+        seen = set[str]()
+        while link is not None:
+            if link in seen:
+                raise SourceUnavailable(f"A list of {self.client.address.host} goes round in a circle.")
+            seen.add(link)
+            if (key := f"{at} {link}") not in self._read:
+                self._read[key] = await self._page(link, entry)
+            entries, link = self._read[key]
+            found += entries
+        return found
+
+    async def _page(self, link: str, entry: Callable[[Json], T]) -> tuple[list[T], str | None]:
+        try:
+            answer = await self.client.get(link)
+            following = self.client.next_of(answer)
+            entries = [entry(each) for each in answer.get("results") or ()]
+            return entries, None if following is None else _completed(following, link)
+        except (KeyError, TypeError, ValueError, AttributeError) as strange:
+            raise SourceUnavailable(
+                f"{self.client.address.host} answers in a form that is not known."
+            ) from strange
+
+    def is_long(self, path: str, asked: Mapping[str, str | int]) -> bool:
+        """True if a list that was read has several pages."""
+        at = f"{path}?{urlencode(asked)}"
+        return self._read[f"{at} {at}"][1] is not None
+
+    def forget(self) -> None:
+        self._read.clear()
+
+
+def _completed(link: str, before: str) -> str:
+    """A link to a next page, which need not repeat everything that was asked for."""
+    path, _, query = link.partition("?")
+    asked = dict(parse_qsl(before.partition("?")[2], keep_blank_values=True))
+    named = dict(parse_qsl(query, keep_blank_values=True))
+    if "cursor" in named or "start" in named:
+        asked = {name: text for name, text in asked.items() if name not in ("cursor", "start")}
+    return f"{path}?{urlencode(asked | named)}"

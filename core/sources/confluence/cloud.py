@@ -8,40 +8,36 @@ https://developer.atlassian.com/cloud/confluence/rest/v2 and …/rest/v1
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from core.sources.confluence.client import ConfluenceClient, Json, RecordRefused
-from core.sources.confluence.records import (
+from core.sources.confluence.client import Json, RecordRefused
+from core.sources.confluence.endpoints import (
+    GROUPS,
+    USERS,
+    V1,
     ConfluenceAttachment,
     ConfluenceBody,
     ConfluenceContent,
+    ConfluenceEndpoints,
     ConfluenceSpace,
     ContentKind,
     ContentParent,
     ReadRestriction,
-    is_full,
-    joined,
-    moment,
-    restriction_in,
-    users_in,
+    storage_of,
+    viewers_among,
 )
-from core.sources.confluence.walk import ListWalk
+from core.sources.source import moment_of
 
 V2 = "api/v2"
-V1 = "rest/api"
 LIST_LIMIT = 250  # entries of one answer of v2, its maximum
 SEARCH_LIMIT = 200  # of a search with restrictions; a lower limit of the server holds
-PEOPLE_LIMIT = 200  # users of one answer
-USER, GROUP = "accountId", "id"
 LISTS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blogposts"}
 #: What pages may lie below beside pages, and where v2 has it.
 PLACES: Mapping[str, str] = {
     "page": "pages", "folder": "folders", "whiteboard": "whiteboards", "database": "databases", "embed": "embeds",
 }  # fmt: skip
-#: Kinds of principals of a permission. All others are classes of people.
-USERS, GROUPS = "user", "group"
 #: Classes that all who use a Confluence belong to: "Get available space roles", of those who administer it there are
 #: others. Permissions write them in capitals with underscores.
 EVERYBODY = frozenset({"anonymous-users", "authenticated-users", "all-licensed-users"})
@@ -49,13 +45,14 @@ RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictio
 
 
 @dataclass(frozen=True, slots=True)
-class CloudApi:
+class CloudApi(ConfluenceEndpoints):
     """Confluence Cloud."""
 
-    client: ConfluenceClient
-    walk: ListWalk = field(repr=False)
+    USER, GROUP = "accountId", "id"
+    permissions_need = "the scope read:space:confluence, and to view the space"  #: to be shown them
 
     async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
+        """All that the account may read, or the one with the key if it may be read."""
         asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
         if key:
             asked["keys"] = key
@@ -63,6 +60,7 @@ class CloudApi:
         return [space for space in found if not key or space.key.lower() == key.lower()]
 
     async def find(self, *, page: str, key: str, title: str) -> tuple[str, str]:
+        """The key of a page's space, and the page's id, by its id or by its title. RecordRefused."""
         if page:
             found = await self.client.get(f"{V2}/pages/{page}")
             spaces = await self.client.get(f"{V2}/spaces", ids=str(found.get("spaceId")))
@@ -93,7 +91,7 @@ class CloudApi:
                     "expand": RESTRICTIONS,
                     "limit": SEARCH_LIMIT,
                 },
-                _restriction,
+                lambda found: (str(found.get("id")), self.listed_restriction(found)),
             )
             if each[1] is not None
         )
@@ -108,53 +106,53 @@ class CloudApi:
         return await self.walk.all(f"{V1}/content/search", asked, attachment_of)
 
     async def parent_of(self, place: ContentParent) -> ContentParent | None:
+        """The parent of something that was not listed. RecordRefused."""
         if place.kind not in PLACES:
             raise RecordRefused(f"a {place.kind} is not known")
         return _parent(await self.client.get(f"{V2}/{PLACES[place.kind]}/{place.id}"))
 
-    async def restriction_of(self, content: str) -> ReadRestriction:
-        return await whole_restriction(self.client, content, USER, GROUP)
-
-    permissions_need = "the scope read:space:confluence, and to view the space"
-
     async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
+        """Whom its permissions let view a space; not set: everybody. RecordRefused where they are not shown."""
         listed = await self.walk.all_if_shown(
             f"{V2}/spaces/{space.id}/permissions", {"limit": LIST_LIMIT}, _viewer
         )
         viewers = [each for each in listed if each is not None]
         if any(kind not in (USERS, GROUPS) and name in EVERYBODY for kind, name in viewers):
             return ReadRestriction()
-        return ReadRestriction(
-            is_set=True,
-            users={name: "" for kind, name in viewers if kind == USERS},
-            groups=frozenset(name for kind, name in viewers if kind == GROUPS),
-        )
+        return viewers_among(viewers)
 
     async def name_of_group(self, group: str) -> str:
+        """RecordRefused."""
         return str((await self.client.get(f"{V1}/group/by-id", id=group)).get("name") or "")
 
     async def body_of(self, content: str, kind: ContentKind, /) -> ConfluenceBody:
+        """RecordRefused."""
         found = await self.client.get(f"{V2}/{LISTS[kind]}/{content}?body-format=storage")
-        storage = ((found.get("body") or {}).get("storage") or {}).get("value") or ""
         return ConfluenceBody(
-            space=str(found.get("spaceId")), storage=str(storage), is_current=found.get("status") == "current"
+            space=str(found.get("spaceId")),
+            storage=storage_of(found),
+            is_current=found.get("status") == "current",
         )
 
     def is_in(self, body: ConfluenceBody, space: ConfluenceSpace) -> bool:
         return body.space == space.id
 
     def file_of(self, container: str, file: str, _name: str, /) -> str:
+        """The path of an attachment's bytes, below the context."""
         return f"{V1}/content/{container}/child/attachment/{file}/download"
 
     async def email_of(self, user: str) -> str | None:
-        """As its owner shows it: "Profile and visibility" of the Atlassian account."""
+        """The address as its owner shows it ("Profile and visibility" of the Atlassian account), empty where it is
+        hidden; None for an app, which is nobody who asks. RecordRefused.
+        """
         found = await self.client.get(f"{V1}/user", accountId=user)
         return None if found.get("accountType") == "app" else str(found.get("email") or "")
 
     async def members_of(self, group: str) -> Mapping[str, str]:
-        return await members(self.client, f"{V1}/group/{quote(group, safe='')}/membersByGroupId", USER)
+        return await self._members(f"{V1}/group/{quote(group, safe='')}/membersByGroupId")
 
     async def name_of(self, user: str) -> str:
+        """The name of a person whom a page mentions. RecordRefused."""
         found = await self.client.get(f"{V1}/user", accountId=user)
         return str(found.get("publicName") or found.get("displayName") or "")
 
@@ -187,7 +185,7 @@ def _content_of(kind: ContentKind) -> Any:
             title=str(found.get("title") or ""),
             version=int(version.get("number") or 0),
             link=str((found.get("_links") or {}).get("webui") or ""),
-            changed_at=moment(version.get("createdAt")),
+            changed_at=moment_of(version.get("createdAt")),
             created=str(found.get("createdAt") or "")[:10],
             parent=_parent(found),
         )
@@ -201,17 +199,8 @@ def _parent(found: Json) -> ContentParent | None:
     return ContentParent(id=str(found["parentId"]), kind=str(found.get("parentType") or "page"))
 
 
-def _restriction(found: Json) -> tuple[str, ReadRestriction | None]:
-    """Of a page in a search; None where it did not come along whole."""
-    read = (found.get("restrictions") or {}).get("read")
-    if not read or not read.get("restrictions"):
-        return str(found.get("id")), None
-    restriction, has_more = restriction_in(read, USER, GROUP)
-    return str(found["id"]), None if has_more else restriction
-
-
 def attachment_of(found: Json) -> ConfluenceAttachment:
-    """As a search of either API shows it."""
+    """An attachment as a search of either API shows it."""
     version: Json = found.get("version") or {}
     return ConfluenceAttachment(
         id=str(found["id"]),
@@ -219,33 +208,5 @@ def attachment_of(found: Json) -> ConfluenceAttachment:
         title=str(found.get("title") or ""),
         version=int(version.get("number") or 0),
         link=str((found.get("_links") or {}).get("webui") or ""),
-        changed_at=moment(version.get("when")),
+        changed_at=moment_of(version.get("when")),
     )
-
-
-async def whole_restriction(client: ConfluenceClient, content: str, user: str, group: str) -> ReadRestriction:
-    """Of one page, over all pages of its list. RecordRefused."""
-    parts = list[ReadRestriction]()
-    while True:
-        found = await client.get(
-            f"{V1}/content/{content}/restriction/byOperation/read",
-            expand="restrictions.user,restrictions.group",
-            start=len(parts) * PEOPLE_LIMIT,
-            limit=PEOPLE_LIMIT,
-        )
-        part, has_more = restriction_in(found, user, group)
-        parts.append(part)
-        if not has_more:
-            return joined(parts)
-
-
-async def members(client: ConfluenceClient, path: str, user: str) -> Mapping[str, str]:
-    """The users of a group, over all pages of its list. RecordRefused."""
-    found: dict[str, str] = {}
-    start = 0
-    while True:
-        listed = await client.get(path, start=start, limit=PEOPLE_LIMIT)
-        found |= users_in(listed, user)
-        start += len(listed.get("results") or ())
-        if not is_full(listed):
-            return found

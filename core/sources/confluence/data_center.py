@@ -7,37 +7,30 @@ https://developer.atlassian.com/server/confluence/confluence-rest-api-examples a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from core.sources.confluence.client import PERMISSION_REFUSALS, ConfluenceClient, Json, RecordRefused
-from core.sources.confluence.cloud import (
+from core.sources.confluence.client import PERMISSION_REFUSALS, Json, RecordRefused
+from core.sources.confluence.cloud import RESTRICTIONS, CloudApi, attachment_of, quoted
+from core.sources.confluence.endpoints import (
     GROUPS,
-    RESTRICTIONS,
     USERS,
     V1,
-    attachment_of,
-    members,
-    quoted,
-    whole_restriction,
-)
-from core.sources.confluence.records import (
     ConfluenceAttachment,
     ConfluenceBody,
     ConfluenceContent,
+    ConfluenceEndpoints,
     ConfluenceSpace,
     ContentKind,
     ContentParent,
     ReadRestriction,
-    moment,
-    restriction_in,
+    storage_of,
+    viewers_among,
 )
-from core.sources.confluence.walk import ListWalk
-from core.sources.source import SourceUnavailable
+from core.sources.source import SourceUnavailable, moment_of
 
 LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
-USER, GROUP = "username", "name"
 READINGS = 5  # of a list that moves while it is read
 EXPAND = f"version,ancestors,{RESTRICTIONS}"
 
@@ -54,11 +47,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class DataCenterApi:
-    """Confluence Data Center."""
+class DataCenterApi(ConfluenceEndpoints):
+    """Confluence Data Center, with the methods of :class:`CloudApi`."""
 
-    client: ConfluenceClient
-    walk: ListWalk = field(repr=False)
+    USER, GROUP = "username", "name"
+    permissions_need = "to administer the space"  #: to be shown them
 
     async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
         asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
@@ -79,8 +72,23 @@ class DataCenterApi:
             "spaceKey": space.key, "status": "current", "expand": EXPAND, "limit": LIST_LIMIT,
         }  # fmt: skip
         posts = asked | {"expand": f"version,history,{RESTRICTIONS}"}
-        pages = await self.walk.all(f"{V1}/content/scan", asked, _content)
-        return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **posts}, _content)]
+        pages = await self.walk.all(f"{V1}/content/scan", asked, self._content)
+        return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **posts}, self._content)]
+
+    def _content(self, found: Json) -> ConfluenceContent:
+        version: Json = found.get("version") or {}
+        kind: ContentKind = "blogpost" if found.get("type") == "blogpost" else "page"
+        return ConfluenceContent(
+            id=str(found["id"]),
+            kind=kind,
+            title=str(found.get("title") or ""),
+            version=int(version.get("number") or 0),
+            link=str((found.get("_links") or {}).get("webui") or ""),
+            changed_at=moment_of(version.get("when")),
+            created=str((found.get("history") or {}).get("createdDate") or "")[:10],
+            parent=_parent(found),
+            restriction=self.listed_restriction(found),
+        )
 
     async def _steady(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
         """A list that goes on at a number. One of several pages is read until a second reading has the same entries:
@@ -107,13 +115,8 @@ class DataCenterApi:
     async def parent_of(self, place: ContentParent) -> ContentParent | None:
         return _parent(await self.client.get(f"{V1}/content/{place.id}", expand="ancestors", status="any"))
 
-    async def restriction_of(self, content: str) -> ReadRestriction:
-        return await whole_restriction(self.client, content, USER, GROUP)
-
-    permissions_need = "to administer the space"
-
     async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
-        """By the REST API since 9.1, or by the remote API, where an administrator has not switched that off."""
+        """The viewers by the REST API since 9.1, or by the remote API, unless an administrator switched that off."""
         path = f"{V1}/space/{quote(space.key, safe='~')}/permissions"
         try:
             viewers = [_viewer(each) for each in await self._permissions(path)]
@@ -124,11 +127,7 @@ class DataCenterApi:
         found = {each for each in viewers if each is not None}
         if ANYBODY in found:
             return ReadRestriction()
-        return ReadRestriction(
-            is_set=True,
-            users={name: "" for kind, name in found if kind == USERS},
-            groups=frozenset(name for kind, name in found if kind == GROUPS),
-        )
+        return viewers_among(found)
 
     async def _anonymous_viewers(self, path: str) -> list[Viewer | None]:
         """Whoever has not signed in may view the space, and so may all others; nobody where that is not shown."""
@@ -148,10 +147,9 @@ class DataCenterApi:
 
     async def body_of(self, content: str, _kind: ContentKind, /) -> ConfluenceBody:
         found = await self.client.get(f"{V1}/content/{content}", expand="body.storage,space")
-        storage = ((found.get("body") or {}).get("storage") or {}).get("value") or ""
         return ConfluenceBody(
             space=str((found.get("space") or {}).get("key")),
-            storage=str(storage),
+            storage=storage_of(found),
             is_current=found.get("status") == "current",
         )
 
@@ -164,12 +162,14 @@ class DataCenterApi:
     async def email_of(self, user: str) -> str | None:
         """The profile as the mobile app sees it: the REST API itself names no e-mail addresses."""
         if user.startswith(KEYED):
-            user = str((await self.client.get(f"{V1}/user", key=user.removeprefix(KEYED))).get(USER) or "")
+            user = str(
+                (await self.client.get(f"{V1}/user", key=user.removeprefix(KEYED))).get(self.USER) or ""
+            )
         found = await self.client.get(f"rest/mobile/1.0/profile/{quote(user, safe='')}")
         return str(found.get("email") or "")
 
     async def members_of(self, group: str) -> Mapping[str, str]:
-        return await members(self.client, f"{V1}/group/{quote(group, safe='')}/member", USER)
+        return await self._members(f"{V1}/group/{quote(group, safe='')}/member")
 
     async def name_of(self, user: str) -> str:
         return str((await self.client.get(f"{V1}/user", key=user)).get("displayName") or "")
@@ -203,7 +203,7 @@ def _viewer(found: Json) -> Viewer | None:
 
 
 def _lets_view(found: Json) -> bool:
-    """Of one operation, or of several in one entry."""
+    """True if one of an entry's operations is to view the space."""
     operations = [found.get("operation"), *(found.get("operations") or ())]
     return any(
         isinstance(each, dict) and (each.get("operationKey"), each.get("targetType")) == ("read", "space")
@@ -212,7 +212,7 @@ def _lets_view(found: Json) -> bool:
 
 
 def _viewers_in(sets: Sequence[Any]) -> list[Viewer | None]:
-    """Of the sets of permissions of the remote API: one that names neither a user nor a group is everybody's."""
+    """The viewers in sets of permissions of the remote API; one that names neither user nor group is everybody's."""
     found: list[Viewer | None] = []
     try:
         for each in sets:
@@ -224,32 +224,10 @@ def _viewers_in(sets: Sequence[Any]) -> list[Viewer | None]:
     return found
 
 
-def _content(found: Json) -> ConfluenceContent:
-    version: Json = found.get("version") or {}
-    kind: ContentKind = "blogpost" if found.get("type") == "blogpost" else "page"
-    return ConfluenceContent(
-        id=str(found["id"]),
-        kind=kind,
-        title=str(found.get("title") or ""),
-        version=int(version.get("number") or 0),
-        link=str((found.get("_links") or {}).get("webui") or ""),
-        changed_at=moment(version.get("when")),
-        created=str((found.get("history") or {}).get("createdDate") or "")[:10],
-        parent=_parent(found),
-        restriction=_restriction(found),
-    )
-
-
 def _parent(found: Json) -> ContentParent | None:
     """The last of the ancestors, which begin at the top of the space."""
     ancestors: Sequence[Any] = found.get("ancestors") or ()
     return ContentParent(id=str(ancestors[-1]["id"])) if ancestors else None
 
 
-def _restriction(found: Json) -> ReadRestriction | None:
-    """None where it did not come along whole."""
-    read = (found.get("restrictions") or {}).get("read")
-    if not read or not read.get("restrictions"):
-        return None
-    restriction, has_more = restriction_in(read, USER, GROUP)
-    return None if has_more else restriction
+ConfluenceApi = CloudApi | DataCenterApi

@@ -2,7 +2,8 @@
 
 A page may be viewed by whom its space allows, its own restriction, and that of each of its ancestors. People become
 their e-mail addresses and groups those of their members. Whoever cannot be found out is not among them, so a page is
-rather shown to nobody than to somebody who may not see it.
+rather shown to nobody than to somebody who may not see it. Confluence is asked once a day for the address of a person,
+and not at each sync.
 
 A group of everybody, as the operator names it, makes a space open: whoever may read the collection reads it. So does
 the operator who says that a space is not to be asked about.
@@ -15,23 +16,56 @@ from dataclasses import dataclass, field
 
 from core.conversation import value
 from core.sources.confluence.client import RecordRefused
-from core.sources.confluence.records import (
-    ConfluenceApi,
+from core.sources.confluence.data_center import ConfluenceApi
+from core.sources.confluence.endpoints import (
     ConfluenceContent,
     ConfluenceSpace,
     ContentParent,
     ReadRestriction,
 )
+from core.sources.memory import Memory
 from core.sources.source import SourceUnavailable
 
+KEPT = 86_400.0  # seconds that an e-mail address is remembered
 DEPTH_LIMIT = 200  # ancestors of a page
 SPACES_TOLD = 5  # by their keys
 EVERY_SPACE = "*"
 
 
+_TABLES = """
+CREATE TABLE IF NOT EXISTS people (
+    id TEXT PRIMARY KEY,
+    email TEXT,  -- empty: hidden; NULL: an app
+    asked_at REAL NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleMemory(Memory):
+    """The e-mail addresses of people whom Confluence was asked about."""
+
+    FILE = "confluence.db"
+    TABLES = _TABLES
+
+    def emails(self, now: float) -> dict[str, str | None]:
+        """The addresses asked for within a day, by account id or name. A time to come counts as long ago."""
+        rows = self.database.rows(
+            "SELECT id, email FROM people WHERE asked_at > ? AND asked_at <= ?", (now - KEPT, now)
+        )
+        return {str(user): None if email is None else str(email) for user, email in rows}
+
+    def keep(self, emails: Mapping[str, str | None], now: float) -> None:
+        """Remember these addresses; what is older than a day goes."""
+        with self.database.transaction():
+            rows = ((user, email, now) for user, email in emails.items())
+            self.write_all("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", rows)
+            self.write("DELETE FROM people WHERE asked_at <= ? OR asked_at > ?", (now - KEPT, now))
+
+
 @value
 class PagePlace:
-    """Where a page lies, and who may read it."""
+    """The place of a page, and its readers."""
 
     above: tuple[str, ...]  #: ids of its ancestors, from its parent to the top
     readers: frozenset[str] | None  #: e-mail addresses; None: it is not restricted
@@ -46,15 +80,13 @@ class PageReaders:
         frozenset()
     )  #: keys in capitals, or EVERY_SPACE: who may view them is not asked
     everyone: frozenset[str] = frozenset()  #: names of groups that hold everybody
-    emails: dict[str, str | None] = field(
-        default_factory=dict
-    )  #: by user: empty where it is hidden, None of an app
+    #: by user: empty where it is hidden, None of an app
+    emails: dict[str, str | None] = field(default_factory=dict)
     asked: dict[str, str | None] = field(default_factory=dict)  #: those of them that were asked for now
     closed: list[str] = field(default_factory=list)  #: keys of spaces whose permissions are not shown
     unseen: list[str] = field(default_factory=list)  #: keys of spaces of whose viewers no address is known
-    hidden: set[str] = field(
-        default_factory=set
-    )  #: users without an address that may be seen, and such groups
+    #: users without an address that may be seen, and such groups
+    hidden: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)  #: ancestors that may not be looked at
     _members: dict[str, frozenset[str]] = field(default_factory=dict)  #: addresses, by group
     _names: dict[str, str] = field(default_factory=dict)  #: of groups
@@ -63,7 +95,7 @@ class PageReaders:
     async def of_all(
         self, space: ConfluenceSpace, contents: Sequence[ConfluenceContent]
     ) -> Mapping[str, PagePlace]:
-        """Where the pages of a space lie and who may read them, by id."""
+        """The places of a space's pages and their readers, by id."""
         own = {each.id: each.restriction for each in contents}
         parents = {each.id: each.parent for each in contents}
         for each in contents:
@@ -163,7 +195,7 @@ class PageReaders:
         return self._members[group]
 
     def note(self) -> str:
-        """What should be told of it; empty if everybody was found out."""
+        """Sentences about readers who are not known; empty if all are."""
         said = []
         if self.closed:
             said.append(

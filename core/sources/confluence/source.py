@@ -21,6 +21,7 @@ from core.library.documents import Document
 from core.library.formats import markdown
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
+from core.sources import guides
 from core.sources.confluence.address import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
@@ -30,23 +31,20 @@ from core.sources.confluence.address import (
     label_of,
     parse,
 )
-from core.sources.confluence.anchors import AnchorStyle, anchors_of, style_of
-from core.sources.confluence.client import ConfluenceClient, RecordRefused, client_of, not_taken
-from core.sources.confluence.cloud import V1, V2, CloudApi
-from core.sources.confluence.data_center import DataCenterApi
-from core.sources.confluence.guide import GUIDE
-from core.sources.confluence.people import open_people
-from core.sources.confluence.readers import PagePlace, PageReaders
-from core.sources.confluence.records import (
-    ConfluenceApi,
+from core.sources.confluence.client import ConfluenceClient, ListWalk, RecordRefused, not_taken, open_client
+from core.sources.confluence.cloud import V2, CloudApi
+from core.sources.confluence.convert import markdown_of, mentions_in
+from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
+from core.sources.confluence.endpoints import (
+    V1,
     ConfluenceAttachment,
     ConfluenceContent,
     ConfluenceSpace,
     ContentKind,
 )
-from core.sources.confluence.storage import markdown_of, mentions_in
-from core.sources.confluence.walk import ListWalk
-from core.sources.hosts import addresses_of
+from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
+from core.sources.confluence.readers import PagePlace, PageReaders, PeopleMemory
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -203,9 +201,6 @@ class ConfluenceSource:
 
     # Reading
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         space = await self._space_of(item)
         now = (await self._items(space)).get(item.id)
@@ -268,19 +263,13 @@ async def open_confluence(
 ) -> AsyncIterator[ConfluenceSource]:
     """Raises SourceUnavailable for a host that may not be read, and without a token that it takes; SourceThrottled."""
     address, settings = parse(text), context.settings
-    client = client_of(
-        address,
-        settings.confluence_tokens,
-        await addresses_of(address.host, address.port, settings.private_hosts),
-        settings.private_hosts,
-    )
-    try:
+    async with open_client(address, settings.confluence_tokens, settings.private_hosts) as client:
         await _require_account(client)
         walk = ListWalk(client)
         api: ConfluenceApi = (
             CloudApi(client, walk) if await _is_cloud(client) else DataCenterApi(client, walk)
         )
-        with open_people(context.folder) as people:
+        with open_memory(PeopleMemory, context.folder) as people:
             readers = PageReaders(
                 api=api,
                 open_spaces=frozenset(map(str.upper, settings.confluence_open_spaces)),
@@ -291,8 +280,6 @@ async def open_confluence(
                 yield ConfluenceSource(address=address, api=api, walk=walk, readers=readers)
             finally:
                 await asyncio.to_thread(people.keep, readers.asked, now())
-    finally:
-        client.api.close()
 
 
 def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:
@@ -316,7 +303,7 @@ async def _require_account(client: ConfluenceClient) -> None:
 
 
 async def _is_cloud(client: ConfluenceClient) -> bool:
-    """By the host's name; one with a name of its own is asked for what only the cloud has."""
+    """True for the cloud, by the host's name; one with a name of its own is asked for what only the cloud has."""
     address = client.address
     if address.host.endswith(CLOUD_HOSTS):
         return True
@@ -335,5 +322,5 @@ KIND = SourceKind(
     label=label_of,
     open=open_confluence,
     parse=parse_item,
-    guide=GUIDE,
+    guide=guides.CONFLUENCE,
 )

@@ -40,3 +40,10 @@ def browser_address(name: str) -> str | None:
 def folder_of(address: str) -> str:
     """The identifier of the folder; empty for all that the account may read."""
     return address.removeprefix(PREFIX)
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of what a browser shows, an ID alone, or a kept one."""
+    if (found := browser_address(typed)) is not None:
+        return found
+    return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")

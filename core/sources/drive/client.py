@@ -1,7 +1,11 @@
-"""Requests to the Drive API (v3), and what its refusals mean.
+"""Requests to the Drive API (v3) as a service account, and what its refusals mean.
 
 What it is asked and answers is described by the API's discovery document; its errors by "Resolve errors" of its
-documentation. Connections go to addresses that were checked; redirects are not followed.
+documentation.
+
+The key of the account lies in a file that its owner alone may read. A token is asked for with a statement that is
+signed with the key (RFC 7523, and Google's "Using OAuth 2.0 for Server to Server Applications"). Neither is kept or
+logged.
 """
 
 from __future__ import annotations
@@ -10,33 +14,129 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
-from ipaddress import ip_address
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import InitVar, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from core.errors import FootnoteError, SearchTrouble
-from core.library.formats.read import FILE_LIMIT
-from core.sources.drive.credentials import AccessTokens, DriveAccount
-from core.sources.source import CursorExpired, ItemUnreadable, SourceThrottled, SourceUnavailable
-from core.web.fetch import CONNECT_LIMIT, read_body
+from core.errors import FootnoteError, SettingsError
+from core.sources.credentials import read_owner_only
+from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, throttle
+from core.sources.source import CursorExpired, SourceThrottled, SourceUnavailable
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
 if TYPE_CHECKING:
-    import httpx
+    from google.oauth2.service_account import Credentials
+
+
+SCOPE = "https://www.googleapis.com/auth/drive.readonly"
+GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"  # RFC 7523, 2.1
+LIFETIME = 3_600  # seconds; Google grants at most an hour
+MARGIN = 60  # seconds before its end that a token is not used any more
+
+#: Sends a form, and returns the status and the JSON of the answer.
+PostForm = Callable[[str, dict[str, str]], Awaitable[tuple[int, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveAccount:
+    """A service account."""
+
+    email: str
+    token_url: str
+    _credentials: Credentials = field(repr=False)
+
+    def statement(self, now: float) -> str:
+        """The signed statement that a token is asked for with."""
+        from google.auth import jwt
+
+        claims = {
+            "iss": self.email,
+            "scope": SCOPE,
+            "aud": self.token_url,
+            "iat": int(now),
+            "exp": int(now) + LIFETIME,
+        }
+        signed: bytes = jwt.encode(self._credentials.signer, claims)  # type: ignore[no-untyped-call]
+        return signed.decode()
+
+
+def read_account(path: str) -> DriveAccount:
+    """The service account in a file of Google's; SourceUnavailable says what is wrong with the file."""
+    if not path:
+        raise SourceUnavailable(
+            "Google Drive is read by a service account: set DRIVE_CREDENTIALS to the path of its key, a JSON file."
+        )
+    file = Path(path).expanduser()
+    try:
+        text = read_owner_only(file)
+    except SettingsError as error:
+        raise SourceUnavailable(f"DRIVE_CREDENTIALS: {error}") from None
+    return _account(text, file)
+
+
+def _account(text: str, file: Path) -> DriveAccount:
+    from google.auth.exceptions import GoogleAuthError
+    from google.oauth2.service_account import Credentials
+
+    try:
+        given = json.loads(text)
+        credentials = Credentials.from_service_account_info(given, scopes=[SCOPE])  # type: ignore[no-untyped-call]
+        return DriveAccount(
+            email=str(given["client_email"]), token_url=str(given["token_uri"]), _credentials=credentials
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, GoogleAuthError):
+        # What the parsers say may hold a part of the key.
+        raise SourceUnavailable(
+            f"{file} is not the key of a service account: DRIVE_CREDENTIALS names the JSON file that Google gave you."
+        ) from None
+
+
+@dataclass(slots=True, kw_only=True)
+class AccessTokens:
+    """The token that is in use, asked for anew before it ends."""
+
+    account: DriveAccount
+    post: PostForm
+    now: Callable[[], float] = time.time
+    _token: str = field(default="", repr=False)
+    _ends: float = 0.0
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def get(self, refused: str = "") -> str:
+        """A token other than the one that was refused. SourceUnavailable if the account is not accepted."""
+        async with self._asking:
+            if not self._token or self._token == refused or self.now() >= self._ends - MARGIN:
+                await self._ask()
+            return self._token
+
+    async def _ask(self) -> None:
+        assertion = await asyncio.to_thread(self.account.statement, self.now())
+        status, answer = await self.post(
+            self.account.token_url, {"grant_type": GRANT, "assertion": assertion}
+        )
+        token = answer.get("access_token") if isinstance(answer, dict) else None
+        if not isinstance(token, str):
+            reason = answer.get("error", "") if isinstance(answer, dict) else ""
+            raise SourceUnavailable(
+                f"Google does not accept the service account {self.account.email} ({reason or f'HTTP {status}'}): "
+                "its key may have been deleted, or the clock of this machine is wrong."
+            )
+        lifetime = answer.get("expires_in", LIFETIME)
+        self._token = token
+        self._ends = self.now() + (float(lifetime) if isinstance(lifetime, int | float) else LIFETIME)
+
 
 BASE = "https://www.googleapis.com/drive/v3"
-REQUEST_TIME = 120.0  # seconds for one request, its body included; an export may take most of a minute
 PAGE = 200  # files or changes that are asked for at once; at most 1,000
 PERMISSIONS_PAGE = 100  # at most, "permissions.list"
-RATE_PAUSE = (
-    20.0  # seconds to wait where a rate limit does not say how long; quotas are counted by the minute
-)
+# seconds to wait where a rate limit does not say how long; quotas are counted by the minute
+RATE_PAUSE = 20.0
 FAULT_PAUSE = 30.0  # seconds to wait after a fault of the server
 DAILY_PAUSE = 3_600.0  # seconds to wait where the limit is one of the day
 
-UNAUTHORIZED, FORBIDDEN, NOT_FOUND, GONE, BAD_REQUEST = 401, 403, 404, 410, 400
+BAD_REQUEST = 400
 
 #: Reasons of a 403 that ask to wait, and for how many seconds ("Resolve errors", and "Usage limits").
 THROTTLES: Mapping[str, float] = {
@@ -79,11 +179,9 @@ class DriveClient:
     """Asks the Drive API as a service account. Raises DriveRefused, SourceThrottled and SourceUnavailable."""
 
     base: str
-    transport: httpx.AsyncHTTPTransport
-    addresses: Mapping[str, Sequence[str]]  #: IP addresses that were checked, by HOST:PORT
+    http: HostClient
     account: InitVar[DriveAccount]
     now: InitVar[Callable[[], float]] = time.time
-    timeout: float = REQUEST_TIME
     tokens: AccessTokens = field(init=False)
 
     def __post_init__(self, account: DriveAccount, now: Callable[[], float]) -> None:
@@ -110,7 +208,7 @@ class DriveClient:
         return [each async for page in self._pages("/drives", asked) for each in page.get("drives", ())]
 
     async def permissions(self, file_id: str) -> list[Mapping[str, Any]]:
-        """Of a file or a shared drive, with those that it inherits."""
+        """The permissions of a file or a shared drive, with those that it inherits."""
         asked = {
             "fields": f"nextPageToken,permissions({PERMISSION_FIELDS})",
             "pageSize": str(PERMISSIONS_PAGE),
@@ -136,7 +234,7 @@ class DriveClient:
     # What changed
 
     async def start_token(self, drive: str) -> str:
-        """Where the log of changes ends now; of the account's own log without a drive."""
+        """The end of the log of changes now; of the account's own log without a drive."""
         asked = {"supportsAllDrives": "true", "fields": "startPageToken", **_of_drive(drive)}
         return str((await self.json("/changes/startPageToken", asked))["startPageToken"])
 
@@ -154,30 +252,30 @@ class DriveClient:
 
     async def content(self, file_id: str) -> bytes:
         """The bytes of a file that is stored as it was uploaded."""
-        return await self.get(f"/files/{file_id}", {"alt": "media", "supportsAllDrives": "true"})
+        return (await self._get(f"/files/{file_id}", {"alt": "media", "supportsAllDrives": "true"})).body
 
     async def export(self, file_id: str, kind: str) -> bytes:
         """A document of Google's in another format, 10 MB at most."""
-        return await self.get(f"/files/{file_id}/export", {"mimeType": kind})
+        return (await self._get(f"/files/{file_id}/export", {"mimeType": kind})).body
 
     # Requests
 
     async def json(self, path: str, asked: Mapping[str, str]) -> Mapping[str, Any]:
-        found = _parsed(await self.get(path, asked))
+        found = (await self._get(path, asked)).json()
         if not isinstance(found, dict):
             raise SourceUnavailable("Google Drive sent something that is not JSON.")
         return found
 
-    async def get(self, path: str, asked: Mapping[str, str]) -> bytes:
+    async def _get(self, path: str, asked: Mapping[str, str]) -> Reply:
         url = f"{self.base}{path}?{urlencode(asked)}"
         token = ""
         for _ in range(2):
             token = await self.tokens.get(refused=token)
-            status, headers, body = await self._send("GET", url, {"Authorization": f"Bearer {token}"})
-            if status == OK:
-                return body
-            if status != UNAUTHORIZED:
-                raise refusal(status, headers, body)
+            reply = await self.http.ask(url, headers={"Authorization": f"Bearer {token}"})
+            if reply.status == OK:
+                return reply
+            if reply.status != UNAUTHORIZED:
+                raise refusal(reply)
         raise SourceUnavailable(
             f"Google Drive does not accept the service account {self.tokens.account.email} any more."
         )
@@ -185,88 +283,41 @@ class DriveClient:
     async def post_form(self, url: str, form: dict[str, str]) -> tuple[int, Any]:
         """The status and the JSON of the answer; None for what is no JSON."""
         head = {"Content-Type": "application/x-www-form-urlencoded"}
-        status, headers, body = await self._send("POST", url, head, urlencode(form).encode())
-        if status == TOO_MANY_REQUESTS or status >= SERVER_FAULT:
-            raise refusal(status, headers, body)
-        return status, _parsed(body)
-
-    async def _send(
-        self, method: str, url: str, head: Mapping[str, str], content: bytes = b""
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        import httpx
-
-        target = httpx.URL(url)
-        try:
-            async with asyncio.timeout(self.timeout):
-                response = await self._open(method, target, head, content)
-                try:
-                    body = await read_body(response, sender=target.host, limit=FILE_LIMIT)
-                finally:
-                    await response.aclose()
-        except TimeoutError:
-            raise SourceUnavailable(f"{target.host} took more than {self.timeout:g} seconds.") from None
-        except (httpx.HTTPError, ValueError) as trouble:
-            logger.info("%s: %r", target.host, trouble)
-            raise SourceUnavailable(f"{target.host} could not be reached, or broke off.") from None
-        except SearchTrouble as trouble:
-            raise ItemUnreadable(f"could not be read: {trouble}") from trouble
-        return response.status_code, response.headers, body
-
-    async def _open(
-        self, method: str, target: httpx.URL, head: Mapping[str, str], content: bytes
-    ) -> httpx.Response:
-        """From the first of the host's addresses that answers."""
-        import httpx
-
-        host = target.host
-        for address in self.addresses[origin_of(target)]:
-            headers = {"Host": target.netloc.decode("ascii"), "Accept-Encoding": "gzip", **head}
-            request = httpx.Request(
-                method, target.copy_with(host=str(ip_address(address))), headers=headers, content=content or None,
-                extensions={"timeout": {"connect": CONNECT_LIMIT}, "sni_hostname": host},
-            )  # fmt: skip
-            try:
-                return await self.transport.handle_async_request(request)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
-                logger.info("%s at %s: %r", host, address, trouble)
-        raise SourceUnavailable(f"{host} could not be reached.")
-
-
-def origin_of(url: httpx.URL) -> str:
-    return f"{url.host}:{url.port or {'http': 80, 'https': 443}[url.scheme]}"
+        reply = await self.http.ask(url, method="POST", headers=head, content=urlencode(form).encode())
+        if reply.status == TOO_MANY_REQUESTS or reply.status >= SERVER_FAULT:
+            raise refusal(reply)
+        return reply.status, reply.json()
 
 
 def _of_drive(drive: str) -> dict[str, str]:
     return {"driveId": drive} if drive else {}
 
 
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
-
-
-def refusal(status: int, headers: Mapping[str, str], body: bytes) -> FootnoteError:
-    """What a response that is none means."""
-    reason, asked = reason_of(body), seconds_asked(headers.get("retry-after"))
-    if status == TOO_MANY_REQUESTS or (status == FORBIDDEN and reason in THROTTLES):
-        pause = THROTTLES.get(reason, RATE_PAUSE) if asked is None else asked
-        return SourceThrottled("Google Drive asks to be asked again later.", retry_after=pause)
-    if status >= SERVER_FAULT:
-        pause = FAULT_PAUSE if asked is None else asked
-        return DriveFault(f"Google Drive has a fault (HTTP {status}).", retry_after=pause)
+def refusal(reply: Reply) -> FootnoteError:
+    """The error for an answer that does not do what was asked."""
+    reason = reason_of(reply)
+    if reply.status == FORBIDDEN and reason in THROTTLES:
+        reply = replace(reply, status=TOO_MANY_REQUESTS)
+    if reply.status >= SERVER_FAULT:
+        pause = seconds_asked(reply.headers.get("retry-after"))
+        return DriveFault(
+            f"Google Drive has a fault (HTTP {reply.status}).",
+            retry_after=FAULT_PAUSE if pause is None else pause,
+        )
+    if (throttled := throttle(reply, "Google Drive", pause=THROTTLES.get(reason, RATE_PAUSE))) is not None:
+        return throttled
     if reason in DISABLED:
         return SourceUnavailable(
             "The Google Drive API is not enabled for the project of this service account: enable it at"
             " https://console.cloud.google.com/apis/library/drive.googleapis.com"
         )
-    return DriveRefused(status, reason)
+    return DriveRefused(reply.status, reason)
 
 
-def reason_of(body: bytes) -> str:
+def reason_of(reply: Reply) -> str:
     """The first reason that an error names, in either form that the API has; empty if it names none."""
-    error = (_parsed(body) or {}).get("error") if body[:1] == b"{" else None
+    told = reply.json()
+    error = told.get("error") if isinstance(told, dict) else None
     if not isinstance(error, dict):
         return ""
     named = [*error.get("errors", ()), *error.get("details", ())]

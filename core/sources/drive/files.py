@@ -1,4 +1,4 @@
-"""What the Drive API says of a file, as the values that are kept: pure functions of its JSON.
+"""Files of the Drive API as values, and a tree of them, from which paths, readers and items follow.
 
 Fields, types and roles are those of ``File`` and ``Permission`` in the API's discovery document; the formats that
 documents of Google's can be exported in are those of "Export MIME types for Google Workspace documents".
@@ -7,15 +7,16 @@ documents of Google's can be exported in are those of "Export MIME types for Goo
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from core.conversation import value
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources.source import SourceItem
+from core.sources.source import SourceItem, moment_of
 
 _GOOGLE = "application/vnd.google-apps."
 FOLDER = f"{_GOOGLE}folder"
@@ -131,19 +132,11 @@ def _version(given: Mapping[str, Any], kind: str) -> str:
     return " ".join(filter(None, (export_of(kind)[0] or STORED, str(mark), LOCKED if is_locked else "")))
 
 
-def moment_of(text: object) -> float | None:
-    """A time of RFC 3339 in seconds since the epoch."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None
-
-
 # Who may read it
 
 
 def own_access(given: Mapping[str, Any], now: float) -> DriveAccess:
-    """Of a file that lies in no shared drive. Its permissions are shown to those who may share it; its owner to all."""
+    """The readers of a file in no shared drive. Its permissions are shown to those who may share it; its owner to all."""
     if "permissions" in given:
         return access_of(given["permissions"], now)
     owners = (str(each.get("emailAddress", "")).lower() for each in given.get("owners", ()))
@@ -170,7 +163,7 @@ def access_of(permissions: Iterable[Mapping[str, Any]], now: float) -> DriveAcce
 
 
 def _counts(permission: Mapping[str, Any], now: float) -> bool:
-    """Whether a permission lets somebody read the content, now. Those of a view show something else."""
+    """True if a permission lets somebody read the content, now. Those of a view show something else."""
     if permission.get("role") not in READING_ROLES or permission.get("deleted") or permission.get("view"):
         return False
     ends = permission.get("expirationTime")
@@ -178,7 +171,7 @@ def _counts(permission: Mapping[str, Any], now: float) -> bool:
 
 
 def inherits(given: Mapping[str, Any]) -> bool:
-    """Whether a file of a shared drive has exactly the readers of the folder that it lies in."""
+    """True if a file of a shared drive has exactly the readers of its folder."""
     return given.get("hasAugmentedPermissions") is False and not given.get("inheritedPermissionsDisabled")
 
 
@@ -205,3 +198,141 @@ def item_of(file: DriveFile, path: str, access: DriveAccess) -> SourceItem:
 def plain_name(name: str) -> str:
     """A name on one line, without the slashes that Google Drive allows in one."""
     return printable(name).replace("/", "-").strip() or "untitled"
+
+
+UNKNOWN = DriveAccess(readers=frozenset(), gap="hidden")
+
+
+@dataclass(slots=True)
+class DriveTree:
+    """The known files of a source. Without a root it is all that the account may read, and nothing is out of it."""
+
+    root: str
+    label: str  #: how people name the source
+    nodes: dict[str, DriveFile] = field(default_factory=dict)
+    #: the folder or the shortcut by which a node is reached
+    via: dict[str, str] = field(default_factory=dict)
+
+    def has_place_for(self, file: DriveFile) -> bool:
+        """True if a file belongs to the source, as far as is known."""
+        return (
+            not self.root
+            or file.id == self.root
+            or file.parent in self.nodes
+            or any(each.target == file.id for each in self.nodes.values() if each.is_shortcut)
+        )
+
+    def put(self, file: DriveFile, *, via: str) -> None:
+        self.nodes[file.id] = file
+        if file.id != self.root:
+            self.via.setdefault(file.id, via)
+
+    def sweep(self) -> None:
+        """Drop what is not reached any more: what was moved away, or lies in what was."""
+        if not self.root:
+            self.via = {each.id: each.parent for each in self.nodes.values() if each.parent in self.nodes}
+            return
+        self.via = self._reached()
+        self.nodes = {
+            file_id: node
+            for file_id, node in self.nodes.items()
+            if file_id == self.root or file_id in self.via
+        }
+
+    def _reached(self) -> dict[str, str]:
+        """The way to each node: from the root through folders, and then through shortcuts. Each once."""
+        below = defaultdict[str, list[str]](list)
+        for node in self.nodes.values():
+            below[node.parent].append(node.id)
+        found = dict[str, str]()
+        folders, shortcuts = deque([self.root] if self.root in self.nodes else ()), deque[DriveFile]()
+        while folders or shortcuts:
+            if folders:
+                at = folders.popleft()
+                led = [file_id for file_id in below[at] if file_id not in found and file_id != self.root]
+            else:
+                shortcut = shortcuts.popleft()
+                at, target = shortcut.id, shortcut.target
+                led = [target] if target in self.nodes and target not in found and target != self.root else []
+            for file_id in led:
+                found[file_id] = at
+                if self.nodes[file_id].is_folder:
+                    folders.append(file_id)
+                elif self.nodes[file_id].is_shortcut:
+                    shortcuts.append(self.nodes[file_id])
+        return found
+
+    # What follows
+
+    def path(self, file_id: str) -> str:
+        """The name of a node for people."""
+        names = []
+        while file_id in self.nodes and file_id != self.root:
+            above = self.via.get(file_id, "")
+            # What a shortcut leads to is named as the shortcut is.
+            if not (above in self.nodes and self.nodes[above].is_shortcut):
+                names.append(plain_name(self.nodes[file_id].name))
+            file_id = above
+        return "/".join([self.label, *reversed(names)])
+
+    def access(self, file_id: str) -> DriveAccess:
+        """Who may read a node: nobody, where that is not known."""
+        seen = set[str]()
+        while (node := self.nodes.get(file_id)) is not None and file_id not in seen:
+            if node.access is not None:
+                return node.access
+            seen.add(file_id)
+            file_id = node.parent
+        return UNKNOWN
+
+    def item(self, file_id: str) -> SourceItem:
+        return item_of(self.nodes[file_id], self.path(file_id), self.access(file_id))
+
+    def items(self) -> dict[str, SourceItem]:
+        return {file_id: self.item(file_id) for file_id, node in self.nodes.items() if node.is_document}
+
+    def left_alone(self, before: set[str]) -> list[DriveFile]:
+        """Nodes whose folder was among these, and is not there any more."""
+        return [
+            each for each in self.nodes.values() if each.parent in before and each.parent not in self.nodes
+        ]
+
+    def anchors(self, drive: str) -> list[DriveFile]:
+        """Nodes of a shared drive whose folder is not known: they change with folders that are not known either."""
+        return [
+            each
+            for each in self.nodes.values()
+            if each.drive == drive and each.parent not in self.nodes and not each.is_shortcut
+        ]
+
+    def note(self, email: str) -> str:
+        """Sentences for the operator about readers; empty if all are known."""
+        gaps = [self.access(each.id).gap for each in self.nodes.values() if each.is_document]
+        sentences = []
+        if hidden := gaps.count("hidden"):
+            sentences.append(
+                f"Who may read {count_of(hidden)} is not shown to {email}, so only the owners are answered from there:"
+                " make it an editor, or in a shared drive a content manager."
+            )
+        if groups := gaps.count("groups"):
+            sentences.append(
+                f"Groups may read {count_of(groups)}, and who is in them is not known here: people are answered from"
+                " there only if they, or their domain, are named too."
+            )
+        return " ".join(sentences)
+
+
+def count_of(number: int) -> str:
+    return "1 file" if number == 1 else f"{number:,} files"
+
+
+def differing(old: dict[str, SourceItem], new: dict[str, SourceItem]) -> tuple[list[SourceItem], list[str]]:
+    """Items that are new or changed, and ids of those that are gone."""
+    changed = [item for file_id, item in new.items() if old.get(file_id) != item]
+    return changed, [file_id for file_id in old if file_id not in new]
+
+
+def parts(items: Iterable[SourceItem], size: int) -> Iterator[list[SourceItem]]:
+    every = list(items)
+    for begin in range(0, len(every), size):
+        yield every[begin : begin + size]

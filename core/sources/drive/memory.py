@@ -1,4 +1,4 @@
-"""What the reader of Google Drive remembers: the tree of what it saw, and where the logs of changes go on.
+"""The memory of the reader of Google Drive: the tree that it saw, and where the logs of changes go on.
 
 It is written after the engine took what follows from it, never before: a sync that was cut off sees the same changes
 again. It holds names and addresses of people who may read, no text. It lies in the source's folder, and may vanish:
@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from core.conversation import value
 from core.sources.drive.files import DriveAccess, DriveFile
-from core.sources.memory import open_memory_file
-from core.storage.database import Database
-from core.storage.schema import Schema
-
-FILE = "drive.db"
+from core.sources.memory import Memory
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nodes (id TEXT PRIMARY KEY, file TEXT NOT NULL);  -- JSON
@@ -36,12 +30,11 @@ CREATE TABLE IF NOT EXISTS progress (
     value TEXT NOT NULL     -- step that the engine was told; note: sentences for the operator
 );
 """
-SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
 
 
 @value
 class DriveProgress:
-    """How far a source was read."""
+    """The progress of reading a source."""
 
     name: str = ""
     step: int = 0
@@ -49,15 +42,16 @@ class DriveProgress:
     note: str = ""
 
     def knows(self, cursor: str) -> bool:
-        """Whether the engine is where this is, or took one step that was not written any more."""
+        """True if the engine is here, or took one step that was not written any more."""
         return cursor in {f"{self.name}/{self.step}", f"{self.name}/{self.handed}"}
 
 
 @dataclass(frozen=True, slots=True)
-class DriveMemory:
-    """Reads and writes the tables. Every method blocks."""
+class DriveMemory(Memory):
+    """The tree, the logs, and how far both were read."""
 
-    database: Database
+    FILE = "drive.db"
+    TABLES = _TABLES
 
     def progress(self) -> DriveProgress:
         found: dict[str, str] = dict(self.database.rows("SELECT name, value FROM progress"))
@@ -76,7 +70,7 @@ class DriveMemory:
         return not self.database.rows("SELECT 1 FROM nodes LIMIT 1")
 
     def tokens(self) -> dict[str, str]:
-        """Where the logs go on, by shared drive; the account's own comes first."""
+        """The tokens where logs go on, by shared drive; the account's own comes first."""
         return dict(self.database.rows("SELECT drive, token FROM logs ORDER BY drive"))
 
     def listed(self) -> set[str]:
@@ -84,10 +78,10 @@ class DriveMemory:
 
     def begin(self, tokens: Mapping[str, str], nodes: Iterable[DriveFile]) -> None:
         """Forget everything but these."""
-        with self.database.transaction() as writing:
+        with self.database.transaction():
             for table in ("nodes", "logs", "listed", "doubts", "progress"):
-                writing.execute(f"DELETE FROM {table}")
-            writing.execute("INSERT INTO progress VALUES ('name', ?)", (secrets.token_hex(8),))
+                self.write(f"DELETE FROM {table}")
+            self.write("INSERT INTO progress VALUES ('name', ?)", (secrets.token_hex(8),))
         self.save(step=0, nodes=nodes, tokens=tokens)
 
     def doubts(self) -> list[str]:
@@ -95,13 +89,11 @@ class DriveMemory:
 
     def doubt(self, file_id: str) -> None:
         """Note that the engine is told other readers of a file than the tree has."""
-        with self.database.transaction() as writing:
-            writing.execute("INSERT OR IGNORE INTO doubts VALUES (?)", (file_id,))
+        self.write("INSERT OR IGNORE INTO doubts VALUES (?)", (file_id,))
 
     def hand(self, step: int) -> None:
         """Note that the engine is told a step."""
-        with self.database.transaction() as writing:
-            writing.execute("INSERT OR REPLACE INTO progress VALUES ('handed', ?)", (str(step),))
+        self.write("INSERT OR REPLACE INTO progress VALUES ('handed', ?)", (str(step),))
 
     def save(
         self,
@@ -145,9 +137,3 @@ def _node(row: dict[str, Any]) -> DriveFile:
         readers = access["readers"]
         access = DriveAccess(readers=None if readers is None else frozenset(readers), gap=access["gap"])
     return DriveFile(**{**row, "access": access})
-
-
-@contextmanager
-def open_memory(folder: Path) -> Iterator[DriveMemory]:
-    with open_memory_file(folder / FILE, SCHEMA) as database:
-        yield DriveMemory(database)

@@ -15,9 +15,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.conversation import value
-from core.sources.drive.client import FORBIDDEN, NOT_FOUND, DriveClient, DriveRefused
-from core.sources.drive.files import FOLDER, DriveAccess, DriveFile, access_of, file_of, inherits, own_access
-from core.sources.drive.tree import UNKNOWN, DriveTree
+from core.sources.drive.client import DriveClient, DriveRefused
+from core.sources.drive.files import (
+    FOLDER,
+    UNKNOWN,
+    DriveAccess,
+    DriveFile,
+    DriveTree,
+    access_of,
+    file_of,
+    inherits,
+    own_access,
+)
+from core.sources.http import FORBIDDEN, NOT_FOUND
 from core.sources.source import CursorExpired
 
 AT_ONCE = 4  # requests
@@ -27,7 +37,7 @@ OUT_OF_SIGHT = (FORBIDDEN, NOT_FOUND)  # statuses of what the account may not lo
 
 @value
 class ListingPart:
-    """What is listed by one query."""
+    """A part of a source that one query lists."""
 
     name: str  #: unlike that of any other part of the source
     query: Mapping[str, str]
@@ -119,7 +129,7 @@ class TreeReader:
         return None if given.get("trashed") else await self.node(given)
 
     async def follow(self, drive: str) -> bool:
-        """Whether the log of a shared drive is followed from now on, and was not before. Only members may."""
+        """True if the log of a shared drive is followed from now on, and was not before. Only members may."""
         if not drive or drive in self.tokens:
             return False
         try:

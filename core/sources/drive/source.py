@@ -21,32 +21,33 @@ from typing import Any, TypeVar
 
 from core.library.documents import Document
 from core.library.formats.read import parse_file
+from core.sources import guides
 from core.sources.drive.address import PREFIX, canonical_address, folder_of
 from core.sources.drive.client import (
     BAD_REQUEST,
     BASE,
-    GONE,
-    NOT_FOUND,
     DriveClient,
     DriveFault,
     DriveRefused,
-    origin_of,
+    read_account,
 )
-from core.sources.drive.credentials import read_account
 from core.sources.drive.files import (
     FOLDER,
     LOCKED,
     MARKDOWN,
     STORED,
+    UNKNOWN,
     WORD,
     DriveAccess,
     DriveFile,
+    DriveTree,
     access_of,
+    differing,
     file_of,
     own_access,
+    parts,
 )
-from core.sources.drive.guide import GUIDE
-from core.sources.drive.memory import DriveMemory, DriveProgress, open_memory
+from core.sources.drive.memory import DriveMemory, DriveProgress
 from core.sources.drive.reader import (
     AT_ONCE,
     OUT_OF_SIGHT,
@@ -55,8 +56,8 @@ from core.sources.drive.reader import (
     TreeReader,
     parts_of_corpus,
 )
-from core.sources.drive.tree import UNKNOWN, DriveTree, differing, parts
-from core.sources.hosts import addresses_of
+from core.sources.http import GONE, NOT_FOUND, open_http
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemChanged,
@@ -69,7 +70,6 @@ from core.sources.source import (
     SourceUnavailable,
     parse_as_file,
 )
-from core.web.fetch import default_tls
 
 BATCH = 200  # items
 FAULTS_OF_A_FILE = 3  # times that Google may fail to give out one file before it is left out
@@ -213,7 +213,7 @@ class DriveSource:
         await _thread(lambda: self.memory.save(step=self._step, note=reader.tree.note(self.email)))
 
     def _parts(self, reader: TreeReader) -> list[ListingPart]:
-        """What is to be listed, as far as is known yet."""
+        """The parts to be listed, as far as is known yet."""
         if not self.root:
             return [part for drive in sorted(reader.tokens) for part in parts_of_corpus(drive)]
         nodes = reader.tree.nodes
@@ -287,9 +287,6 @@ class DriveSource:
 
     # Content
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         kind, *marks = item.version.split(" ")
         if LOCKED in marks:
@@ -346,7 +343,7 @@ async def _thread(work: Callable[..., T], *values: object) -> T:
 
 
 def parse_exported(item: SourceItem, data: bytes) -> Document:
-    """What was fetched. DocumentError."""
+    """The document of what was fetched. DocumentError."""
     is_word = item.name.endswith(".md") and data.startswith(ZIP_SIGNATURE)
     return parse_file(Path(f"{item.name}.docx"), data) if is_word else parse_as_file(item, data)
 
@@ -356,20 +353,12 @@ async def open_drive(
     text: str, context: SourceContext, *, base: str = BASE, now: Callable[[], float] = time.time
 ) -> AsyncIterator[DriveSource]:
     """Raises SourceUnavailable for credentials that cannot be used."""
-    import httpx
-
-    settings = context.settings
-    account = await _thread(read_account, settings.drive_credentials)
-    addresses = {}
-    for url in map(httpx.URL, (base, account.token_url)):
-        origin = origin_of(url)
-        host, _, port = origin.rpartition(":")
-        addresses[origin] = await addresses_of(host, int(port), settings.private_hosts)
-    limits = httpx.Limits(max_connections=2 * AT_ONCE, max_keepalive_connections=2 * AT_ONCE)
-    verify = await _thread(default_tls)
-    async with httpx.AsyncHTTPTransport(verify=verify, trust_env=False, limits=limits) as transport:
-        client = DriveClient(base=base, transport=transport, addresses=addresses, account=account, now=now)
-        with open_memory(context.folder) as memory:
+    account = await _thread(read_account, context.settings.drive_credentials)
+    urls, private = (base, account.token_url), context.settings.private_hosts
+    any_kind = {"Accept": "*/*"}
+    async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=any_kind) as http:
+        client = DriveClient(base=base, http=http, account=account, now=now)
+        with open_memory(DriveMemory, context.folder) as memory:
             yield DriveSource(root=folder_of(text), label=text, client=client, memory=memory, now=now)
 
 
@@ -381,5 +370,5 @@ async def check_drive(text: str, context: SourceContext, *, base: str = BASE) ->
 
 KIND = SourceKind(
     prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported,
-    check=check_drive, guide=GUIDE,
+    check=check_drive, guide=guides.DRIVE,
 )  # fmt: skip

@@ -36,6 +36,9 @@ DEFAULT_PORTS: Mapping[Scheme, int] = {"https": 443, "ssh": 22}
 
 _PART = re.compile(r"[^\x00-\x1f\x7f\\]+")  # of a path
 _USER = re.compile(r"[\w.][\w.-]*", re.ASCII)
+_SSH = re.compile(
+    r"([\w.-]+)@([\w.-]+):(?!//)(.+)"
+)  # as git itself takes it: git@github.com:acme/handbook.git
 #: What git itself refuses in the name of a branch: "git help check-ref-format".
 _NO_BRANCH = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@$|[\u2028\u2029]", re.ASCII
@@ -56,7 +59,7 @@ class GitAddress:
 
     @property
     def address(self) -> str:
-        """As it is kept."""
+        """The form that is kept."""
         folder = _escaped(self.folder, "%@")
         branch = f"@{_escaped(self.branch, '%@/')}" if self.branch else ""
         return f"git+{self.remote}" + (f"#{folder}{branch}" if folder or branch else "")
@@ -75,12 +78,12 @@ class GitAddress:
 
     @property
     def name(self) -> str:
-        """How people name it: the last two parts of its path, of a folder the last one, and what is read of it."""
+        """The name for people: the last two parts of its path, of a folder the last one, and what is read of it."""
         parts = [part for part in self.path.removesuffix("/.git").removesuffix(".git").split("/") if part]
         return "/".join((*parts[-1 if self.scheme == "file" else -2 :], *filter(None, [self.folder])))
 
     def page_of(self, path: str, commit: str) -> str | None:
-        """Where people read a file of the repository; None where that is not known."""
+        """The page of a file of the repository; None where that is not known."""
         page = next((page for begin, page in PAGES.items() if self.host.startswith(begin)), None)
         if page is None:
             return None
@@ -130,7 +133,7 @@ def without_branch(address: str) -> str:
 
 
 def place_of(address: str) -> str:
-    """Of a kept address, what is read, however it was reached: by https or ssh, with ".git" or without."""
+    """The place of a kept address, however it is reached: by https or ssh, with ".git" or without."""
     parsed = parse(address)
     path = parsed.path.removesuffix("/.git").removesuffix(".git")
     # Hosts of repositories do not tell upper case from lower.
@@ -149,7 +152,7 @@ def local_address(name: str) -> str | None:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether a folder is a repository, or the folder that one is checked out in."""
+    """True for a repository, or the folder that one is checked out in."""
     return (folder / ".git").exists() or ((folder / "objects").is_dir() and (folder / "HEAD").is_file())
 
 
@@ -189,3 +192,22 @@ def canonical_address(text: str) -> str:
 def item_of(path: str, folder: str) -> str:
     """A path in the repository as one below the folder that is read; of that file itself, its name."""
     return PurePosixPath(path).name if path == folder else path.removeprefix(f"{folder}/" if folder else "")
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of what people copy: a page, what is cloned, or a path."""
+    if ssh := _SSH.fullmatch(typed):
+        return canonical_address(f"git+ssh://{ssh[1]}@{ssh[2]}/{ssh[3].lstrip('/')}")
+    if typed.startswith(("https://", "ssh://", "file://")):
+        return canonical_address(f"git+{typed}")
+    if typed.startswith("git+"):
+        return canonical_address(typed)
+    named = typed if "#" in typed else f"{typed}#"
+    if (address := local_address(named)) is None:
+        place = Path(typed.partition("#")[0]).expanduser()
+        raise SettingsError(
+            f"{place} is not a git repository."
+            if "://" not in typed
+            else f"{typed} is not the address of a repository."
+        )
+    return address

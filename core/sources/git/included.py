@@ -30,7 +30,7 @@ def is_put_together(version: str) -> bool:
 
 
 def version_of(blob: str, included: Iterable[str], blobs: Mapping[str, str]) -> str:
-    """Of a document with this content that includes these files, of a commit with these blobs."""
+    """The version of a document with this content that includes these files, at a commit with these blobs."""
     named = [(path, blobs.get(path, "")) for path in sorted(included)]
     return blob + MARK + hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16] if named else blob
 

@@ -27,6 +27,7 @@ from core.library.formats.encoding import decode
 from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
 from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
+from core.sources import guides
 from core.sources.git.address import (
     DEFAULT_PORTS,
     PREFIXES,
@@ -38,8 +39,7 @@ from core.sources.git.address import (
     place_of,
     without_branch,
 )
-from core.sources.git.blobs import IS_UNFILTERED, Blobs
-from core.sources.git.guide import GUIDE
+from core.sources.git.client import IS_UNFILTERED, STDERR_LOGGED, Blobs, Git, GitFailed
 from core.sources.git.included import (
     MEMORY,
     CommitFiles,
@@ -48,8 +48,7 @@ from core.sources.git.included import (
     is_put_together,
     version_of,
 )
-from core.sources.git.process import STDERR_LOGGED, Git, GitFailed
-from core.sources.hosts import addresses_of
+from core.sources.http import addresses_of
 from core.sources.source import (
     CursorExpired,
     ItemChanged,
@@ -154,7 +153,7 @@ class GitSource:
         )
 
     def _files(self, printed: bytes) -> Iterator[TreeFile]:
-        """What ``git ls-tree`` printed."""
+        """The documents that ``git ls-tree`` printed."""
         for entry in filter(None, printed.split(b"\0")):
             described, _, path = entry.partition(b"\t")
             mode, _, blob = described.decode().split(" ")
@@ -200,7 +199,7 @@ class GitSource:
         return files, gone
 
     async def _dates(self, since: str | None, tip: str) -> dict[str, float]:
-        """When each document changed last on this branch, in seconds since the epoch, as far as the history is there."""
+        """The last change of each document on this branch, in seconds since the epoch, as far as the history is there."""
         newer = (f"^{since}",) if since is not None else ()
         printed = await self.git.read(
             "log", "--first-parent", "--diff-merges=first-parent", f"--max-count={HISTORY}", "-z", "--no-renames",
@@ -343,7 +342,7 @@ class GitSource:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file of a repository is read, by the same rules as a file of a folder."""
+    """True if a file of a repository is read, by the same rules as a file of a folder."""
     *folders, name = path.split("/")
     is_hidden = any(part.startswith(".") for part in chain(folders, [name]))
     return (
@@ -406,5 +405,5 @@ KIND = SourceKind(
     without_version=without_branch,
     place=place_of,
     check=check_git,
-    guide=GUIDE,
+    guide=guides.GIT,
 )

@@ -42,7 +42,7 @@ class IssuesAddress:
 
     @property
     def address(self) -> str:
-        """As it is kept."""
+        """The form that is kept."""
         return f"{MARK}https://{self.place}/{self.repository}/{self.kind}"
 
     @property
@@ -51,13 +51,13 @@ class IssuesAddress:
 
     @property
     def api(self) -> str:
-        """Where its API is: https://docs.github.com/enterprise-server/rest/quickstart."""
+        """The URL of its API: https://docs.github.com/enterprise-server/rest/quickstart."""
         if self.host == PUBLIC or self.host.endswith(RESIDENT):
             return f"https://api.{self.place}"
         return f"https://{self.place}/api/v3"
 
     def page_of(self, number: int) -> str:
-        """Where people read one."""
+        """The page of one of them."""
         kind = "issues" if self.kind == "issues" else "pull"
         return f"https://{self.place}/{self.repository}/{kind}/{number}"
 
@@ -105,6 +105,11 @@ def list_address(url: str, enterprise: Iterable[str] = ()) -> str | None:
 
 
 def label_of(address: str) -> str:
-    """How people name it."""
+    """The name for people."""
     parsed = parse(address)
     return f"{parsed.repository}/{parsed.kind}"
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of one with its scheme or without."""
+    return canonical_address(typed if "://" in typed else f"https://{typed}")

@@ -1,38 +1,37 @@
-"""Requests to GitHub's API, through gidgethub: one at a time, as GitHub asks, and never again by themselves.
+"""Requests to GitHub's API, one at a time, as GitHub asks; and the lists that it need not send again.
 
 What is said of limits stands in "Rate limits for the REST API" and "Best practices for using the REST API" at
 https://docs.github.com/en/rest/using-the-rest-api.
+
+What is remembered, titles and marks of versions, lies in the source's folder and may vanish: what was said anew since
+the last sync, in issues that did not change themselves, is missed then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import re
 import time
-from collections import UserDict
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
-from gidgethub import GitHubException, HTTPException
-from gidgethub.abc import GitHubAPI
-
 from core.errors import FootnoteError
 from core.sources.github.address import IssuesAddress
-from core.sources.github.thread import listed
-from core.sources.pinned import open_pinned
+from core.sources.github.convert import listed
+from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, open_http, throttle
+from core.sources.memory import Memory
 from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
-from core.web.request import SERVER_FAULT, seconds_asked
+from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
-AGENT = "footnote"
 RATE_PAUSE = 60.0  # seconds after a secondary limit that says no more: "at least one minute"
 FAULT_PAUSE = 30.0  # seconds after which a server that is out of order is asked again
-LIMITED = frozenset({403, 429})  # statuses of limits, if the headers or the message say so
-GONE = frozenset({301, 404, 410})  # transferred, not to be seen, deleted: "Get an issue"
+NOT_MODIFIED, MOVED = 304, 301
+_NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')  # of the header Link, "Using pagination in the REST API"
 
 Cached = tuple[str | None, str | None, Any, str | None]
 """The ETag and the date of an answer, what is kept of it, and where the list goes on."""
@@ -40,157 +39,185 @@ Cached = tuple[str | None, str | None, Any, str | None]
 logger = logging.getLogger(__name__)
 
 
-class ListCache(UserDict[str, Cached]):
-    """Answers that are lists, by their URLs, so that an unchanged one is answered with 304. Of others nothing is kept."""
-
-    def __init__(self, kept: Mapping[str, Cached]) -> None:
-        super().__init__()
-        self.data = dict(kept)
-        self.used: set[str] = set()  #: URLs that were asked for
-
-    def __getitem__(self, url: str) -> Cached:
-        self.used.add(url)
-        return super().__getitem__(url)
-
-    def __setitem__(self, url: str, answer: Cached) -> None:
-        etag, modified, data, more = answer
-        self.used.add(url)
-        if isinstance(data, list) and "sort" in parse_qs(urlsplit(url).query):
-            super().__setitem__(url, (etag, modified, [listed(each) for each in data], more))
-
-
-class PinnedGitHub(GitHubAPI):
-    """gidgethub on a client that reaches one host."""
-
-    def __init__(self, client: httpx.AsyncClient, *, token: str, base_url: str, cache: ListCache) -> None:
-        super().__init__(AGENT, oauth_token=token or None, cache=cache, base_url=base_url)
-        self._client, self._turn = client, asyncio.Lock()
-        self.now = time.time()  #: seconds since the epoch, by the last answer
-
-    async def _request(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        async with self._turn:
-            response = await self._client.request(method, url, headers=dict(headers), content=body)
-        try:
-            self.now = parsedate_to_datetime(response.headers.get("date", "")).timestamp()
-        except (ValueError, IndexError, OverflowError):
-            logger.info("GitHub did not say what time it is")
-        return response.status_code, response.headers, response.content
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class GitHubRepository:
     """One repository. Its methods raise SourceUnavailable and SourceThrottled."""
 
     address: IssuesAddress
-    client: PinnedGitHub
-    has_token: bool = field(default=False)
-
-    @property
-    def now(self) -> float:
-        return self.client.now
+    http: HostClient
+    api: str  #: where the API is
+    lists: dict[str, Cached]  #: answers, by their URLs, so that an unchanged one is not sent again
+    has_token: bool = False
+    now: float = field(default_factory=time.time)  #: seconds since the epoch, by the last answer
+    used: set[str] = field(default_factory=set)  #: URLs of lists that were asked for
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def issue(self, number: int) -> Mapping[str, Any]:
         """An issue, or a pull request as one. ItemGone, ItemUnreadable."""
-        try:
-            found = await self.client.getitem(f"/repos/{self.address.repository}/issues/{number}")
-        except HTTPException as refused:
-            raise self._told_of(number, refused) from None
-        except (GitHubException, httpx.HTTPError, ValueError) as trouble:
-            raise _unreachable(self.address.host, trouble) from None
+        found, _ = await self._ask(f"{self._base}/issues/{number}", number)
         if not isinstance(found, dict):
             raise ItemUnreadable("is not what GitHub's API says that it sends")
         return found
 
     async def of_issue(self, number: int, path: str) -> list[Mapping[str, Any]]:
-        """What was said: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
-        try:
-            return [each async for each in self.client.getiter(f"{self._base}/{path}?per_page=100")]
-        except HTTPException as refused:
-            raise self._told_of(number, refused) from None
-        except (GitHubException, httpx.HTTPError, ValueError) as trouble:
-            raise _unreachable(self.address.host, trouble) from None
+        """The comments or reviews at a path: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
+        return [each async for each in self._entries(f"{path}?per_page=100", number)]
 
     async def all(self, path: str) -> AsyncGenerator[Mapping[str, Any], None]:
         """Everything of a list, page after page."""
-        try:
-            async with aclosing(self.client.getiter(f"{self._base}/{path}")) as found:
-                async for each in found:
-                    yield each
-        except HTTPException as refused:
-            raise self._told(refused) from None
-        except (GitHubException, httpx.HTTPError, ValueError) as trouble:
-            raise _unreachable(self.address.host, trouble) from None
+        async with aclosing(self._entries(path)) as found:
+            async for each in found:
+                yield each
+
+    def forget_lists(self, part: str) -> list[str]:
+        """Forget those with this in their URL that were not asked for; their URLs."""
+        old = [url for url in self.lists if part in url and url not in self.used]
+        for url in old:
+            del self.lists[url]
+        return old
 
     @property
     def _base(self) -> str:
-        return f"/repos/{self.address.repository}"
+        return f"{self.api}/repos/{self.address.repository}"
 
-    def _told_of(self, number: int, refused: HTTPException) -> FootnoteError:
-        if throttled := self._throttled(refused):
+    async def _entries(self, path: str, number: int | None = None) -> AsyncGenerator[Mapping[str, Any], None]:
+        url: str | None = f"{self._base}/{path}"
+        while url is not None:
+            found, url = await self._ask(url, number)
+            if not isinstance(found, list):
+                raise SourceUnavailable(f"{self.address.host} does not answer as GitHub does.")
+            for each in found:
+                yield each
+
+    async def _ask(self, url: str, number: int | None) -> tuple[Any, str | None]:
+        """The content at an address, and where a list goes on. ``number``: of the issue that it is about."""
+        known = self.lists.get(url)
+        etag, modified = known[:2] if known is not None else (None, None)
+        marks = {"If-None-Match": etag, "If-Modified-Since": modified}
+        async with self._turn:
+            reply = await self.http.ask(url, headers={name: mark for name, mark in marks.items() if mark})
+        self.now = reply.date or self.now
+        if known is not None and reply.status == NOT_MODIFIED:
+            self.used.add(url)
+            return known[2:]
+        if reply.status != OK:
+            raise self._told(reply) if number is None else self._told_of(number, reply)
+        found, more = reply.json(), _NEXT.search(reply.headers.get("link", ""))
+        following = more[1] if more else None
+        if isinstance(found, list) and "sort" in parse_qs(urlsplit(url).query):
+            self.used.add(url)
+            kept = [listed(each) for each in found]
+            self.lists[url] = reply.headers.get("etag"), reply.headers.get("last-modified"), kept, following
+        return found, following
+
+    def _told_of(self, number: int, reply: Reply) -> FootnoteError:
+        if throttled := self._throttled(reply):
             return throttled
-        if refused.status_code in GONE:
+        if reply.status in (MOVED, NOT_FOUND, GONE):  # transferred, not to be seen, deleted: "Get an issue"
             return ItemGone(f"{self.address.repository}#{number} is gone.")
-        if refused.status_code == 401:
-            return self._told(refused)
-        return ItemUnreadable(f"could not be read: GitHub answered HTTP {refused.status_code}")
+        if reply.status == UNAUTHORIZED:
+            return self._told(reply)
+        return ItemUnreadable(f"could not be read: GitHub answered HTTP {reply.status}")
 
-    def _told(self, refused: HTTPException) -> FootnoteError:
+    def _told(self, reply: Reply) -> FootnoteError:
         address = self.address
-        logger.info("%s answered HTTP %d: %s", address.host, refused.status_code, refused)
-        if throttled := self._throttled(refused):
+        logger.info("%s answered HTTP %d: %s", address.host, reply.status, _message(reply))
+        if throttled := self._throttled(reply):
             return throttled
-        if refused.status_code in (301, 302, 307, 308):
+        if reply.status in (301, 302, 307, 308):
             return SourceUnavailable(
                 f"{address.host} says that {address.repository} is elsewhere now: ingest its new address, and forget this one."
             )
-        if refused.status_code in (401, 403, 404):
+        if reply.status in (UNAUTHORIZED, FORBIDDEN, NOT_FOUND):
             return SourceUnavailable(
                 f"{address.host} does not let Footnote read the {address.kind} of {address.repository}: set "
                 f"GIT_TOKENS={address.host}=TOKEN with a token that may read them."
             )
-        if refused.status_code == 410:
+        if reply.status == GONE:
             return SourceUnavailable(f"{address.repository} has no {address.kind}.")
-        return SourceUnavailable(f"{address.host} answered HTTP {refused.status_code}.")
+        return SourceUnavailable(f"{address.host} answered HTTP {reply.status}.")
 
-    def _throttled(self, refused: HTTPException) -> SourceThrottled | None:
-        headers, status = refused.headers, refused.status_code
-        asked = seconds_asked(headers.get("retry-after"))
-        if status >= SERVER_FAULT:
-            pause = FAULT_PAUSE if asked is None else asked
-            return SourceThrottled(f"{self.address.host} is out of order (HTTP {status}).", retry_after=pause)
-        if status not in LIMITED:
-            return None
-        more = (
-            ""
-            if self.has_token
-            else f" With a token in GIT_TOKENS={self.address.host}=TOKEN it may be asked more often."
+    def _throttled(self, reply: Reply) -> SourceThrottled | None:
+        """The error for a limit, which GitHub tells by its headers or its message, and for a fault of its own."""
+        host, headers = self.address.host, reply.headers
+        if reply.status >= SERVER_FAULT:
+            return throttle(reply, host, pause=FAULT_PAUSE, is_patient=True)
+        is_limit = (
+            reply.status == TOO_MANY_REQUESTS
+            or "retry-after" in headers
+            or headers.get("x-ratelimit-remaining") == "0"
+            or "rate limit" in _message(reply).lower()
         )
-        sentence = f"{self.address.host} asks to be asked again later.{more}"
-        if asked is not None:
-            return SourceThrottled(sentence, retry_after=asked)
-        if headers.get("x-ratelimit-remaining") == "0":
-            reset = headers.get("x-ratelimit-reset", "")
-            wait = float(reset) - self.now if reset.isdecimal() else RATE_PAUSE
-            return SourceThrottled(sentence, retry_after=max(1.0, wait))
-        is_limit = status == 429 or "rate limit" in str(refused).lower()
-        return SourceThrottled(sentence, retry_after=RATE_PAUSE) if is_limit else None
+        if reply.status not in (FORBIDDEN, TOO_MANY_REQUESTS) or not is_limit:
+            return None
+        reset, pause = headers.get("x-ratelimit-reset", ""), RATE_PAUSE
+        if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+            pause = max(1.0, float(reset) - self.now)
+        asked = seconds_asked(headers.get("retry-after"))
+        more = f" With a token in GIT_TOKENS={host}=TOKEN it may be asked more often."
+        return SourceThrottled(
+            f"{host} asks to be asked again later.{'' if self.has_token else more}",
+            retry_after=pause if asked is None else asked,
+        )
 
 
-def _unreachable(host: str, trouble: Exception) -> SourceUnavailable:
-    logger.info("%s: %r", host, trouble)
-    return SourceUnavailable(f"{host} could not be reached, or broke the connection off.")
+def _message(reply: Reply) -> str:
+    """Why GitHub refused, in its own words."""
+    told = reply.json()
+    return str(told.get("message") or "") if isinstance(told, dict) else ""
 
 
 @asynccontextmanager
 async def open_repository(
-    address: IssuesAddress, api: str, addresses: Sequence[str], *, token: str, cache: ListCache
+    address: IssuesAddress, api: str, *, private: Sequence[str], token: str, lists: dict[str, Cached]
 ) -> AsyncIterator[GitHubRepository]:
-    parts = urlsplit(api)
-    async with open_pinned(f"{parts.scheme}://{parts.netloc}", addresses, connections=1) as http:
-        client = PinnedGitHub(http, token=token.rpartition(":")[2], base_url=api, cache=cache)
-        yield GitHubRepository(address=address, client=client, has_token=bool(token))
+    """``token``: TOKEN, or USER:TOKEN; empty for none."""
+    headers = {"Accept": "application/vnd.github.v3+json"}
+    if token:
+        headers["Authorization"] = f"token {token.rpartition(':')[2]}"
+    async with open_http(api, private=private, connections=1, name=address.host, headers=headers) as http:
+        yield GitHubRepository(address=address, http=http, api=api, lists=lists, has_token=bool(token))
+
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS lists (
+    url TEXT PRIMARY KEY, etag TEXT, modified TEXT,
+    entries TEXT NOT NULL,  -- JSON list
+    more TEXT               -- the URL where the list goes on
+);
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ListMemory(Memory):
+    """Lists by their URLs, and notes."""
+
+    FILE = "github.db"
+    TABLES = _TABLES
+
+    def lists(self) -> dict[str, Cached]:
+        rows = self.database.rows("SELECT url, etag, modified, entries, more FROM lists")
+        return {
+            url: (etag, modified, json.loads(entries), more) for url, etag, modified, entries, more in rows
+        }
+
+    def keep(self, lists: Mapping[str, Cached]) -> None:
+        self.write_all(
+            "INSERT OR REPLACE INTO lists VALUES (?, ?, ?, ?, ?)",
+            (
+                (url, etag, modified, json.dumps(entries), more)
+                for url, (etag, modified, entries, more) in lists.items()
+            ),
+        )
+
+    def forget(self, urls: Iterable[str]) -> None:
+        self.write_all("DELETE FROM lists WHERE url = ?", ((url,) for url in urls))
+
+    def note(self, name: str, text: str) -> None:
+        self.write("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, text))
+
+    def noted(self, name: str) -> str:
+        """Empty if nothing was."""
+        rows = self.database.rows("SELECT value FROM notes WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""

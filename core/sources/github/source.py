@@ -16,17 +16,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, M
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import urlencode
 
 from core.conversation import value
-from core.errors import SettingsError
-from core.sources.anchored import parse_item, to_bytes
+from core.sources import guides
+from core.sources.documents import parse_item, to_bytes
 from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
-from core.sources.github.guide import GUIDE
-from core.sources.github.memory import ListMemory, open_memory
-from core.sources.github.thread import IssueRecord, record_of, text_of_issue
-from core.sources.hosts import addresses_of
+from core.sources.github.client import GitHubRepository, ListMemory, open_repository
+from core.sources.github.convert import IssueRecord, record_of, text_of_issue
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -34,10 +33,8 @@ from core.sources.source import (
     SourceContext,
     SourceItem,
     SourceKind,
+    moment_of,
 )
-
-if TYPE_CHECKING:
-    from core.sources.github.client import GitHubRepository, ListCache
 
 PER_PAGE = 100  # of a list, GitHub "Using pagination"
 LIST_EVERY = 86_400.0  # seconds between two lists of everything
@@ -50,9 +47,6 @@ EVERYTHING: Mapping[str, object] = {
     "per_page": PER_PAGE,
 }
 OVERLAP = 120.0  # seconds that are asked for twice: what happens at one time need not be listed at once
-MISSING_EXTRA = (
-    "Issues of GitHub are read with the extra github: .uv/bin/uv sync --no-dev --inexact --extra github."
-)
 
 
 @value
@@ -70,7 +64,7 @@ class Since:
 
 @dataclass(slots=True, kw_only=True)
 class Listed:
-    """What a list of everything had, pull requests included."""
+    """The content of a list of everything, pull requests included."""
 
     numbers: set[int] = field(default_factory=set)
     pages: int = 0
@@ -92,13 +86,11 @@ class IssueSource:
 
     address: IssuesAddress
     repository: GitHubRepository
-    cache: ListCache
     memory: ListMemory
     now: Callable[[], float] = time.time
     list_every: float = LIST_EVERY  #: seconds
-    _issues: dict[int, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  #: of the items of this batch, as they came
+    #: of the items of this batch, as they came
+    _issues: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         since = _since(cursor)
@@ -169,7 +161,7 @@ class IssueSource:
             source=f"{label_of(self.address.address)}/{record.number}",
             title=" ".join(record.title.split()) or self._name_of(record.number),
             url=self.address.page_of(record.number),
-            changed_at=_moment(record.updated),
+            changed_at=moment_of(record.updated),
         )
 
     def _name_of(self, number: int) -> str:
@@ -209,7 +201,7 @@ class IssueSource:
         await asyncio.to_thread(self.memory.note, SAID_UNTIL, begin)
 
     async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Mapping[str, Any]], None]:
-        """What changed since, in order. Each page begins where the one before ended: numbers of pages would shift
+        """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift
         whenever something changes.
         """
         query = {"state": "all"} if path == "issues" else {}
@@ -228,7 +220,7 @@ class IssueSource:
             since = str(page[-1]["updated_at"])
 
     async def _comments(self, since: str) -> tuple[dict[int, str], str]:
-        """When something was said last of each issue, and the last time of all."""
+        """The last comment's time of each issue, and the last time of all."""
         found, latest = dict[int, str](), since
         for path in ("issues/comments", "pulls/comments")[: 1 if self.address.kind == "issues" else 2]:
             async with aclosing(self._feed(path, since)) as feed:
@@ -258,16 +250,10 @@ class IssueSource:
         return SourceBatch(items=items, cursor=cursor)
 
     async def _forget_lists(self, part: str) -> None:
-        """Those with this in their URL that were not asked for: what changed since a time is so only until the next."""
-        old = [url for url in self.cache if part in url and url not in self.cache.used]
-        for url in old:
-            del self.cache[url]
-        await asyncio.to_thread(self.memory.forget, old)
+        """Forget lists with this in their URL that were not asked for: changes since a time are so only until the next."""
+        await asyncio.to_thread(self.memory.forget, self.repository.forget_lists(part))
 
     # One
-
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
 
     async def fetch(self, item: SourceItem) -> bytes:
         number = int(item.id)
@@ -280,18 +266,11 @@ class IssueSource:
 
 
 def _since(cursor: str | None) -> Since | None:
-    """What a cursor says; None while everything is listed."""
+    """The times in a cursor; None while everything is listed."""
     if cursor is None or not cursor.startswith("{"):
         return None
     held = json.loads(cursor)
     return Since(**{**held, "said": tuple((number, moment) for number, moment in held["said"])})
-
-
-def _moment(text: str) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _iso(moment: float) -> str:
@@ -300,7 +279,7 @@ def _iso(moment: float) -> str:
 
 def _earlier(text: str) -> str:
     """A time, some moments before."""
-    moment = _moment(text)
+    moment = moment_of(text)
     return "" if moment is None else _iso(moment - OVERLAP)
 
 
@@ -314,24 +293,19 @@ async def open_github(
     list_every: float = LIST_EVERY,
 ) -> AsyncIterator[IssueSource]:
     """Raises SourceUnavailable for a host that may not be read. ``origin``: where the API is, if not where it should."""
-    try:
-        from core.sources.github.client import ListCache, open_repository
-    except ModuleNotFoundError:
-        raise SettingsError(MISSING_EXTRA) from None
     address, settings = parse(text), context.settings
-    api = origin or address.api
-    parts = urlsplit(api)
-    pinned = await addresses_of(parts.hostname or "", parts.port or 443, settings.private_hosts)
-    token = settings.git_tokens.get(address.host, "")
-    with open_memory(context.folder) as memory:
-        cache = ListCache(await asyncio.to_thread(memory.lists))
-        async with open_repository(address, api, pinned, token=token, cache=cache) as repository:
+    token, private = settings.git_tokens.get(address.host, ""), settings.private_hosts
+    with open_memory(ListMemory, context.folder) as memory:
+        lists = await asyncio.to_thread(memory.lists)
+        opened = open_repository(address, origin or address.api, private=private, token=token, lists=lists)
+        async with opened as repository:
             try:
                 yield IssueSource(
-                    address=address, repository=repository, cache=cache, memory=memory, now=now, list_every=list_every
-                )  # fmt: skip
+                    address=address, repository=repository, memory=memory, now=now, list_every=list_every
+                )
             finally:
-                await asyncio.to_thread(memory.keep, {url: cache[url] for url in cache.used & cache.keys()})
+                used = {url: lists[url] for url in repository.used & lists.keys()}
+                await asyncio.to_thread(memory.keep, used)
 
 
 KIND = SourceKind(
@@ -340,5 +314,5 @@ KIND = SourceKind(
     label=label_of,
     open=open_github,
     parse=parse_item,
-    guide=GUIDE,
+    guide=guides.GITHUB,
 )

@@ -57,3 +57,10 @@ def root_of(address: str) -> str:
 def bare_id(text: str) -> str:
     """An ID without hyphens, in lower case."""
     return text.replace("-", "").lower()
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of a link to a page, an ID alone, or a kept one."""
+    if (found := page_address(typed)) is not None:
+        return found
+    return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")

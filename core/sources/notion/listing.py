@@ -1,4 +1,4 @@
-"""Listing all pages that are shared, and which of them lie below one.
+"""Listing all pages that are shared, and which of them lie below one; and all blocks of a page.
 
 The search gives a hundred pages in one answer, with the time of their last change. It does not promise to be complete
 (Notion, "Search optimizations and limitations"), so the rows of each data source are listed beside it, and a page that
@@ -19,10 +19,19 @@ from typing import Any, TypeVar
 
 from core.sources.notion.address import bare_id
 from core.sources.notion.client import CursorLost, NotionApi, NotionMissing, NotionRefused, ResultPage
-from core.sources.notion.files import Serves, is_of_notion
-from core.sources.notion.memory import NotionMemory, RowList
-from core.sources.notion.page import NotionPage, is_trashed, page_of, parent_of
-from core.sources.source import SourceUnavailable
+from core.sources.notion.convert import CHILDREN, PageBlock
+from core.sources.notion.memory import ChildKind, NotionMemory, RowList
+from core.sources.notion.page import (
+    NotionFile,
+    NotionPage,
+    Serves,
+    file_of_block,
+    is_of_notion,
+    is_trashed,
+    page_of,
+    parent_of,
+)
+from core.sources.source import ItemUnreadable, SourceUnavailable
 
 ROWS_EVERY = 86_400.0  # seconds after which all rows of a data source are listed again
 OVERLAP = 120.0  # seconds: times of rows are rounded to the minute
@@ -35,21 +44,19 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class PageListing:
-    """How far a list of all pages is. When asking fails, it can go on from where it was."""
+    """The course of a list of all pages. When asking fails, it can go on from where it was."""
 
     api: NotionApi
     memory: NotionMemory
     serves: Serves = is_of_notion  #: whether files are read at an address
     is_cut_off: bool = False  #: whether Notion does not list all there are
-    row_lists: dict[str, RowList] = field(
-        default_factory=dict
-    )  #: that were read to their ends, by data source
+    #: that were read to their ends, by data source
+    row_lists: dict[str, RowList] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)  #: pages that it does not send, and why
     _found: list[NotionPage] = field(default_factory=list)  #: that are to be told
     _seen: dict[str, str] = field(default_factory=dict)  #: when each page was edited; empty: it is not there
-    _parents: dict[str, tuple[str, str]] = field(
-        default_factory=dict
-    )  #: what each thing lies in, and its kind
+    #: what each thing lies in, and its kind
+    _parents: dict[str, tuple[str, str]] = field(default_factory=dict)
     _trashed: set[str] = field(default_factory=set)
     _data_sources: list[str] = field(default_factory=list)  #: whose rows are to be listed
     _known: set[str] = field(default_factory=set)  #: data sources and databases that need not be looked for
@@ -171,7 +178,7 @@ class PageListing:
     # What the lists leave out
 
     async def _look_for_missing(self) -> bool:
-        """Whether anything was missing."""
+        """True if anything was missing."""
         named = await asyncio.to_thread(lambda: self.memory.items() | self.memory.children("page"))
         databases = await asyncio.to_thread(lambda: self.memory.children("database"))
         if missing := sorted(databases - self._known):
@@ -215,7 +222,7 @@ class PageListing:
     # What lies in what
 
     async def lies_below(self, page: NotionPage, root: str) -> bool:
-        """Whether a page is the root, or below it; without one, whether nothing is in the trash that it lies in."""
+        """True for the root and a page below it; without a root, if nothing that the page lies in is in the trash."""
         here, kind = page.id, "page_id"
         for _ in range(DEEPEST):
             if here == root:
@@ -242,3 +249,66 @@ class PageListing:
         if is_trashed(data):
             self._trashed.add(this)
         return parent_of(data)
+
+
+BLOCK_LIMIT = 20_000  # blocks of a page
+DEPTH_LIMIT = 30  # blocks within one another
+TRIES = 3  # to read a list whose cursor Notion does not know any more
+
+_KINDS: Mapping[str, ChildKind] = {"child_page": "page", "child_database": "database"}
+
+
+@dataclass(slots=True, kw_only=True)
+class BlockTree:
+    """The blocks that were read of a page, its files and the pages within it."""
+
+    api: NotionApi
+    serves: Serves = is_of_notion
+    files: list[NotionFile] = field(default_factory=list)
+    children: dict[str, ChildKind] = field(default_factory=dict)  #: pages and databases within it
+    _count: int = 0
+
+    async def read(self, block: str, depth: int = 0) -> tuple[PageBlock, ...]:
+        """The blocks within one, or within a page. NotionMissing, NotionRefused, ItemUnreadable."""
+        found = []
+        for data in await self._level(block):
+            within = await self._within(data, depth + 1)
+            found.append(PageBlock(data=data, children=within))
+        return tuple(found)
+
+    async def _within(self, data: Mapping[str, Any], depth: int) -> tuple[PageBlock, ...]:
+        kind, block = str(data.get("type", "")), bare_id(str(data.get("id", "")))
+        if kind in CHILDREN:
+            self.children[block] = _KINDS[kind]
+            return ()
+        if (file := file_of_block(data, self.serves)) is not None:
+            self.files.append(file)
+        if not data.get("has_children") or depth > DEPTH_LIMIT:
+            return ()
+        original = ((data.get("synced_block") or {}).get("synced_from") or {}).get("block_id")
+        try:
+            return await self.read(bare_id(original) if original else block, depth)
+        except (NotionMissing, NotionRefused):
+            if original:  # what this one shows is not shared with the integration
+                return ()
+            raise
+
+    async def _level(self, block: str) -> list[Mapping[str, Any]]:
+        for left in reversed(range(TRIES)):
+            try:
+                return await self._pages(block)
+            except CursorLost:
+                if not left:
+                    raise ItemUnreadable("changes too often to be read") from None
+        return []
+
+    async def _pages(self, block: str) -> list[Mapping[str, Any]]:
+        found, cursor = list[Mapping[str, Any]](), None
+        while True:
+            page = await self.api.children(block, cursor)
+            found += page.results
+            if self._count + len(found) > BLOCK_LIMIT:
+                raise ItemUnreadable(f"has more than {BLOCK_LIMIT:,} blocks")
+            if (cursor := page.next_cursor) is None:
+                self._count += len(found)
+                return found

@@ -1,4 +1,4 @@
-"""What the reader of Notion remembers: which pages there were, their titles, what lies within them, and their files.
+"""The memory of the reader of Notion: which pages there were, their titles, what lies within them, and their files.
 
 Notion's search does not promise to list everything, and tells of no deletion. So pages that were listed before and are
 not now are asked for one by one, and pages that others name are looked for. It lies in the source's folder, and may
@@ -9,20 +9,14 @@ its files are found.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from core.conversation import value
-from core.sources.memory import open_memory_file
-from core.sources.notion.files import NotionFile
-from core.storage.database import Connection, Database
-from core.storage.schema import Schema
-
-FILE = "notion.db"
-AT_ONCE = 500  # values of a query
+from core.sources.memory import Memory
+from core.sources.notion.page import NotionFile
+from core.storage.database import Connection
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS pages (
@@ -58,35 +52,32 @@ def _add_files(database: Connection) -> None:
         database.execute(each)
 
 
-SCHEMA = Schema(
-    tables=_TABLES + _FILES + _ROW_LISTS + _MARK, migrations=(_add_files,), cure="Delete it: it is made anew."
-)
-
 ChildKind = Literal["page", "database"]
 
 
 @value
 class RowList:
-    """When the rows of a data source were listed. Seconds since the epoch, by Notion's clock."""
+    """The times at which rows of a data source were listed, in seconds since the epoch, by Notion's clock."""
 
     full_at: float  #: all of them
     read_at: float  #: all, or those that were added since
 
 
 @dataclass(frozen=True, slots=True)
-class NotionMemory:
-    """Reads and writes the tables. Every method blocks."""
+class NotionMemory(Memory):
+    """Pages, what lies within them, and the rows of data sources."""
 
-    database: Database
+    FILE = "notion.db"
+    TABLES = _TABLES + _FILES + _ROW_LISTS + _MARK
+    MIGRATIONS = (_add_files,)
 
     def keep(self, titles: Mapping[str, str], *, are_items: bool) -> None:
         """Remember pages by their IDs; one that is an item stays one."""
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "INSERT INTO pages VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title,"
-                " is_item = max(is_item, excluded.is_item)",
-                ((page, title, int(are_items)) for page, title in titles.items()),
-            )
+        self.write_all(
+            "INSERT INTO pages VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title,"
+            " is_item = max(is_item, excluded.is_item)",
+            ((page, title, int(are_items)) for page, title in titles.items()),
+        )
 
     def items(self) -> frozenset[str]:
         """The pages that belonged to the source."""
@@ -96,14 +87,8 @@ class NotionMemory:
 
     def titles(self, pages: Iterable[str]) -> dict[str, str]:
         """The titles of those of these pages that are remembered."""
-        wanted, found = list(dict.fromkeys(pages)), dict[str, str]()
-        for begin in range(0, len(wanted), AT_ONCE):
-            part = wanted[begin : begin + AT_ONCE]
-            rows = self.database.rows(
-                f"SELECT id, title FROM pages WHERE id IN ({', '.join('?' * len(part))})", part
-            )
-            found |= {str(page): str(title) for page, title in rows}
-        return found
+        rows = self.among("SELECT id, title FROM pages WHERE id IN {}", pages)
+        return {str(page): str(title) for page, title in rows}
 
     def keep_children(self, page: str, children: Mapping[str, ChildKind]) -> None:
         """Remember what lies within a page."""
@@ -128,29 +113,22 @@ class NotionMemory:
                 _insert(writing, page, each)
 
     def files(self, pages: Iterable[str]) -> dict[str, list[NotionFile]]:
-        """Those of these pages."""
-        wanted, found = list(dict.fromkeys(pages)), dict[str, list[NotionFile]]()
-        for begin in range(0, len(wanted), AT_ONCE):
-            part = wanted[begin : begin + AT_ONCE]
-            rows = self.database.rows(
-                f"SELECT page, key, name, block FROM files WHERE page IN ({', '.join('?' * len(part))})"
-                " ORDER BY rowid",
-                part,
-            )
-            for page, key, name, block in rows:
-                found.setdefault(page, []).append(NotionFile(key=key, name=name, block=block))
+        """The files of these pages."""
+        found = dict[str, list[NotionFile]]()
+        query = "SELECT page, key, name, block FROM files WHERE page IN {} ORDER BY rowid"
+        for page, key, name, block in self.among(query, pages):
+            found.setdefault(page, []).append(NotionFile(key=key, name=name, block=block))
         return found
 
     def keep_row_lists(self, lists: Mapping[str, RowList]) -> None:
         """Remember when rows were listed, by data source."""
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "INSERT OR REPLACE INTO row_lists VALUES (?, ?, ?)",
-                ((data_source, each.full_at, each.read_at) for data_source, each in lists.items()),
-            )
+        self.write_all(
+            "INSERT OR REPLACE INTO row_lists VALUES (?, ?, ?)",
+            ((data_source, each.full_at, each.read_at) for data_source, each in lists.items()),
+        )
 
     def row_list(self, data_source: str) -> RowList | None:
-        """When its rows were listed last; None if they never were."""
+        """The last listing of a data source's rows; None if there was none."""
         rows = self.database.rows(
             "SELECT full_at, read_at FROM row_lists WHERE data_source = ?", (data_source,)
         )
@@ -166,7 +144,7 @@ class NotionMemory:
         return str(rows[0][0])
 
     def children(self, kind: ChildKind) -> frozenset[str]:
-        """What lies within any page."""
+        """The pages or databases within any page."""
         rows = self.database.rows("SELECT id FROM children WHERE kind = ?", (kind,))
         return frozenset(str(child) for (child,) in rows)
 
@@ -184,9 +162,3 @@ def _insert(writing: Connection, page: str, files: Iterable[NotionFile]) -> None
         "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
         ((page, each.key, each.name, each.block) for each in files),
     )
-
-
-@contextmanager
-def open_memory(folder: Path) -> Iterator[NotionMemory]:
-    with open_memory_file(folder / FILE, SCHEMA) as database:
-        yield NotionMemory(database)

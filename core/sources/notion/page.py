@@ -1,20 +1,120 @@
-"""A page of Notion as it is listed, and the text that is made of it."""
+"""A page of Notion as it is listed, its files, and the text that is made of it.
+
+Of the files in its blocks and in properties of a row, those that Notion keeps itself are read. It tells an address of
+each that is signed for an hour, and lets in whoever has it. So it is asked for right before the file is fetched, goes
+to no host but those that Notion serves files from, and is written nowhere.
+https://developers.notion.com/reference/file-object
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
+from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources.anchored import AnchoredPart, AnchoredText, joined
+from core.sources.documents import AnchoredPart, AnchoredText, joined
 from core.sources.notion.address import LABEL, bare_id
-from core.sources.notion.blocks import PageBlock, parts_of
-from core.sources.notion.files import NotionFile, Serves, files_of_properties, is_of_notion
-from core.sources.notion.properties import Cell, cells_of, table, title_of
-from core.sources.source import SourceItem
+from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
+from core.sources.source import SourceItem, moment_of
+
+#: Where Notion keeps files: its buckets in Amazon S3, of each region, and its own hosts.
+_HOSTS = re.compile(
+    r"prod-files-secure[a-z0-9-]*\.s3[.-][a-z0-9-]+\.amazonaws\.com|prod-files-secure\.s3\.amazonaws\.com"
+    r"|(?:[a-z0-9-]+\.)*(?:notion\.so|notion\.com|notionusercontent\.com|notion-static\.com)"
+)
+_SHARED_HOST = re.compile(r"s3[.-]us-west-2\.amazonaws\.com")
+_OLD_BUCKET = "/secure.notion-static.com/"  # on the host that all buckets of a region share
+KEY_LENGTH = 16  # hexadecimal digits
+
+Serves = Callable[[str], bool]
+
+
+@value
+class NotionFile:
+    """A file that can be read."""
+
+    key: str  #: the same as long as the file is not replaced
+    name: str
+    block: str = ""  #: ID; empty: it is in a property of the page
+
+
+def is_of_notion(url: str) -> bool:
+    """True for an address at which Notion serves files."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return False
+    if parts.scheme != "https" or port not in (None, 443) or parts.username is not None:
+        return False
+    is_old = bool(_SHARED_HOST.fullmatch(host)) and parts.path.startswith(_OLD_BUCKET)
+    return is_old or _HOSTS.fullmatch(host) is not None
+
+
+def file_of_block(data: Mapping[str, Any], serves: Serves = is_of_notion) -> NotionFile | None:
+    """The file of a block; None of one without, or whose file is not read."""
+    kind = str(data.get("type") or "")
+    held = data.get(kind)
+    if kind not in FILES or not isinstance(held, dict):
+        return None
+    found = _file(held, serves)
+    return None if found is None else NotionFile(key=found[0], name=found[1], block=bare_id(str(data["id"])))
+
+
+def files_of_properties(
+    properties: Mapping[str, Any], serves: Serves = is_of_notion
+) -> tuple[NotionFile, ...]:
+    found = (_file(held, serves) for held in _held_in(properties))
+    return tuple(NotionFile(key=each[0], name=each[1]) for each in found if each is not None)
+
+
+def url_of(data: Mapping[str, Any], key: str, serves: Serves = is_of_notion) -> str | None:
+    """The address of the file with this key, in a page or a block as Notion sends it."""
+    kind = str(data.get("type") or "")
+    held = _held_in(data.get("properties") or {}) if data.get("object") == "page" else [data.get(kind)]
+    for each in held:
+        if isinstance(each, dict) and (found := _file(each, serves)) is not None and found[0] == key:
+            return found[2]
+    return None
+
+
+def _held_in(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for each in properties.values():
+        if each.get("type") == "files":
+            yield from each.get("files") or ()
+
+
+def _file(held: Mapping[str, Any], serves: Serves) -> tuple[str, str, str] | None:
+    """The key, the name and the address of a file; None if it lies elsewhere or is of a kind that is not read.
+
+    The path of its address says which file it is: what follows is the signature.
+    """
+    url = str((held.get("file") or {}).get("url") or "") if held.get("type") == "file" else ""
+    if not url or not serves(url):
+        return None
+    path = urlsplit(url).path
+    names = (str(held.get("name") or ""), unquote(path.rpartition("/")[2]))
+    name = next((each for each in names if PurePosixPath(each).suffix.lower() in SUFFIXES), None)
+    return None if name is None else (hashlib.sha256(path.encode()).hexdigest()[:KEY_LENGTH], name, url)
+
+
+def file_items(page: SourceItem, files: Iterable[NotionFile]) -> Iterator[SourceItem]:
+    """The items of a page's files, each once."""
+    for key, file in {each.key: each for each in files}.items():
+        yield SourceItem(
+            id=f"{page.id}/{key}",
+            version=key,
+            name=file.name,
+            source=printable(f"{page.source}/{file.name}"),
+            url=f"{page.url}#{file.block}" if page.url and file.block else page.url,
+        )
+
 
 PAGE_NAME = "page.md"
 UNTITLED = "–"
@@ -107,11 +207,3 @@ def text_of_page(page: NotionPage, blocks: Sequence[PageBlock], titles: Mapping[
     head = AnchoredPart(text=f"# {' '.join(page.title.split()) or UNTITLED}")
     properties = AnchoredPart(text=table((page.title_name, page.title), rows_of(page, titles)))
     return joined((head, properties, *parts_of(blocks)))
-
-
-def moment_of(text: str) -> float | None:
-    """ISO 8601 in seconds since the epoch."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None

@@ -11,20 +11,36 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 from core.library.documents import Document
-from core.sources.anchored import parse_anchored, to_bytes
-from core.sources.hosts import addresses_of
+from core.sources import guides
+from core.sources.documents import parse_anchored, to_bytes
+from core.sources.memory import open_memory
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
-from core.sources.notion.client import INTERVAL, ORIGIN, NotionApi, NotionMissing, NotionRefused, open_api
-from core.sources.notion.files import Serves, file_items, is_of_notion, read_file, url_of
-from core.sources.notion.guide import GUIDE
-from core.sources.notion.listing import PageListing
-from core.sources.notion.memory import NotionMemory, open_memory
-from core.sources.notion.page import PAGE_NAME, NotionPage, is_trashed, item_of, page_of, text_of_page
-from core.sources.notion.tree import BlockTree
+from core.sources.notion.client import (
+    INTERVAL,
+    ORIGIN,
+    NotionApi,
+    NotionMissing,
+    NotionRefused,
+    open_api,
+    read_file,
+)
+from core.sources.notion.listing import BlockTree, PageListing
+from core.sources.notion.memory import NotionMemory
+from core.sources.notion.page import (
+    PAGE_NAME,
+    NotionPage,
+    Serves,
+    file_items,
+    is_of_notion,
+    is_trashed,
+    item_of,
+    page_of,
+    text_of_page,
+    url_of,
+)
 from core.sources.source import (
     ItemGone,
     ItemUnreadable,
@@ -51,7 +67,7 @@ CUT_OFF = (
 
 @dataclass(slots=True, kw_only=True)
 class NotionSource:
-    """What is shared with an integration, or what lies below a page or a database of it."""
+    """All that is shared with an integration, or what lies below a page or a database of it."""
 
     root: str  #: ID; empty: all
     api: NotionApi
@@ -164,9 +180,6 @@ class NotionSource:
 
     # Pages
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         page, _, key = item.id.partition("/")
         try:
@@ -221,14 +234,13 @@ async def open_notion(
     token = context.settings.notion_token
     if not token:
         raise SettingsError(UNSET)
-    parts = urlsplit(origin)
-    addresses = await addresses_of(parts.hostname or "", parts.port or 443, context.settings.private_hosts)
-    opened = partial(open_api, token, addresses, origin=origin, interval=interval, pause=pause)
+    private = context.settings.private_hosts
+    opened = partial(open_api, token, private=private, origin=origin, interval=interval, pause=pause)
     async with opened(connections=AT_ONCE) as api:
-        with open_memory(context.folder) as memory:
+        with open_memory(NotionMemory, context.folder) as memory:
             yield NotionSource(
                 root=root_of(text), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
-                private_hosts=context.settings.private_hosts, serves=serves,
+                private_hosts=private, serves=serves,
             )  # fmt: skip
 
 
@@ -238,5 +250,5 @@ KIND = SourceKind(
     label=lambda _address: LABEL,
     open=open_notion,
     parse=parse_item,
-    guide=GUIDE,
+    guide=guides.NOTION,
 )

@@ -42,12 +42,12 @@ class WebsiteAddress:
 
     @property
     def address(self) -> str:
-        """As it is kept."""
+        """The form that is kept."""
         return f"{MARK}{self.origin}{self.path}"
 
     @property
     def url(self) -> str:
-        """Of the first page, or of the sitemap, as it was typed but for a slash at its end."""
+        """The URL of the first page or the sitemap, as it was typed but for a slash at its end."""
         return f"{self.origin}{self.path or '/'}"
 
     @property
@@ -63,7 +63,7 @@ class WebsiteAddress:
         return parent if _PAGE.fullmatch(f"/{name}") else self.path
 
     def has(self, url: str) -> bool:
-        """Whether a normal URL belongs to it."""
+        """True if a normal URL belongs to it."""
         return self.item_of(url) is not None
 
     def item_of(self, url: str) -> str | None:
@@ -90,7 +90,7 @@ def is_sitemap(path: str) -> bool:
 
 
 def is_other_file(url: str) -> bool:
-    """Whether the name of a file says that it holds no text."""
+    """True if the name of a file says that it holds no text."""
     name = urlsplit(url).path.rpartition("/")[2]
     return "." in name and _NO_PAGES.fullmatch(name.rpartition(".")[2]) is not None
 
@@ -151,12 +151,12 @@ def sitemap_address(name: str) -> str | None:
 
 
 def label_of(address: str) -> str:
-    """How people name a website: as they typed it."""
+    """The name of a website for people: as they typed it."""
     return address.removeprefix(MARK)
 
 
 def place_of(address: str) -> str:
-    """What is read, over https or without."""
+    """The place that is read, over https or without."""
     return address.partition("://")[2]
 
 
@@ -165,6 +165,6 @@ def options_of(address: str) -> tuple[str, ...]:
     return () if parse(address).is_sitemap else ("--follow",)
 
 
-def typed_website(typed: str) -> str:
+def typed_address(typed: str) -> str:
     """The address of a website as it is kept, with its scheme or without."""
     return canonical_address(typed if "://" in typed else f"https://{typed}")

@@ -1,4 +1,4 @@
-"""What a website's reader remembers: how far its crawl is, and of each page what makes the next look cheap.
+"""The memory of a website's reader: how far its crawl is, and of each page what makes the next look cheap.
 
 It holds addresses and marks of versions, no text. It lies in the source's folder, and may vanish: then the website is
 looked at as if for the first time, and what did not change is not read again.
@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Literal
 
 from core.conversation import value
-from core.sources.memory import open_memory_file
-from core.storage.database import Database
-from core.storage.schema import Schema
-
-FILE = "website.db"
+from core.sources.memory import Memory
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS pages (  -- that answered with a page, at the last look
@@ -48,7 +42,6 @@ CREATE TABLE IF NOT EXISTS frontier (  -- of this crawl, in its order
 CREATE INDEX IF NOT EXISTS frontier_by_outcome ON frontier (outcome, number);
 CREATE TABLE IF NOT EXISTS crawl (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-SCHEMA = Schema(tables=_TABLES, cure="Delete it: it is made anew.")
 
 Outcome = Literal["item", "copy", "other"]
 
@@ -98,22 +91,23 @@ _PAGE = tuple(each.name for each in fields(PageRecord))
 
 
 @dataclass(frozen=True, slots=True)
-class SiteMemory:
-    """Reads and writes the tables. Every method blocks."""
+class SiteMemory(Memory):
+    """The course of a crawl, its pages and its sitemaps."""
 
-    database: Database
+    FILE = "website.db"
+    TABLES = _TABLES
 
     def begin(self) -> str:
         """Forget the last crawl's course; the name of a new one."""
         name = secrets.token_hex(8)
-        with self.database.transaction() as writing:
-            writing.execute("DELETE FROM frontier")
-            writing.execute("DELETE FROM crawl")
-            writing.execute("INSERT INTO crawl VALUES ('name', ?)", (name,))
+        with self.database.transaction():
+            self.write("DELETE FROM frontier")
+            self.write("DELETE FROM crawl")
+            self.write("INSERT INTO crawl VALUES ('name', ?)", (name,))
         return name
 
     def name(self) -> str:
-        """Of the crawl that is under way; empty if none is."""
+        """The name of the crawl that is under way; empty if none is."""
         return self._note("name")
 
     def _note(self, name: str) -> str:
@@ -126,8 +120,7 @@ class SiteMemory:
         return frozenset(str(name) for (name,) in rows)
 
     def note(self, name: str) -> None:
-        with self.database.transaction() as writing:
-            writing.execute("INSERT INTO crawl VALUES (?, '1') ON CONFLICT DO NOTHING", (name,))
+        self.write("INSERT INTO crawl VALUES (?, '1') ON CONFLICT DO NOTHING", (name,))
 
     def count(self) -> int:
         """Addresses that the crawl knows."""
@@ -158,11 +151,10 @@ class SiteMemory:
 
     def close(self, outcomes: Sequence[tuple[str, Outcome, str]]) -> None:
         """Note what became of addresses, and the targets of copies."""
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "UPDATE frontier SET outcome = ?, target = ? WHERE url = ?",
-                ((outcome, target, url) for url, outcome, target in outcomes),
-            )
+        self.write_all(
+            "UPDATE frontier SET outcome = ?, target = ? WHERE url = ?",
+            ((outcome, target, url) for url, outcome, target in outcomes),
+        )
 
     def orphans(self, limit: int) -> list[str]:
         """Copies of pages that are not there, or are copies of them in turn."""
@@ -175,23 +167,21 @@ class SiteMemory:
         return [str(url) for (url,) in rows]
 
     def has_items(self) -> bool:
-        """Whether the crawl found any page."""
+        """True if the crawl found any page."""
         return bool(self.database.rows("SELECT 1 FROM frontier WHERE outcome IN ('item', 'copy') LIMIT 1"))
 
     def end(self) -> None:
         """Forget pages that are no part of the website any more."""
-        with self.database.transaction() as writing:
-            writing.execute("DELETE FROM pages WHERE url NOT IN (SELECT url FROM frontier)")
-            writing.execute("DELETE FROM frontier")
-            writing.execute("DELETE FROM crawl")
+        with self.database.transaction():
+            self.write("DELETE FROM pages WHERE url NOT IN (SELECT url FROM frontier)")
+            self.write("DELETE FROM frontier")
+            self.write("DELETE FROM crawl")
 
     # Pages
 
     def pages(self, urls: Sequence[str]) -> Mapping[str, PageRecord]:
-        """Those of these pages that are remembered."""
-        rows = self.database.rows(
-            f"SELECT {', '.join(_PAGE)} FROM pages WHERE url IN ({', '.join('?' * len(urls))})", urls
-        )
+        """The remembered ones of these pages."""
+        rows = self.among(f"SELECT {', '.join(_PAGE)} FROM pages WHERE url IN {{}}", urls)
         named = (dict(zip(_PAGE, row, strict=True)) for row in rows)
         return {
             row["url"]: PageRecord(
@@ -215,8 +205,7 @@ class SiteMemory:
 
     def count_try(self, url: str) -> None:
         """Have a page read again at the next sync, whatever it is then."""
-        with self.database.transaction() as writing:
-            writing.execute("UPDATE pages SET tries = tries + 1 WHERE url = ?", (url,))
+        self.write("UPDATE pages SET tries = tries + 1 WHERE url = ?", (url,))
 
     def sitemap(self, url: str) -> SitemapRecord | None:
         rows = self.database.rows("SELECT url, etag, modified, entries FROM sitemaps WHERE url = ?", (url,))
@@ -226,14 +215,7 @@ class SiteMemory:
         return None
 
     def keep_sitemap(self, sitemap: SitemapRecord) -> None:
-        with self.database.transaction() as writing:
-            writing.execute(
-                "INSERT OR REPLACE INTO sitemaps VALUES (?, ?, ?, ?)",
-                (sitemap.url, sitemap.etag, sitemap.modified, json.dumps(sitemap.entries)),
-            )
-
-
-@contextmanager
-def open_memory(folder: Path) -> Iterator[SiteMemory]:
-    with open_memory_file(folder / FILE, SCHEMA) as database:
-        yield SiteMemory(database)
+        self.write(
+            "INSERT OR REPLACE INTO sitemaps VALUES (?, ?, ?, ?)",
+            (sitemap.url, sitemap.etag, sitemap.modified, json.dumps(sitemap.entries)),
+        )

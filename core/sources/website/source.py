@@ -22,19 +22,21 @@ from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
 from core.library.sync import printable
-from core.sources.hosts import addresses_of
+from core.sources import guides
+from core.sources.http import HostSilent, http_moment, open_http
+from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
     ItemUnreadable,
     SourceBatch,
     SourceContext,
-    SourceGuide,
     SourceItem,
     SourceKind,
     SourceThrottled,
     SourceUnavailable,
     UnreadItem,
+    moment_of,
 )
 from core.sources.website.address import (
     PREFIXES,
@@ -45,22 +47,20 @@ from core.sources.website.address import (
     options_of,
     parse,
     place_of,
-    typed_website,
 )
 from core.sources.website.client import (
     NOT_MODIFIED,
     REQUEST_TIME,
+    RULES_HOPS,
+    RobotRules,
     SiteClient,
     SiteReply,
-    SiteSilent,
-    host_and_port,
-    open_client,
+    led_elsewhere,
+    read_rules,
 )
-from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory, open_memory
-from core.sources.website.page import head_of, parse_page
-from core.sources.website.rules import REDIRECTS, RobotRules, led_elsewhere, read_rules
-from core.sources.website.seeds import seeds_of
-from core.sources.website.sitemap import http_moment, moment_of
+from core.sources.website.convert import head_of, parse_page
+from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
+from core.sources.website.sitemap import seeds_of
 from core.web.request import OK
 
 LOOKS = 20  # addresses that are looked at before what they have is read
@@ -82,7 +82,7 @@ T = TypeVar("T")
 
 @value
 class Look:
-    """What was found at an address."""
+    """The look at an address: what was found there."""
 
     at: FrontierUrl
     outcome: Outcome = "other"
@@ -163,7 +163,7 @@ class WebsiteSource:
     # Looking
 
     async def _look_at(self, urls: Sequence[FrontierUrl]) -> tuple[list[Look], Exception | None]:
-        """What is at these addresses, as far as the website answered; and why not of all."""
+        """Looks at these addresses, as far as the website answered; and the trouble that ended them."""
         known = await _thread(self.memory.pages, [each.url for each in urls])
         remaining, looks, troubles = iter(urls), list[Look](), list[Exception]()
 
@@ -195,8 +195,8 @@ class WebsiteSource:
             return self._seen(at, known)
         try:
             reply = await self.client.get(at.url, since=known.marks if known is not None else {})
-        except SiteSilent as silent:
-            return replace(self._failing(at, known, str(silent)), is_silent=True)
+        except HostSilent as silent:
+            return replace(self._failing(at, known, silent.reason), is_silent=True)
         return await self._answered(at, known, reply)
 
     async def _answered(self, at: FrontierUrl, known: PageRecord | None, reply: SiteReply) -> Look:
@@ -273,7 +273,7 @@ class WebsiteSource:
             return
         look = await self._look(FrontierUrl(url=self.site.url, depth=0, lastmod=""), None)
         self._require_site([look])
-        for _ in range(REDIRECTS):
+        for _ in range(RULES_HOPS):
             if look.record is not None or not look.moved:
                 break
             look = await self._look(FrontierUrl(url=look.moved, depth=1, lastmod=""), None)
@@ -334,9 +334,6 @@ class WebsiteSource:
             changed_at=moment_of(page.lastmod) or http_moment(page.modified),
         )
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        pass
-
     async def fetch(self, item: SourceItem) -> bytes:
         if (body := self._bodies.pop(item.id, None)) is not None:
             return body
@@ -366,11 +363,12 @@ async def open_website(
 ) -> AsyncIterator[WebsiteSource]:
     """Raises SourceUnavailable for a host that may not be read, or does not say what it allows; SourceThrottled."""
     site = parse(text)
-    addresses = await addresses_of(*host_and_port(site.origin), context.settings.private_hosts)
-    async with open_client(site.origin, addresses, connections=AT_ONCE) as opened:
-        rules = await read_rules(replace(opened, timeout=timeout))
-        client = replace(opened, timeout=timeout, pause=pause, delay=rules.delay)
-        with open_memory(context.folder) as memory:
+    async with open_http(
+        site.origin, private=context.settings.private_hosts, connections=AT_ONCE, name=site.origin, timeout=timeout
+    ) as http:  # fmt: skip
+        rules = await read_rules(SiteClient(origin=site.origin, http=http))
+        client = SiteClient(origin=site.origin, http=http, pause=pause, delay=rules.delay)
+        with open_memory(SiteMemory, context.folder) as memory:
             yield WebsiteSource(
                 site=site, client=client, memory=memory, rules=rules, page_limit=page_limit, depth_limit=depth_limit
             )  # fmt: skip
@@ -391,11 +389,5 @@ KIND = SourceKind(
     options=options_of,
     place=place_of,
     check=check_website,
-    guide=SourceGuide(
-        title="A website, by its links and its sitemap",
-        asks="The address of its first page, or of its sitemap",
-        example="https://docs.example.org/guide/",
-        address=typed_website,
-        every="1d",
-    ),
+    guide=guides.WEBSITE,
 )

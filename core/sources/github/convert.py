@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.conversation import value
-from core.sources.anchored import AnchoredPart, AnchoredText, joined
+from core.sources.documents import AnchoredPart, AnchoredText, joined
 
 GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
 TITLE_LIMIT = 256  # characters, GitHub "Create an issue"
@@ -37,7 +37,7 @@ class IssueRecord:
 
 
 def record_of(data: Mapping[str, Any]) -> IssueRecord:
-    """Of GitHub's "Issue"; one of a pull request has the key ``pull_request``."""
+    """The record of GitHub's "Issue"; one of a pull request has the key ``pull_request``."""
     pull = data.get("pull_request")
     labels = (
         each if isinstance(each, str) else str(each.get("name") or "") for each in data.get("labels") or ()
@@ -51,9 +51,7 @@ def record_of(data: Mapping[str, Any]) -> IssueRecord:
 
 
 def listed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an issue, or of a comment in a list of all, is kept to be compared: none of what people wrote there but
-    the title.
-    """
+    """The part of an issue or of a comment that is kept to be compared: nothing that people wrote but the title."""
     kept = {
         name: data[name]
         for name in (
@@ -101,7 +99,7 @@ def _moment(data: Mapping[str, Any]) -> str:
 
 
 def closed(body: str) -> str:
-    """What one person wrote, so that nothing of it goes on in what the next one wrote."""
+    """The text of one person, closed so that nothing of it goes on in what the next one wrote."""
     text = body.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     fence = ""
     for line in text.split("\n"):

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from core.errors import DocumentError
-from core.sources.confluence.marks import (
+from core.sources.confluence.markdown import (
     SPACES,
     code_span,
     escaped,
@@ -24,9 +24,9 @@ from core.sources.confluence.marks import (
     indented,
     link_to,
     paragraph,
+    table_of,
     wrapped,
 )
-from core.sources.confluence.tables import table_of
 
 DEPTH_LIMIT = 200  # elements within one another
 
@@ -111,7 +111,7 @@ class StorageText:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def blocks(self, parent: Element) -> list[str]:
-        """What an element contains, as blocks of Markdown."""
+        """The content of an element as blocks of Markdown."""
         found, line = list[str](), [escaped(parent.text)]
         for child in parent:
             if self._is_inline(child):
@@ -146,7 +146,7 @@ class StorageText:
     # In a line
 
     def inside(self, element: Element) -> str:
-        """What an element contains, in one line of text."""
+        """The content of an element in one line of text."""
         parts = [escaped(element.text)]
         for child in element:
             written = self.inline(child) if self._is_inline(child) else f" {' '.join(self._block(child))} "
@@ -196,7 +196,7 @@ class StorageText:
         return named or escaped(attribute(element, "anchor"))
 
     def named(self, element: Element) -> str:
-        """What a reference names: a person, a page, a file, a space."""
+        """The name behind a reference: of a person, a page, a file, a space."""
         match tag_of(element):
             case "ri:user":
                 user = attribute(element, "account-id", "ri") or attribute(element, "userkey", "ri")
@@ -315,7 +315,7 @@ class StorageText:
         return [table] if table else []
 
     def _cell(self, element: Element) -> str:
-        """What a cell says, in one line."""
+        """The text of a cell, in one line."""
         parts = list[str]()
         for part in self.blocks(element):
             lines = [line.strip() for line in part.split("\n") if not line.startswith("```")]

@@ -1,4 +1,4 @@
-"""What a page says of itself: its links, its own address, whether it may be kept, and the anchors of its headings."""
+"""A page of a website: its links, its own address, whether it may be kept, and the anchors of its headings."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from core.sources.source import SourceItem, parse_as_file
 if TYPE_CHECKING:
     from core.sources.website.address import WebsiteAddress
 
+
 AGENT = "footnote"  # the name under which robots.txt and pages may speak to us
 HTML_LIMIT = 8_000_000  # bytes of a page that are read for its links
 LINK_LIMIT = 5_000  # links of a page
@@ -31,7 +32,7 @@ _WORD = re.compile(r"\w+")
 
 @value
 class PageHead:
-    """What a page says of itself."""
+    """The head of a page: its links, and what it says of itself."""
 
     links: tuple[str, ...] = ()  #: normal URLs of the website, in order
     canonical: str | None = None  #: the page of the website that this one is a copy of
@@ -39,7 +40,7 @@ class PageHead:
 
 
 def head_of(data: bytes, url: str, site: WebsiteAddress, headers: Mapping[str, str]) -> PageHead:
-    """Of a page of HTML. ``headers``: of the response, with lower-case names."""
+    """The head of a page of HTML. ``headers``: of the response, with lower-case names."""
     tree = _tree(data)
     words = _directives([headers.get("x-robots-tag", "")])
     links: list[str] = []
@@ -101,7 +102,7 @@ def _meta(tree: Any) -> Iterator[str]:
 
 
 def _directives(texts: Iterable[str]) -> frozenset[str]:
-    """What is asked of us: "noindex, otherbot: nofollow" asks for "noindex"."""
+    """Directives that are meant for us: "noindex, otherbot: nofollow" asks for "noindex"."""
     found: set[str] = set()
     for text in texts:
         agent = AGENT
@@ -118,7 +119,7 @@ def _directives(texts: Iterable[str]) -> frozenset[str]:
 
 
 def anchors_of(document: Document, data: bytes) -> tuple[tuple[int, str], ...]:
-    """Where in the document's text the sections begin that the page gives an address, and these names, in order.
+    """The sections to which the page gives an address: where they begin in the document's text, and these names, in order.
 
     Headings of the text are found again in the page by their words. A heading that stands in the text alone, or
     without a name, belongs to none.

@@ -2,14 +2,17 @@
 
 Nothing is checked out, so no hook, no filter and no submodule of a repository ever runs. The configuration of the
 user and of the system is not read. Only one protocol is allowed to each command, and none to those that only read.
-A host was checked before (:mod:`core.sources.hosts`), and over HTTPS git connects to exactly the addresses that were
+A host was checked before (:mod:`core.sources.http`), and over HTTPS git connects to exactly the addresses that were
 checked and follows no redirect. A token goes in the environment of the process, which only its owner can read.
+
+The contents of files are fetched many at once, and read one by one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import logging
 import os
 import re
@@ -20,8 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import SettingsError
+from core.library.formats.read import FILE_LIMIT
 from core.sources.git.address import DEFAULT_PORTS, GitAddress
-from core.sources.source import SourceThrottled, SourceUnavailable
+from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
 
 NETWORK_TIME = 1_800.0  # seconds for one fetch
 READING_TIME = 300.0  # seconds for anything else
@@ -60,7 +64,7 @@ class Git:
     pinned: Sequence[str] = ()  #: the IP addresses of the host that were checked
 
     async def read(self, *arguments: str) -> bytes:
-        """What a command prints that needs no network. GitFailed."""
+        """The output of a command that needs no network. GitFailed."""
         printed, _ = await self._run(arguments, environment(self.address), b"", READING_TIME)
         return printed
 
@@ -69,7 +73,7 @@ class Git:
         return await _start(self._command(arguments), environment(self.address))
 
     async def ask(self, *arguments: str, given: bytes = b"") -> tuple[bytes, str]:
-        """What a command prints and notes that talks to the host. GitFailed, SourceUnavailable, SourceThrottled."""
+        """The output and notes of a command that talks to the host. GitFailed, SourceUnavailable, SourceThrottled."""
         settings = {**STALLED, **self._pin(), **self._credentials()}
         scheme = environment(self.address, settings, protocol=self.address.scheme)
         for left in reversed(range(LOCK_TRIES)):
@@ -131,7 +135,7 @@ class Git:
 
 
 def _remove_if_old(lock: Path) -> None:
-    """Of a git that was killed; one that lives does not take so long."""
+    """Remove the lock of a git that was killed; one that lives does not take so long."""
     with suppress(FileNotFoundError):
         if time.time() - lock.stat().st_mtime > NETWORK_TIME:
             lock.unlink()
@@ -211,7 +215,7 @@ _SENTENCES: Sequence[tuple[str, str]] = (
 
 
 def trouble(said: str, address: GitAddress) -> SourceUnavailable | SourceThrottled | None:
-    """What an error of git means to a person; None if it means nothing that could be told."""
+    """The error that a person reads of what git said; None if it means nothing that could be told."""
     if re.search(r"error: (429|503)", said):
         return SourceThrottled(f"{address.host} is asked too often.", retry_after=THROTTLED)
     for pattern, sentence in _SENTENCES:
@@ -222,3 +226,97 @@ def trouble(said: str, address: GitAddress) -> SourceUnavailable | SourceThrottl
     ):
         return SourceUnavailable(f"{address.host} could not be reached.")
     return None
+
+
+IS_UNFILTERED = "footnote.unfiltered"  # a setting of the repository: its host cannot leave files out
+
+
+@dataclass(slots=True, kw_only=True)
+class Blobs:
+    """Contents by git's names of them."""
+
+    git: Git
+    lost: set[str] = field(default_factory=set)  #: that the host has not any more
+    _reader: asyncio.subprocess.Process | None = None
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def is_unfiltered(self) -> bool:
+        try:
+            return await self.git.read("config", "--get", IS_UNFILTERED) == b"true\n"
+        except GitFailed:
+            return False
+
+    async def have(self, blobs: set[str]) -> None:
+        """Fetch what is not here, at once."""
+        if self.git.address.scheme == "file" or not blobs or await self.is_unfiltered():
+            return
+        blobs -= self.lost
+        while blobs:
+            try:
+                await self.git.ask(
+                    "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--filter=blob:none", "--no-tags",
+                    "--no-write-fetch-head", "--recurse-submodules=no", "--no-auto-gc", "--stdin",
+                    "--end-of-options", "origin", given="".join(f"{blob}\n" for blob in sorted(blobs)).encode(),
+                )  # fmt: skip
+            except GitFailed as failed:
+                lost = blobs & set(re.findall(r"not our ref ([0-9a-f]{40,64})", failed.said))
+                if not lost:
+                    raise SourceUnavailable(
+                        f"Files of {self.git.address.name} could not be fetched; LOG_LEVEL=info shows why."
+                    ) from failed
+                self.lost |= lost
+                blobs -= lost
+            else:
+                return
+
+    async def contents(self, blobs: set[str]) -> dict[str, bytes]:
+        """Empty ones of what the host has not any more, or what is too large."""
+        await self.have(set(blobs))
+        found = dict.fromkeys(blobs, b"")
+        for blob in blobs - self.lost:
+            with contextlib.suppress(ItemUnreadable):
+                found[blob] = await self.read(blob)
+        return found
+
+    async def read(self, blob: str) -> bytes:
+        async with self._reading:
+            if self._reader is None:
+                self._reader = await self.git.start("cat-file", "--batch")
+            try:
+                return await _content(self._reader, blob)
+            except ItemUnreadable:
+                raise
+            except BaseException as fault:  # its output is of no use any more
+                await self.close()
+                if isinstance(fault, asyncio.IncompleteReadError | OSError | ValueError):
+                    raise SourceUnavailable(
+                        f"{self.git.address.name} has a fault: a file is missing."
+                    ) from fault
+                raise
+
+    async def close(self) -> None:
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            if reader.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    reader.kill()
+            await reader.wait()
+
+
+async def _content(reader: asyncio.subprocess.Process, blob: str) -> bytes:
+    """The content of a blob by ``git cat-file --batch``; ItemUnreadable for one that is too large, ValueError for none."""
+    assert reader.stdin is not None
+    assert reader.stdout is not None
+    reader.stdin.write(f"{blob}\n".encode())
+    await reader.stdin.drain()
+    _, _, length = (await reader.stdout.readuntil(b"\n")).decode().split(" ")
+    left, parts = int(length) + 1, []  # a line ends after it
+    is_too_large = left > FILE_LIMIT + 1
+    while left:
+        part = await reader.stdout.readexactly(min(left, 1_000_000))
+        left -= len(part)
+        if not is_too_large:
+            parts.append(part)
+    if is_too_large:
+        raise ItemUnreadable(f"is larger than {FILE_LIMIT // 1024**2} MB")
+    return b"".join(parts)[:-1]
