@@ -38,6 +38,7 @@ from core.graph.routing import (
     is_useless,
     may_join,
     may_quote,
+    oddity_to_mend,
     route_of,
     useful_votes,
 )
@@ -277,6 +278,9 @@ async def _verified(state: State, deps: Deps) -> State:
         return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
+    if oddity := oddity_to_mend(work, deps.policy, draft):
+        work = replace(work, rejected=Rejected(failing=(), standing=draft.text, oddity=oddity))
+        return {"work": replace(work, next="generate").with_step("verify")}
     statements = statements_of(claims_of(draft.text), strips) if draft.answers else ()
     votes, useful = await _check(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")

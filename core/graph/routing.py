@@ -9,9 +9,10 @@ from core.conversation import QUERY_LIMIT, Exchange, Outcome, Proposal
 from core.graph.evidence import Evidence, is_mixed, probability
 from core.graph.policy import Policy, WebQuery
 from core.graph.state import Next, Work
+from core.grounding.doubts import oddity_of
 from core.grounding.verdicts import Edited
 from core.library.confidence import shared_terms
-from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Grade, Relevance, Route, Statement
+from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Draft, Grade, Oddity, Relevance, Route, Statement
 from core.text.addressee import asks, kind_of
 from core.text.characters import as_query
 from core.text.courtesy import names_something, without_courtesy
@@ -152,7 +153,8 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
     """
     if policy.weights is None:
         return "sure" if work.passages else "none"
-    unsupported = (1.0,) if work.rejected and work.sufficient else ()
+    is_cut = work.rejected is not None and work.rejected.oddity is None
+    unsupported = (1.0,) if is_cut and work.sufficient else ()
     chance = probability(evidence_of(work, unsupported=unsupported), policy.weights)
     if chance < _bar(work, policy):
         return "none"
@@ -165,6 +167,12 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
 def may_quote(work: Work, policy: Policy) -> bool:
     """Whether quotes may be shown as the answer."""
     return certainty_of(work, policy) == "sure"
+
+
+def oddity_to_mend(work: Work, policy: Policy, draft: Draft) -> Oddity | None:
+    """What code finds wrong with a draft as a whole, if another one may be written."""
+    may_redraft = draft.answers and policy.weights is not None and work.drafts <= policy.redrafts
+    return oddity_of(draft.text, work.question) if may_redraft else None
 
 
 def is_half_answer(work: Work, policy: Policy, kept: Edited) -> bool:

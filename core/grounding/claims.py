@@ -25,6 +25,8 @@ _GAP = re.compile(rf"(?:(?:(?<=\n)|\s*\n){QUOTATION_MARK})*\s*+")
 _ITEM_LEAD = re.compile(rf"(?:{QUOTATION_MARK})?(?P<indent>[ \t]*){LIST_MARKER}[ \t]+")
 _ITEM_NUMBER = re.compile(r"\A([ \t]*)(\d{1,9})(?=[.)])")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_UNSPACED_END = re.compile(r"[。！？：；、，｡」』）】》][*_]*\Z")  # has its space within the sign
+_COLON = re.compile(r"\s*([:：])(?=[*_ ]*\Z)")
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")  # a former heading
 _DELIMITER_ROW = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
 
@@ -213,16 +215,35 @@ def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
 
 def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
     """Numbers of the claims to cut, with those that make no sense without them: code after its introduction,
-    and an introduction when all that it introduces is cut."""
+    and an introduction when all that it introduces is cut. One of code that has a mark of its own stays: it says
+    something without the code."""
     doomed = set(cut)
     for before, number in pairwise(range(len(claims))):
         if before in doomed and claims[number].takes_footnotes and claims[number].kind != "row":
             doomed.add(number)
     for number in reversed(range(len(claims))):
         below = _introduced(claims, number)
-        if below and all(number + 1 + offset in doomed for offset in range(len(below))):
+        is_empty = below and all(number + 1 + offset in doomed for offset in range(len(below)))
+        if is_empty and not (_says_something(claims[number]) and below[0].kind == "code"):
             doomed.add(number)
     return doomed
+
+
+def _says_something(claim: Claim) -> bool:
+    return bool(claim.own) and len(claim.text.split()) > SHORT_WORDS
+
+
+def without_lost_code(claims: Sequence[Claim], cut: Collection[int]) -> tuple[Claim, ...]:
+    """The claims, with a period in place of the colon before code that is cut."""
+    lost = {number - 1 for number in cut if claims[number].kind == "code"} - set(cut)
+    return tuple(
+        replace(claim, text=_finished(claim.text)) if number in lost and claim.announces else claim
+        for number, claim in enumerate(claims)
+    )
+
+
+def _finished(text: str) -> str:
+    return _COLON.sub(lambda found: "。" if found[1] == "：" else ".", text)
 
 
 def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: Mapping[int, str]) -> str:
@@ -243,7 +264,9 @@ def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: M
             continue
         block = claim.block
         if number in marks:
-            text = text[: claim.start] + _marked(claim, marks[number]) + text[claim.end :]
+            marked, rest = _marked(claim, marks[number]), text[claim.end :]
+            gap = " " if marked.endswith("]") and marks[number] and rest[:1].strip() else ""
+            text = text[: claim.start] + marked + gap + rest
     return text.strip("\n").rstrip()
 
 
@@ -253,7 +276,9 @@ def _marked(claim: Claim, marks: str) -> str:
     if claim.kind == "row":
         row = claim.text.rstrip()
         return f"{row[:-1].rstrip()} {marks} |" if row.endswith("|") else f"{row} {marks}"
-    return f"{claim.text}\n\n{marks}" if claim.kind == "code" else f"{claim.text} {marks}"
+    if claim.kind == "code":
+        return f"{claim.text}\n\n{marks}"
+    return f"{claim.text}{'' if _UNSPACED_END.search(claim.text) else ' '}{marks}"
 
 
 def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:

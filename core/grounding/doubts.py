@@ -1,7 +1,8 @@
-"""Numbers, code, quotations and identifiers of a sentence that are missing in the strips it cites.
+"""What code finds odd about a draft.
 
-They are hints for the judge, never verdicts, and work in any language. Names, negations and paraphrase are
-left to the judge.
+Of a sentence, the numbers, code, quotations and identifiers that are missing in the strips it cites: hints for
+the judge, never verdicts, in any language. Names, negations and paraphrase are left to the judge. Of the whole,
+that it is in another language than the question, or says a paragraph twice.
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import combinations
 
-from core.text.inline import as_words, code_in, without_code
+from core.reasoning.reasoner import Oddity
+from core.text.inline import as_words, code_in, without_code, without_markers
+from core.text.language import sure_language
 
 CODE_LINE = 4  # letters and digits; shorter lines of code are not checked
+PARAGRAPH = 40  # letters and digits; a shorter one may be said twice
+SAME = 0.9  # share of the words of two paragraphs that both have, if they say the same
 QUOTED = 8  # letters and digits; a shorter quotation may be a single word in quotation marks
 ABOUT = 24  # characters before a number that are searched for "approximately"
 ROUNDED = Decimal("0.1")  # share by which "about 30" may differ from the source
@@ -33,7 +40,19 @@ _QUOTATION = re.compile(
 )
 _IDENTIFIER = re.compile(r"[A-Za-z](?:\w|[.+#](?=\w))*", re.ASCII)
 _ODD = re.compile(r"\w[^\W\d_a-z]|[^\W\d]\d|\w_\w", re.ASCII)  # an inner capital, a digit, an underscore
+#: A name for the reader's own, which they are to replace: myapp, YOUR_TOKEN, <name>, example.com.
+OWN_NAME = re.compile(
+    r"<[\w .-]+>|(?<![^\W_])(?:"
+    r"(?:my|your|our|mein|meine|dein|deine|ihr|ihre|mon|votre|mi|meu|minha|seu|sua)[-_]\w[\w-]*"
+    r"|(?:my|your|mein|mon|mi|meu)(?:app|api|bot|bucket|class|cluster|company|db|env|file|func|function|host|image|key|lib|"
+    r"model|module|name|org|package|page|password|plugin|project|projekt|proyecto|projeto|projet|repo|script|secret|"
+    r"server|service|site|table|team|test|token|user|volume)\w*"
+    r"|foo|bar|baz|example(?:\.(?:com|org|net))?|changeme|x{3,}"
+    r")(?![^\W_])",
+    re.IGNORECASE,
+)
 _PLURAL = re.compile(r"[A-Z]{2,}s")
+_PARAGRAPHS = re.compile(r"\n[ \t>]*\n")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//|--\s).*$")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 
@@ -71,15 +90,51 @@ def doubts_of(text: str, sources: Sequence[str], *, is_code: bool = False) -> tu
     claim = unicodedata.normalize("NFKC", text)
     squeezed = "\n".join(map(_letters_of, sources))
     if is_code:
-        return tuple(f"the line `{line}`" for line in _code_lines(claim) if _squeezed(line) not in squeezed)
+        return tuple(f"the line `{line}`" for line in _code_lines(claim) if not _is_written(line, squeezed))
     prose = without_code(claim)
     found = (
         *(f"the number {number}" for number in _missing_numbers(prose, sources)),
-        *(f"`{code}`" for code in code_in(claim) if _squeezed(code) not in squeezed),
+        *(f"`{code}`" for code in code_in(claim) if not _is_written(code, squeezed)),
         *(f"the words “{words}”" for words in _quotations(prose) if not _is_quoted(words, squeezed)),
         *(f"“{word}”" for word in _identifiers(prose) if not _is_known(word, squeezed)),
     )
     return tuple(dict.fromkeys(found))
+
+
+def oddity_of(draft: str, question: str) -> Oddity | None:
+    """What is wrong with the draft as a whole."""
+    asked, written = sure_language(question), sure_language(draft)
+    if asked and written and asked != written:
+        return "language"
+    paragraphs = [_Paragraph.of(block) for block in _PARAGRAPHS.split(without_markers(draft))]
+    return "twice" if any(one.says_same(other) for one, other in combinations(paragraphs, 2)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Paragraph:
+    text: str
+    letters: str
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Paragraph:
+        return cls(text, _squeezed(text), frozenset(re.findall(r"\w+", text.casefold())))
+
+    def says_same(self, other: _Paragraph) -> bool:
+        """In the same words, or nearly so with the same numbers, code and identifiers."""
+        if min(len(self.letters), len(other.letters)) < PARAGRAPH:
+            return False
+        if self.letters == other.letters:
+            return True
+        shared = len(self.words & other.words) / len(self.words | other.words)
+        return shared >= SAME and not (
+            doubts_of(self.text, (other.text,)) or doubts_of(other.text, (self.text,))
+        )
+
+
+def _is_written(code: str, squeezed: str) -> bool:
+    """Whether the source has the code, but for names that stand for the reader's own."""
+    return _squeezed(code) in squeezed or all(_squeezed(part) in squeezed for part in OWN_NAME.split(code))
 
 
 def _squeezed(text: str) -> str:
@@ -154,7 +209,8 @@ def _is_quoted(words: str, squeezed: str) -> bool:
 
 def _identifiers(prose: str) -> Iterator[str]:
     """Words with inner capitals, digits or underscores; no language inflects them."""
-    yield from (word for word in _IDENTIFIER.findall(prose) if _ODD.search(word))
+    words = (word for word in _IDENTIFIER.findall(prose) if _ODD.search(word))
+    yield from (word for word in words if not OWN_NAME.fullmatch(word))
 
 
 def _is_known(word: str, squeezed: str) -> bool:

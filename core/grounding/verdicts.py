@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.conversation import Omission
-from core.grounding.claims import Claim, claims_of, dependent, rewritten
+from core.grounding.claims import Claim, claims_of, dependent, rewritten, without_lost_code
 from core.grounding.doubts import doubts_of
 from core.grounding.quotes import Stated, likeness
 from core.reasoning.reasoner import Grounded, Span, Statement, Strip
+from core.text.language import sure_language
 
+APART = 2  # what a vote against a sentence counts whose cited strips share little with it
 ENOUGH_TO_TELL = 3  # sentences; with fewer no judge is called erratic
 ERRATIC = 0.67  # share of sentences with split votes; a judge that errs on one in ten has .27
+LITTLE = 0.4  # share of a claim below which the strips that it cites share little with it
 NEAR = 0.5  # share of a claim that a strip shows which may become its missing footnote
+
+
+#: As judges name them, in six languages; people never saw their numbers.
+_NUMBERED = re.compile(
+    r"(?:\b(?:the |de[nrms]? |die |das |les? |la |los |las |el |os? |as? )?"
+    r"(?:strips?|streifen|auszug|auszüge|extraits?|bandes?|fragmentos?|tiras?|trechos?)|ストリップ|抜粋)"
+    r"\s*#?\[?\d{1,3}(?:\]?\s*(?:,|&|and|und|et|y|e|と|、)\s*\[?\d{1,3})*\]?|(?<!\w)\[\d{1,3}\]",
+    re.IGNORECASE,
+)
+_UNNUMBERED = re.compile(r"\b(no|any|all|the|these|cited|other) strip(s?)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,24 +67,39 @@ def readable(strip: Strip) -> str:
 def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Statement, ...]:
     """The claims as the judge sees them, with the strips they cite and the doubts about them."""
     sources = {strip.number: readable(strip) for strip in strips}
+    language = sure_language("\n".join(claim.text for claim in claims))
     statements = []
     for number, claim in enumerate(claims, start=1):
         cites = tuple(cited for cited in claim.cited if cited in sources)
         doubts = doubts_of(claim.text, [sources[cited] for cited in cites], is_code=claim.kind == "code")
         text = f"{claim.above}\n{claim.text}" if claim.above else claim.text
-        statements.append(Statement(number=number, text=text, cites=cites, doubts=doubts if cites else ()))
+        is_apart = _is_apart(claim, "\n".join(sources[cited] for cited in cites), language)
+        statements.append(
+            Statement(
+                number=number, text=text, cites=cites, doubts=doubts if cites else (), is_apart=is_apart
+            )
+        )
     return tuple(statements)
+
+
+def _is_apart(claim: Claim, source: str, language: str) -> bool:
+    """Whether what a claim cites shares little with it; an introduction has words of its own."""
+    is_comparable = bool(source and language) and sure_language(source) == language and not claim.announces
+    return is_comparable and likeness(((claim.text, claim.kind == "code"),), source) < LITTLE
 
 
 def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
     """Verdicts by the number of the statement.
 
-    Half of the votes are enough to reject it. If the votes are split on most of the draft, the judge is erratic:
-    then only all votes together reject a statement without doubts.
+    Half of the votes are enough to reject it; a quarter, if the strips that it cites share little with it. If the
+    votes are split on most of the draft, the judge is erratic: then only all votes together reject a statement
+    that is not doubted either way.
     """
     is_erratic = _disagree(statements, votes)
     return {
-        statement.number: _verdict(statement, votes, needs_all=is_erratic and not statement.doubts)
+        statement.number: _verdict(
+            statement, votes, needs_all=is_erratic and not (statement.doubts or statement.is_apart)
+        )
         for statement in statements
     }
 
@@ -87,7 +116,8 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
     number = statement.number
     judged = [vote for vote in votes if number in vote.judged]
     against = [vote for vote in judged if number in vote.unsupported]
-    is_rejected = len(against) == len(judged) if needs_all else 2 * len(against) >= len(judged)
+    weight = APART if statement.is_apart else 1
+    is_rejected = len(against) == len(judged) if needs_all else 2 * weight * len(against) >= len(judged)
     agreeing = [vote for vote in judged if number not in vote.unsupported]
     named = Counter(strip for vote in agreeing for strip in vote.elsewhere.get(number, ()))
     corrected = tuple(strip for strip, count in named.items() if 2 * count > len(agreeing))
@@ -124,6 +154,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
             rejected.add(number)
     lost = dependent(claims, rejected)
     gone = lost | _idle_ends(claims, verdicts, lost)
+    claims = without_lost_code(claims, gone)
     shown = _shown(
         claims, verdicts, {n: mark for n, mark in marks.items() if mark is not None and n not in gone}
     )
@@ -132,7 +163,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
     return Edited(
         text=rewritten(text, claims, gone, shown),
         left_out=tuple(
-            Omission(text=claims[number].text, reason=verdicts[number + 1].reason)
+            Omission(text=claims[number].text, reason=_told(verdicts[number + 1].reason, strips))
             for number in sorted(lost)
             if not claims[number].announces
         ),
@@ -143,6 +174,18 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
             for strip, spans in verdicts[number + 1].stated.items()
         },
     )
+
+
+def _told(reason: str, strips: Sequence[Strip]) -> str:
+    """What the judge says about a sentence, with the titles of strips; nothing if it names one that is not there."""
+    titles = {strip.number: f"“{strip.retrieved.passage.title}”" for strip in strips}
+
+    def named(found: re.Match[str]) -> str:
+        known = (titles[int(number)] for number in re.findall(r"\d+", found[0]) if int(number) in titles)
+        return ", ".join(dict.fromkeys(known)) or found[0]
+
+    told = _UNNUMBERED.sub(r"\1 source\2", _NUMBERED.sub(named, reason))
+    return "" if _NUMBERED.search(told) else told
 
 
 def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict[int, str]) -> dict[int, str]:

@@ -8,14 +8,14 @@ question: a judge that knows it forgives too much.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
 from core.conversation import Omission, ThreadMessage
 from core.library.documents import Retrieved, is_kept
-from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Strip
+from core.reasoning.reasoner import Ask, Oddity, Rejected, Span, Statement, Strip
 from core.text.inline import without_tags
 from core.text.language import language_of, sure_language
 from core.text.quoting import quotable
@@ -109,7 +109,8 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     blocks += [fence.quote("standing 1", text) for text in standing]
     people = f"{PEOPLE} {PEOPLE_WRITTEN}" if any(_is_by_person(strip.retrieved) for strip in strips) else ""
     dates = f"{DATES} {DATES_WRITTEN}" if _have_dates(strip.retrieved for strip in strips) else ""
-    instructions = "\n\n".join(filter(None, (WRITE, people, dates, REWRITE if before else "")))
+    again = (REWRITE_WHOLE[before.oddity] if before.oddity else REWRITE) if before else ""
+    instructions = "\n\n".join(filter(None, (WRITE, people, dates, again)))
     question = fence.quote("question", ask.question)
     instructions = _with_context(instructions, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
@@ -381,13 +382,21 @@ An earlier draft lost its main point, because the strips do not support some of 
 are quoted at the end, each with what was wrong with it in brackets; what stood follows. Write the whole answer \
 anew: keep what stood, and say of the rest only what a strip says in so many words."""
 
+REWRITE_WHOLE: Mapping[Oddity, str] = {
+    "language": "An earlier draft, which is quoted at the end, is not in the language of the question. Write it anew "
+    "in that language, unless the question asks for another one.",
+    "twice": "An earlier draft, which is quoted at the end, says a paragraph twice. Write it anew, and say everything "
+    "once.",
+}
+
 GROUNDING = """\
 You check an answer against strips of text, sentence by sentence. Each sentence has a number and names the strips \
 it cites. Give:
 - unsupported: numbers of sentences of which any part (a name, number, unit, cause, condition, degree, negation) \
 is stated by no strip, even if it is true or likely. A paraphrase or translation is supported, and so is what \
-follows at once from a strip.
-- lacking: for each of them, its number, a colon, and what of it no strip states.
+follows at once from a strip. A name that stands for the reader's own (myapp) claims nothing.
+- lacking: for each of them, its number, a colon, and what of it no strip states: in the sentence's language, \
+without the numbers of strips.
 - elsewhere: for sentences that other strips state than those they cite, or that cite nothing: the sentence's \
 number, then the strips'. These are not unsupported.
 - idle: sentences that claim nothing about the matter, such as a greeting or an offer to help.

@@ -107,12 +107,17 @@ class Draft:
     is_newer_first: bool = False  #: quotes of two documents differ, and the one changed last comes first
 
 
+Oddity = Literal["language", "twice"]
+"""What is wrong with a draft as a whole: not in the question's language, or a paragraph said twice."""
+
+
 @value
 class Rejected:
-    """What the check of a draft cut, and what it left."""
+    """What the check of a draft cut, and what it left; or what is wrong with all of it."""
 
     failing: tuple[Omission, ...]
     standing: str = ""
+    oddity: Oddity | None = None
 
 
 @value
@@ -123,6 +128,7 @@ class Statement:
     text: str
     cites: tuple[int, ...]
     doubts: tuple[str, ...] = ()  #: what code did not find in the strips it cites
+    is_apart: bool = False  #: the strips it cites share little with it, though they are in its language
 
 
 @value

@@ -13,7 +13,7 @@ LINK_DEPTH = 2  # an image within a link
 
 _TICKS = re.compile(r"`++")
 _ANY_MARKER = re.compile(
-    rf"(?<!\s)\s*+(?:\(\s*+(?:{MARKER.pattern}[\s,;]*+)+\)|{MARKER.pattern})(?:\s++(?=[.,;:!?)]))?"
+    rf"(?<!\s)\s*+(?:\(\s*+(?:{MARKER.pattern}[\s,;]*+)+\)|{MARKER.pattern})(?:\s++(?=[.,)]))?"
 )
 _NUMBERED = re.compile(r"\[(\s*\d{1,4}(?:[\s,;–-]+\d{1,4})*\s*)\]")
 _LABEL = r"\[(?P<words>(?:[^\[\]`]++|`[^`]*+`|\[[^\[\]]*+\])*)\]"

@@ -10,11 +10,11 @@ from rich.console import Console
 from test_beside import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
 
 from bots.chat.incoming import IncomingMessage, interpret
-from bots.chat.texts import page_of
+from bots.chat.texts import omissions, page_of
 from bots.discord import render as discord
 from bots.record import record_of
 from bots.terminal import render as terminal
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Omission, Question
 
 HERE = Conversation(platform="x", space="1", channel="2", thread="3")
 
@@ -85,6 +85,30 @@ def test_the_terminal_shows_what_was_left_out_beneath_and_the_query_last():
         f"  {QUERY}",
         "Es wird nichts gesendet, bevor du es erlaubst.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "shown"),
+    [
+        (
+            "| Gold | bis 2500 € |",
+            "die Höhe steht dort nicht",
+            "“Gold · bis 2500 €” (die Höhe steht dort nicht)",
+        ),
+        ("```sh\nrun --now\n```", "| Gold | 300 € |", "“run --now” (Gold · 300 €)"),
+        (
+            "Es sind **90** Tage.",
+            "the period is not given in the source",
+            "“Es sind 90 Tage.”",
+        ),  # another language
+        ("Nimm `--now`.", "`--now`", "“Nimm `--now`.” (`--now`)"),
+        ("Es ist so.", "", "“Es ist so.”"),
+    ],
+)
+def test_what_was_left_out_is_told_in_plain_words_of_the_readers_language(text, reason, shown):
+    answer = replace(ANSWER, left_out=(Omission(text=text, reason=reason),))
+
+    assert omissions(replace(IN_PART, answer=answer)) == (shown,)
 
 
 def test_a_record_and_a_page_say_it_all():

@@ -27,7 +27,7 @@ from core.graph.state import Work
 from core.graph.web_nodes import web_search
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
-from core.reasoning.reasoner import Draft, Plan
+from core.reasoning.reasoner import Draft, Plan, Rejected
 from core.traces.log import NO_LOG
 from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
@@ -378,6 +378,46 @@ async def test_an_unsupported_claim_is_written_once_more_and_then_dropped(tmp_pa
     assert outcome.kind == "answered"
     assert "pink" not in outcome.answer.text
     assert "300 metres" in outcome.answer.text
+
+
+TALL = "The tower in Paris is 300 metres tall, as the city had it measured in March."
+GERMAN = "Der Turm in Paris ist 300 Meter hoch. [1]"
+
+
+@pytest.mark.parametrize(("first", "oddity"), [(GERMAN, "language"), (f"{TALL} [1]\n\n{TALL} [1]", "twice")])
+async def test_a_draft_in_another_language_or_with_a_paragraph_twice_is_written_once_more_unjudged(
+    tmp_path, first, oddity
+):
+    drafts, told = [first, f"{TALL} [1]"], []
+
+    class Writer(ScriptedReasoner):
+        async def write(self, ask, strips, before=None):
+            self.calls.append("write")
+            told.append(before)
+            return Draft(text=drafts.pop(0), composed=True)
+
+    reasoner = Writer()
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(hit(TALL),), confidence=0.6)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.answer.text == f"{TALL} [1]"
+    assert told == [None, Rejected(failing=(), standing=first, oddity=oddity)]
+    assert outcome.steps == ("open", "generate", "verify", "generate", "verify")
+    assert reasoner.calls.count("grounding") == PRESETS["footnote"].votes
+
+
+async def test_a_second_draft_in_another_language_is_judged_like_any_other(tmp_path):
+    reasoner = ScriptedReasoner(writes=lambda _ask, _strips: Draft(text=GERMAN, composed=True))
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.6)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert outcome.answer.text == GERMAN
+    assert reasoner.calls.count("write") == 2
 
 
 @pytest.mark.parametrize(("confidence", "kind"), [(0.9, "answered"), (0.3, "approval_needed")])

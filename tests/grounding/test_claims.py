@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.grounding.claims import claims_of, dependent, rewritten
+from core.grounding.claims import claims_of, dependent, rewritten, without_lost_code
 
 
 def read(text: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -207,6 +207,37 @@ def test_code_and_quotations_go_with_the_sentence_that_they_lean_on():
     assert cut("He says: [2]\n\n> It is.\n\nTwo. [1]", "He says") == "Two. [1]"
 
 
+@pytest.mark.parametrize(
+    ("introduction", "left"),
+    [
+        ("Restart it with the flag `--now`: [1]", "Restart it with the flag `--now`. [1]"),
+        ("- Restart it with the flag `--now`: [1]", "- Restart it with the flag `--now`. [1]"),
+        ("**Restart it with the flag now:** [1]", "**Restart it with the flag now.** [1]"),
+        ("`--now`フラグ を 付けて 再起動：[1]", "`--now`フラグ を 付けて 再起動。[1]"),
+        ("Relancez avec le drapeau `--now` : [1]", "Relancez avec le drapeau `--now`. [1]"),
+        ("Call it so: [1]", ""),  # says nothing without the code
+        ("Restart it with the flag `--now`:", ""),  # has no mark of its own
+    ],
+)
+def test_an_introduction_with_a_mark_of_its_own_stays_when_the_code_after_it_is_cut(introduction, left):
+    text = f"{introduction}\n\n```\nrestart\n```"
+    claims = claims_of(text)
+    gone = dependent(claims, {1})
+    kept = without_lost_code(claims, gone)
+
+    assert rewritten(text, kept, gone, {n: "[1]" for n in range(2) if n not in gone}) == left
+
+
+def test_an_introduction_of_items_goes_with_all_of_them_though_it_has_a_mark():
+    assert cut("The ways to restart it are: [1]\n\n- now [1]\n- later [1]", "now", "later") == ""
+
+
+def test_an_introduction_keeps_its_colon_when_its_code_stays():
+    claims = claims_of("Restart it with the flag: [1]\n\n```\nrestart\n```\n\nWait. [1]")
+
+    assert without_lost_code(claims, {2}) == claims
+
+
 def test_rows_stay_without_the_sentence_that_leads_to_them():
     table = "| a |\n|---|\n| b |"
 
@@ -236,7 +267,13 @@ def test_code_that_stays_is_not_touched():
         ("a | b\n-|-\n1 [1] | 2\n3 | 4", "a | b\n-|-\n1 | 2 [7]\n3 | 4 [8]"),
         ("One is [1]:\n\n```\nx[2]\n```", "One is: [7]\n\n```\nx[2]\n```\n\n[8]"),
         ("> One. [1]\n> Two.", "> One. [7]\n> Two. [8]"),
-        ("これは塔です。[1]これは駅です。[2]", "これは塔です。 [7]これは駅です。 [8]"),
+        ("これは塔です。[1]これは駅です。[2]", "これは塔です。[7] これは駅です。[8]"),
+        ("これは塔です。 [1] これは駅です。 [2]", "これは塔です。[7] これは駅です。[8]"),
+        ("これは「塔。」[1]これは駅です[2]。", "これは「塔。」[7] これは駅です。[8]"),
+        ("**塔です。** [1]\n\n- 駅です [2]", "**塔です。**[7]\n\n- 駅です [8]"),
+        ("Les options [1] :\n\n- une [2]", "Les options : [7]\n\n- une [8]"),
+        ("Vraiment [1] ? Oui\u202f! [2]", "Vraiment ? [7] Oui\u202f! [8]"),
+        ("One is [1] .\n\nTwo [2] , too", "One is. [7]\n\nTwo, too [8]"),
     ],
 )
 def test_a_claim_is_written_with_other_marks(draft, marked):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.grounding.claims import claims_of
-from core.grounding.doubts import doubts_of
+from core.grounding.doubts import doubts_of, oddity_of
 from core.grounding.verdicts import statements_of
 
 TOWER = (
@@ -80,6 +80,60 @@ def test_of_code_every_line_is_looked_for_but_not_its_comments():
     block = "```python\n# climb it\nclimb( tower )\njump(bridge)  # now\n\n```"
 
     assert doubts_of(block, ["climb(tower)"], is_code=True) == ("the line `jump(bridge)`",)
+
+
+@pytest.mark.parametrize(
+    ("code", "source"),
+    [
+        ("flask --app myapp run", "Start it with `flask --app hello run`."),
+        (
+            "curl -H 'Token: YOUR_TOKEN' https://example.com/hook",
+            "Send `curl -H 'Token: abc' https://us.io/hook`.",
+        ),
+        ("uv init my-project --bare", "It is made with `uv init demo --bare`."),
+        ("ssh <user>@<host>", "Use ssh root@server."),
+        ("kubectl logs mein-pod", "kubectl logs private-image-test-1"),
+    ],
+)
+def test_names_for_the_readers_own_are_not_doubted(code, source):
+    assert doubts_of(f"Run `{code}`.", [source]) == ()
+    assert doubts_of(f"```sh\n{code}\n```", [source], is_code=True) == ()
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["flask --debug myapp start", "mysql --app hello run", "mypy --app hello run", "flask --app hi run"],
+)
+def test_what_stands_beside_such_a_name_is_doubted(code):
+    assert doubts_of(f"Run `{code}`.", ["Start it with `flask --app hello run`."])
+
+
+LONG = "The request goes to your lead, who decides about it within 5 days, and payroll pays it with the next salary."
+
+
+@pytest.mark.parametrize(
+    ("draft", "question", "oddity"),
+    [
+        (f"{LONG} [1]", "Who decides about my request?", None),
+        (f"{LONG} [1]", "Wer entscheidet über meinen Antrag und wann?", "language"),
+        ("Die Leitung entscheidet in 5 Tagen darüber. [1]", "Who decides about my request?", "language"),
+        ("はい、5日以内に決まります。[1]", "Who decides about my request?", "language"),
+        ("`DEBUG=1` [1]", "Wie schalte ich die Ausgaben zum Debuggen ein?", None),
+        (f"{LONG} [1]", "approval time?", None),  # too short to know its language
+        (f"{LONG} [1]\n\nThat is all. [2]\n\n{LONG} [2]", "Who decides about it?", "twice"),
+        (f"{LONG} [1]\n\n- {LONG.lower()} [1]", "Who decides about it?", "twice"),
+        (f"{LONG} [1]\n\n{LONG.replace('next', 'coming')} [1]", "Who decides about it?", "twice"),
+        (f"{LONG} [1]\n\n{LONG.replace('5', '7')} [1]", "Who decides about it?", None),
+        ("Ask your lead. [1]\n\nAsk your lead. [1]", "Who decides about it?", None),  # short
+    ],
+)
+def test_a_draft_in_another_language_or_with_a_paragraph_said_twice_is_found(draft, question, oddity):
+    assert oddity_of(draft, question) == oddity
+
+
+def test_nothing_is_wrong_with_whole_drafts_of_language_models(shared_data):
+    for item in read_items(shared_data / "drafts" / "drafts.jsonl"):
+        assert [oddity_of(draft, item.question) for draft in item.drafts] == [None, None], item.id
 
 
 def test_an_oddity_is_named_once():

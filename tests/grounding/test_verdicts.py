@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fakes.passages import documents, loose_strip, thorough
 from hypothesis import given
@@ -185,6 +187,71 @@ def test_what_is_not_supported_is_left_out_with_its_reason():
     assert [(omission.text, omission.reason) for omission in kept.left_out] == [
         ("It was painted pink by nobody.", "pink")
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("strip 1 says 300", "“Guide” says 300"),
+        ("Strips 1 and 2 name no price", "“Guide” name no price"),
+        ("der Streifen 3 nennt 12 Euro", "“Guide” nennt 12 Euro"),
+        ("le strip [2] ne dit rien", "“Guide” ne dit rien"),
+        ("ストリップ1には300とある", "“Guide”には300とある"),
+        ("[1] has 300", "“Guide” has 300"),
+        ("no strip names it", "no source names it"),
+        ("strip 9 has it", ""),  # nobody knows what that is
+        ("the value of x[1]", "the value of x[1]"),
+        ("a strip of land", "a strip of land"),
+    ],
+)
+def test_a_reason_names_documents_in_place_of_strips(said, told):
+    kept = edit("The tower is 300 metres tall. [1] It is pink. [1]", unsupported=(2,), lacking={2: said})
+
+    assert [omission.reason for omission in kept.left_out] == [told]
+
+
+# A sentence that its strips do not look like
+
+APART = "This also repaints all bridges. [1]"
+
+
+@pytest.mark.parametrize(
+    ("draft", "is_apart"),
+    [
+        (APART, True),
+        ("The tower in Paris has 300 metres. [1]", False),
+        ("Der Turm wird auch gestrichen und ist groß. [1]", False),  # another language shares no words
+        ("This also repaints all bridges.", False),  # cites nothing
+        ("All bridges are repainted so: [1]\n\n```\npaint\n```", False),  # introduces
+    ],
+)
+def test_a_sentence_is_apart_whose_cited_strips_share_little_with_it(draft, is_apart):
+    assert statements_of(claims_of(draft), STRIPS)[0].is_apart == is_apart
+
+
+@pytest.mark.parametrize(
+    ("against", "votes", "is_supported"), [(1, 3, False), (1, 4, False), (1, 5, True), (0, 3, True)]
+)
+def test_one_vote_of_three_rejects_it(against, votes, is_supported):
+    apart = replace(Statement(number=1, text="It is so.", cites=(1,)), is_apart=True)
+
+    assert verdicts_on([apart], [NO] * against + [YES] * (votes - against))[1].is_supported == is_supported
+
+
+def test_a_judge_that_is_split_on_everything_does_not_save_it():
+    statements = [Statement(number=n, text="It is so.", cites=(1,), is_apart=n == 1) for n in (1, 2, 3)]
+    votes = [Grounded(judged=(1, 2, 3), unsupported=unsupported) for unsupported in ((1, 2, 3), (2, 3), (1,))]
+
+    verdicts = verdicts_on(statements, votes)
+
+    assert [verdicts[n].is_supported for n in (1, 2, 3)] == [False, True, True]
+
+
+def test_an_introduction_stays_with_a_period_when_the_code_after_it_is_cut():
+    kept = edit("The ferry leaves at seven in the morning: [2]\n\n```\nsail(7)\n```", unsupported=(2,))
+
+    assert kept.text == "The ferry leaves at seven in the morning. [2]"
+    assert [omission.text for omission in kept.left_out] == ["```\nsail(7)\n```"]
 
 
 def test_a_claim_without_a_footnote_that_no_strip_comes_near_is_left_out():

@@ -158,6 +158,17 @@ def test_a_sentence_is_judged_with_its_footnotes_and_with_what_code_found_odd_ab
     ]
 
 
+@pytest.mark.parametrize("oddity", ["language", "twice"])
+def test_a_writer_whose_draft_was_odd_as_a_whole_is_told_so_and_shown_it(oddity):
+    before = Rejected(failing=(), standing="Es sind fünf. [1]", oddity=oddity)
+
+    messages = prompts.write(Ask(question="Limit?"), (strip("Five."),), before)
+
+    assert prompts.REWRITE_WHOLE[oddity] in messages[0][1]
+    assert prompts.REWRITE not in messages[0][1]
+    assert blocks_of(messages)[-1] == ("standing 1", "Es sind fünf. [1]")
+
+
 GERMAN = "Der Antrag geht an die Leitung.\nSie entscheidet in einer Woche.\n\n| Was | Wann |\n|---|---|\n| Geld | danach |"
 ENGLISH = "The request goes to your lead, who decides about it within a week."
 
