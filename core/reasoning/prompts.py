@@ -283,8 +283,9 @@ numbers, code and negations exactly; add nothing that was not asked.
 - queries: up to three further searches of a few words, in terms that the documents may use instead of the person's. \
 For multi_hop, the steps instead, in order.
 - web_query: what to type into a public search engine. It leaves the company: no names of colleagues, customers or \
-projects, no addresses, no secrets.
-- reply: for none, a short friendly sentence; for clarify, the one question to ask back; otherwise empty.
+projects, no addresses, no secrets. Leave it empty where only the team can know the answer, such as its own passwords, \
+rooms, people, contracts or decisions: no public page holds the password of the office's wifi.
+- reply: for none, a short friendly sentence; for clarify, the one question to ask back, without its readings; otherwise empty.
 - options: for clarify, two to four readings of a few words each; otherwise empty.
 - for_assistant: true, unless said otherwise below."""
 
