@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
@@ -41,12 +42,14 @@ from core.graph.rights import outcome_within
 from core.turns.archive import outcome_of
 from core.turns.assistant import Report
 from core.turns.messenger import NOWHERE, ReplyRoute, Unreachable
-from core.turns.replicas import ALONE, Replicas
+from core.turns.replicas import OWNERSHIP
 
 logger = logging.getLogger(__name__)
 
 THREAD_MESSAGE = 500  # characters of each message of the thread that a question is asked in
 UNCOVERING = (0.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)  # seconds between looks at what a turn came to
+TIDYING = (0.0, 5.0, 30.0)  # seconds between looks for what a run posted that went on elsewhere
+TAUGHT = frozenset({"consult", "keep", "unkeep"})  # commands about answers that people give
 PRIVATELY = "privately"  # a handle without a message: only the person who pressed gets a reply
 
 
@@ -62,7 +65,6 @@ class ChatMessenger(Generic[Shown]):
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
     refresh: float  #: seconds after which the platform's own sign of work is shown again
     outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is stored
-    replicas: Replicas = ALONE
     #: Called for a question that counts once it is answered.
     count: Callable[[Question], Awaitable[None]] | None = None
     cards: Cards[Shown] = field(init=False)
@@ -70,6 +72,7 @@ class ChatMessenger(Generic[Shown]):
     teaching: Teaching[Shown] = field(init=False)
     _command_runner: CommandRunner[Shown] = field(init=False)
     _progress_notes: ProgressNotes[Shown] = field(init=False)
+    _tidying: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.cards = Cards(
@@ -88,8 +91,7 @@ class ChatMessenger(Generic[Shown]):
             private_replies=self.private_replies, outcomes=self.outcomes,
         )  # fmt: skip
         self._progress_notes = ProgressNotes(
-            posts=self.posts, proposals=self.proposals, refresh=self.refresh, replicas=self.replicas,
-            uncover=self._uncover,
+            posts=self.posts, proposals=self.proposals, refresh=self.refresh, uncover=self._uncover,
         )  # fmt: skip
 
     @classmethod
@@ -121,7 +123,6 @@ class ChatMessenger(Generic[Shown]):
             ),
             proposals=footnote.assistant.proposals,
             refresh=refresh,
-            replicas=footnote.replicas,
         )
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
@@ -138,7 +139,8 @@ class ChatMessenger(Generic[Shown]):
         if isinstance(turn, Question) and turn.reading_allowed_by:
             await self.cards.close_offer(turn, route)
         try:
-            handle = await self._progress_notes.begin(turn, route, proposal, is_again=is_again)
+            async with self._once(turn, route):
+                handle = await self._progress_notes.begin(turn, route, proposal, is_again=is_again)
         except Refused as refused:
             return f"{NOWHERE} {refused.code} {refused.text}"
         if isinstance(turn, Decision) and proposal is not None:
@@ -201,7 +203,37 @@ class ChatMessenger(Generic[Shown]):
         elif handle == PRIVATELY:
             await self.private_replies.deliver(turn, route, outcome)
         else:
-            await self._show(turn, route, handle, outcome, is_again=is_again)
+            async with self._once(turn, route, is_again=is_again):
+                await self._show(turn, route, handle, outcome, is_again=is_again)
+
+    @asynccontextmanager
+    async def _once(
+        self, turn: Turn | Command, route: ReplyRoute, *, is_again: bool = False
+    ) -> AsyncIterator[None]:
+        """Within, messages are posted. A process that took a turn over looks afterwards whether the one before
+        posted them too; one that lost it meanwhile looks in any case.
+        """
+        owned = OWNERSHIP.get()
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not owned.is_certain():
+                # In a context of its own: in that of the run, nothing is changed any more.
+                tidying = asyncio.create_task(self._tidy(turn, route), context=Context())
+                self._tidying.add(tidying)
+                tidying.add_done_callback(self._tidying.discard)
+            raise
+        if is_again:
+            with suppress(Refused):
+                await self.posts.remove_doubles(route, turn.id)
+
+    async def _tidy(self, turn: Turn | Command, route: ReplyRoute) -> None:
+        for pause in TIDYING:
+            await asyncio.sleep(pause)
+            try:
+                await self.posts.remove_doubles(route, turn.id)
+            except (Refused, Unreachable, *MALFORMED) as trouble:
+                logger.info("doubles were not looked for", extra={**log_fields(turn), "reason": str(trouble)})
 
     async def _uncover(self, turn: Turn, route: ReplyRoute, handle: str) -> None:
         """Show the outcome again once another process has shown it: a note from here may have come after it."""
@@ -282,7 +314,7 @@ class ChatMessenger(Generic[Shown]):
             await self.private_replies.tell_stored(command, route)
         elif command.name == "withdraw":
             await self._command_runner.withdraw(command, route)
-        elif command.name in ("consult", "keep", "unkeep"):
-            await self.teaching.carry_out(command, route, is_again=is_again)
         else:
-            await self._command_runner.run(command, route, is_again=is_again)
+            act = self.teaching.carry_out if command.name in TAUGHT else self._command_runner.run
+            async with self._once(command, route, is_again=is_again):
+                await act(command, route, is_again=is_again)

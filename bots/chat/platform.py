@@ -176,6 +176,12 @@ class Posts(Protocol[Shown_contra]):
         """
         ...
 
+    async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
+        """Leave one message of each part of a turn, and no sign of one that has ended: two processes may have shown
+        it, each before it could see the other's.
+        """
+        ...
+
     async def rest(self, route: ReplyRoute) -> None:
         """Show that nothing in the conversation waits for anybody any more."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, cast
@@ -14,7 +15,7 @@ from bots.chat.texts import language_of_turn, progress_note
 from core.conversation import Conversation, Decision, Progress, Proposal, Turn
 from core.turns.assistant import Report
 from core.turns.messenger import ReplyRoute, Unreachable
-from core.turns.replicas import Replicas
+from core.turns.replicas import OWNERSHIP
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class ThrottledProgress:
     show: Callable[[Progress, bool], Awaitable[None]]
     refresh: float  #: seconds after which the platform's own sign of work fades, or nearly
     newest: Progress  #: at first what the message shows already
-    is_ours: Callable[[], bool]  #: whether the turn still runs in this process alone
+    is_ours: Callable[[], bool]  #: whether it is certain that the turn runs in this process alone
     is_late: bool = False  #: whether the last note may have come when another process had shown the outcome
     _is_fresh: asyncio.Event = field(default_factory=asyncio.Event)
     _is_closed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -84,7 +85,6 @@ class ProgressNotes(Generic[Shown]):
     posts: Posts[Shown]
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
     refresh: float  #: seconds after which the platform's own sign of work is shown again
-    replicas: Replicas
     #: Shows the outcome of a turn that ran on in another process, which a late note may have covered.
     uncover: Callable[[Turn, ReplyRoute, str], Coroutine[Any, Any, None]]
     _running: dict[str, ThrottledProgress] = field(default_factory=dict)  #: by turn
@@ -108,7 +108,7 @@ class ProgressNotes(Generic[Shown]):
             show=partial(self._show, turn, route, handle),
             refresh=self.refresh,
             newest=_first_progress(turn),
-            is_ours=self.replicas.ownership(),
+            is_ours=OWNERSHIP.get().is_certain,
         )
         self._running[turn.id] = throttled
         if (run := asyncio.current_task()) is not None:
@@ -135,7 +135,8 @@ class ProgressNotes(Generic[Shown]):
         self._languages.pop(turn.id, None)
         throttled.cancel()
         if throttled.is_late and not throttled.is_ours():
-            uncovering = asyncio.create_task(self.uncover(turn, route, handle))
+            # In a context of its own: in that of the run, nothing is shown any more.
+            uncovering = asyncio.create_task(self.uncover(turn, route, handle), context=Context())
             self._uncovering.add(uncovering)
             uncovering.add_done_callback(self._uncovering.discard)
 

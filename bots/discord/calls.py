@@ -1,7 +1,8 @@
 """Discord's REST API: calls with retries and rate limits, messages, and responses to interactions.
 
 discord.py keeps the rate limits and repeats what failed. A repeated post is safe for some minutes, as its
-nonce makes Discord return the first one. Later a message is found by its mark, an id inside it.
+nonce makes Discord return the first one. Later a message is found by its mark, an id inside it. A run that goes
+on in another process changes nothing any more.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from bots.discord.receive import thread_name
 from bots.discord.render import Message
 from bots.discord.route import InteractionToken
 from core.turns.messenger import Unreachable
+from core.turns.replicas import OWNERSHIP
 
 if TYPE_CHECKING:
     from discord.errors import HTTPException
     from discord.http import HTTPClient
 
 TIMEOUT = 30.0  # seconds for one try; discord.py would wait for five minutes
+PARTS = 25  # messages of one outcome that are looked for
 PAGES = 10  # pages of a channel that are searched for a message
 ARCHIVED_AFTER = 1_440  # minutes of silence until a thread leaves the list, "Start Thread from Message"
 REMEMBERED = 1_000  # threads, commands and interactions
@@ -69,6 +72,8 @@ class DiscordCalls:
         lock = self._locks.setdefault(f"{method} {route.url}", asyncio.Lock())
         try:
             async with lock:
+                if method != "GET":
+                    await OWNERSHIP.get().confirm()
                 return await self.http.request(route, **content, timeout=ClientTimeout(total=TIMEOUT))
         except HTTPException as error:
             if _is_temporary(error):
@@ -105,12 +110,17 @@ def add_mark(message: Message, turn: str, part: int) -> Message:
     return replace(message, components=({**first, "id": mark_of(turn, part)}, *others))
 
 
-def is_marked(message: Mapping[str, Any], mark: int, author: str) -> bool:
-    """Whether this is the author's message with this mark; False for one of another shape."""
+def mark_in(message: Mapping[str, Any], author: str) -> int:
+    """The mark of a message of this author; 0 for one of another or of another shape."""
     try:
-        return bool(message["components"][0]["id"] == mark and message["author"]["id"] == author)
-    except (LookupError, TypeError):
-        return False
+        return int(message["components"][0]["id"]) if message["author"]["id"] == author else 0
+    except (LookupError, TypeError, ValueError):
+        return 0
+
+
+def is_note(message: Mapping[str, Any]) -> bool:
+    """Whether a message of ours shows progress: a note ends in "…", and nothing final does."""
+    return str(message["components"][-1].get("content", "")).rstrip().endswith("…")
 
 
 def origin_of(turn: str) -> str:
@@ -194,9 +204,18 @@ class DiscordChannels:
         """The id of a message of the bot, among those after the start of the turn."""
         mark = mark_of(turn, part)
         async for message in self._messages(place, after=origin_of(turn)):
-            if is_marked(message, mark, self.my_user_id):
+            if mark_in(message, self.my_user_id) == mark:
                 return str(message["id"])
         return None
+
+    async def doubles(self, place: str, turn: str) -> list[str]:
+        """The handles of messages of a turn beside the oldest one of each part that is no note of progress."""
+        shown: dict[int, list[Mapping[str, Any]]] = {mark_of(turn, part): [] for part in range(PARTS)}
+        async for message in self._messages(place, after=origin_of(turn)):
+            shown.get(mark_in(message, self.my_user_id), []).append(message)
+        ended = [each for each in shown.values() if not all(map(is_note, each))]
+        kept = {next(each["id"] for each in messages if not is_note(each)) for messages in ended}
+        return [f"{place}/{each['id']}" for messages in ended for each in messages if each["id"] not in kept]
 
     async def _post(self, place: str, content: Mapping[str, Any]) -> str:
         message: Any = await self.calls.call("POST", MESSAGES, channel_id=place, json=dict(content))

@@ -86,6 +86,12 @@ class DiscordPosts:
     async def delete(self, route: ReplyRoute, handle: str) -> None:  # noqa: ARG002 - others need the route
         await self._channels.delete(handle)
 
+    async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
+        for place in dict.fromkeys((await self._home(route), route["place"])):
+            with suppress(Refused):  # where it may not read, it may still write in the other place
+                for double in await self._channels.doubles(place, turn):
+                    await self._channels.delete(double)
+
     async def rest(self, route: ReplyRoute) -> None:
         """Discord shows nothing of a conversation beside its messages."""
 

@@ -3,7 +3,8 @@
 A call that got a 429 did nothing: it is repeated after the time that Slack names. After a 5xx or a
 lost reply, it is unknown whether it did: it is repeated here only if it may happen twice. Posting is
 not: it has to look for its message first (:class:`Unsure`). A revoked token is mended by a person, so
-that whoever calls waits as for a platform that is out of reach (:class:`NotAuthorized`).
+that whoever calls waits as for a platform that is out of reach (:class:`NotAuthorized`). A run that goes on
+in another process changes nothing any more.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
 from core.errors import StoreUnavailable
 from core.turns.messenger import Unreachable
+from core.turns.replicas import OWNERSHIP
 
 if TYPE_CHECKING:
     from slack_sdk.errors import SlackApiError
@@ -244,6 +246,8 @@ class SlackCalls:
         from slack_sdk.errors import SlackApiError
 
         headers = {"Authorization": f"Bearer {token}"}
+        if method not in _READING:
+            await OWNERSHIP.get().confirm()
         try:
             if method in _READING:
                 reply = await self.client.api_call(method, http_verb="GET", params=arguments, headers=headers)

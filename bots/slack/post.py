@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,8 +82,8 @@ class SlackPosts:
     async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         """A plan; in an app that has none, the status alone; where that is not shown either, a message."""
         if is_again:
-            written, streams = await self._look(route, turn, SIGN)
-            await self._delete_all(route, streams)
+            written, others = await self._look(route, turn, SIGN)
+            await self._delete_all(route, others)
             if written:
                 return written
         is_shown, plan = await asyncio.gather(
@@ -130,8 +130,8 @@ class SlackPosts:
         signs: tuple[str, ...] = (handle,)
         written = None
         if is_again or plan or (handle and turn not in self._signs):
-            written, streams = await self._look(route, turn, 0)
-            signs = (*dict.fromkeys((*signs, *streams)),)
+            written, others = await self._look(route, turn, 0)
+            signs = (*dict.fromkeys((*signs, *others)),)
         self._signs.pop(turn, None)
         if written:
             await self.change(route, written, turn, 0, message)
@@ -155,22 +155,36 @@ class SlackPosts:
         return True
 
     async def _look(self, route: ReplyRoute, turn: str, part: int) -> tuple[str | None, tuple[str, ...]]:
-        """The message of a part, and the streams that were never closed.
+        """The message of a part, and other signs of the turn: messages, and streams that were never closed.
 
         A stream has no metadata before it is closed. The turns of a thread run one by one, so that
         one which was left after this turn's question is this turn's.
         """
-        written, streams = None, []
+        written, signs = None, []
         my_user_id = await self.calls.user_id(route["team"])
         async for message in self._thread(route, oldest=route["message"]):
             with self.unreadable.skipped():
                 payload = _payload_of(message)
+                is_stream = "streaming_state" in message and message.get("user") == my_user_id
                 if payload == {"turn": turn, "part": part}:
                     written = str(message["ts"])
-                is_stream = "streaming_state" in message and message.get("user") == my_user_id
-                if is_stream and not payload and float(message["ts"]) > float(route["message"]):
-                    streams.append(f"{STREAM}{message['ts']}")
-        return written, tuple(streams)
+                elif payload == {"turn": turn, "part": SIGN}:
+                    signs.append(str(message["ts"]))
+                elif is_stream and not payload and float(message["ts"]) > float(route["message"]):
+                    signs.append(f"{STREAM}{message['ts']}")
+        return written, tuple(signs)
+
+    async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
+        shown: dict[int, list[str]] = defaultdict(list)  # by part
+        async for message in self._thread(route, oldest=route["message"]):
+            with self.unreadable.skipped():
+                payload = _payload_of(message) or {}
+                if payload.get("turn") == turn:
+                    shown[payload["part"]].append(str(message["ts"]))
+        if 0 in shown:
+            signs = shown.pop(SIGN, [])
+            doubles = [each for posted in shown.values() for each in sorted(posted, key=float)[1:]]
+            await self._delete_all(route, (*signs, *doubles))
 
     async def delete(self, route: ReplyRoute, handle: str) -> None:
         try:

@@ -1,7 +1,7 @@
 """A further look into the documents: which passages are graded, and what the turn knows afterwards.
 
 New passages never lower the worth of old ones: what was found correct stays so and ahead of the rest, and what
-was enough to answer from stays enough.
+was enough to answer from stays enough, unless nothing of a draft stood.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def unseen(
 def with_further(work: Work, new: Sequence[Retrieved], grades: Grades) -> Work:
     """The work with the passages of a further look and the verdicts on them; without new ones the last stand."""
     held, was_enough = work.holds_correct, any(work.sufficient)
-    has_missed = not held and (not was_enough or bool(work.drafts))
+    has_missed = bool(work.drafts) or not (held or was_enough)
     ranked = [hit.passage.id for hit in sorted(new, key=lambda hit: -hit.score)]
     looks = {**work.looks, **dict.fromkeys(ranked, work.rewrites + 1)}
     work = replace(work, looks=looks, missed=work.missed + has_missed)
     work = work.with_grades(grades) if new else work
     # The best of each retrieval has the same score; in a tie the later wording goes first.
     merged = sorted((*new, *work.passages), key=lambda hit: (work.relevance_of(hit) != "correct", -hit.score))
-    sufficient = (True,) if held and was_enough else work.sufficient
+    sufficient = (True,) if held and was_enough and not work.drafts else work.sufficient
     return replace(work, passages=tuple(merged), sufficient=sufficient)
 
 

@@ -207,6 +207,8 @@ def after_checking(
         return "generate"
     if is_empty:
         return "regrade" if can_rewrite(work, policy) else "propose"
+    if useful and not any(useful) and (falls_short(work) or work.rewrites):
+        return "propose"  # found in part or late, and no vote finds an answer in it
     chance = probability(evidence_of(work, unsupported=unsupported, useful=useful), policy.weights)
     return "answer" if chance >= policy.answer_at else "propose"
 

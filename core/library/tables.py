@@ -139,8 +139,12 @@ def _add_readers(library: Connection) -> None:
 
 
 def _add_dates(library: Connection) -> None:
-    """Files that may say when they were changed are read again: pages, and what begins with front matter."""
     library.execute("ALTER TABLE documents ADD COLUMN seen_at REAL")
+    _read_pages(library)
+
+
+def _read_pages(library: Connection) -> None:
+    """Pages, and what begins with front matter, are read again: for when they were changed, and what is a heading."""
     begins_later = "id IN (SELECT document FROM passages WHERE ordinal = 0 AND start > 0)"
     suffixes = ("md", "markdown", "mdown", "mkd", "mdx", "qmd")
     is_markdown = " OR ".join("lower(address) LIKE ?" for _ in suffixes)
@@ -198,6 +202,7 @@ SCHEMA = Schema(
         _add_dates,
         _read_pictures,
         _search_sets_together,
+        _read_pages,
     ),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",

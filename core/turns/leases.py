@@ -29,7 +29,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from core.storage.postgres import conninfo, translate_errors
 from core.storage.schema import Schema
 from core.storage.storage import Storage
-from core.turns.replicas import TurnRunner
+from core.turns.replicas import Ownership, TurnRunner
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,7 @@ ABANDON = 5.0  # seconds that runs get to end whose process lost its lease
 RECONNECT = 0.5  # seconds between two tries to reach the database
 FIRST_LOOK, LAST_LOOK = 0.05, 0.5  # seconds between two looks at a conversation that another process holds
 STOPS = "footnote_stops"  # the channel of NOTIFY that wakes the process which shall stop a turn
+LOOK_AGAIN = 0.1  # seconds between two looks at whether the lease is renewed
 POOL = 6  # connections for checkpoints and holds; max_connections is 100 by default, for all processes
 WAIT = 5.0  # seconds for a connection of the pool
 RETRIED = 60.0  # seconds that a call waits for the database; a turn's own limit often ends sooner
@@ -136,10 +137,13 @@ class Leases:
     _renewed_at: float = 0.0  #: by the monotonic clock
     _steady_since: float = 0.0  #: the first of the renewals without a gap that reach until now
 
-    def ownership(self) -> Callable[[], bool]:
-        """Others declare a process dead by the database's clock, which began to count later than ours."""
-        executor = self.executor
-        return lambda: self.executor == executor and time.monotonic() - self._renewed_at < LEASE
+    def ownership(self, executor: str) -> Ownership:
+        return Leased(self, executor or self.executor)
+
+    def is_renewed(self) -> bool:
+        """Whether nobody can have declared this process dead: they go by the database's clock, which began to
+        count later than ours."""
+        return time.monotonic() - self._renewed_at < LEASE
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:
         wanted = self._roles[role] = Role()
@@ -290,6 +294,23 @@ class Leases:
         if self._runner is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._runner.abandon(), ABANDON)
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """The ownership of a run that was taken under a name which this process has for as long as its lease."""
+
+    leases: Leases
+    executor: str
+
+    def is_certain(self) -> bool:
+        return self.leases.executor == self.executor and self.leases.is_renewed()
+
+    async def confirm(self) -> None:
+        while not self.is_certain():
+            if self.leases.executor != self.executor:
+                raise asyncio.CancelledError
+            await asyncio.sleep(LOOK_AGAIN)
 
 
 async def _while(role: Role, work: Callable[[], Awaitable[None]]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,6 +33,32 @@ class TurnRunner(Protocol):
         ...
 
 
+class Ownership(Protocol):
+    """Whether a run that this process took is still its own, or goes on in another one."""
+
+    def is_certain(self) -> bool:
+        """False also where that is in doubt: this process may have slept, or cannot reach the database."""
+        ...
+
+    async def confirm(self) -> None:
+        """Return once it is certain. Where the run goes on elsewhere, this one is cancelled: CancelledError."""
+        ...
+
+
+class Certain:
+    """Of a process that shares its store with none, and of what runs outside of turns."""
+
+    def is_certain(self) -> bool:
+        return True
+
+    async def confirm(self) -> None:
+        """At once."""
+
+
+#: Of the run in this context. What must not be done twice is done after :meth:`Ownership.confirm`.
+OWNERSHIP: ContextVar[Ownership] = ContextVar("ownership", default=Certain())  # noqa: B039 - it has no state
+
+
 class Replicas(Protocol):
     """This process among those that share its store."""
 
@@ -45,11 +72,8 @@ class Replicas(Protocol):
         """Whether another process takes turns too, or did so a moment ago."""
         ...
 
-    def ownership(self) -> Callable[[], bool]:
-        """Whether what begins here now still runs here alone, asked at any later time.
-
-        False also where that is in doubt: this process may have slept, or cannot reach the database.
-        """
+    def ownership(self, executor: str) -> Ownership:
+        """Of a run that was taken under this name."""
         ...
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -82,8 +106,8 @@ class Alone:
     )
     are_several: bool = False
 
-    def ownership(self) -> Callable[[], bool]:
-        return lambda: True
+    def ownership(self, executor: str) -> Ownership:  # noqa: ARG002 - the port's
+        return Certain()
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:  # noqa: ARG002 - the port's
         await work()

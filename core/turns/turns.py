@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -46,7 +46,7 @@ from core.turns.queue import (
     release_delayed,
     requeue_left,
 )
-from core.turns.replicas import ALONE, Replicas
+from core.turns.replicas import ALONE, OWNERSHIP, Replicas
 from core.turns.runs import TurnRun
 from core.turns.waiting import (
     FIRST_PAUSE,
@@ -208,10 +208,11 @@ class Turns:
     @asynccontextmanager
     async def running(self, run: TurnRun, work: Turn | Command) -> AsyncIterator[TurnRun]:
         """A run, once it may begin: a suspect's when nothing else thinks here, and that is recorded."""
+        OWNERSHIP.set(self.replicas.ownership(run.executor))
         if not run.is_suspect:
             yield run
             return
-        with self._step(work, "alone"):
+        async with self._step(work, "alone"):
             run = run.begun_at(await self._place_of(work))
             if run.is_hopeless:
                 yield run
@@ -232,7 +233,7 @@ class Turns:
 
         A search is then not carried out: nobody could read its answer.
         """
-        with self._step(turn, "begin"):
+        async with self._step(turn, "begin"):
             if is_unaddressed(turn) or run.is_hopeless:  # it may never be answered
                 return ""
             messenger = self._messenger(turn, route)
@@ -247,7 +248,7 @@ class Turns:
 
     async def think(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Record:
         """The outcome as JSON: of the graph, of an error, or of a stop."""
-        with self._step(turn, "think"):
+        async with self._step(turn, "think"):
             outcome = await self._outcome(run, turn, route, handle)
             if not outcome.is_shown:
                 await self._erase(turn)
@@ -299,7 +300,7 @@ class Turns:
         self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome
     ) -> None:
         """Show the outcome; in place of one whose showing ends the process, why it is not there."""
-        with self._step(turn, "deliver"):
+        async with self._step(turn, "deliver"):
             if run.is_hopeless and outcome.kind != "failed":
                 reason = in_language(_cut_off(run), outcome.language)
                 outcome = Outcome(kind="failed", turn_id=turn.id, reason=reason, language=outcome.language)
@@ -311,7 +312,7 @@ class Turns:
             )
 
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
-        with self._step(command, "command"):
+        async with self._step(command, "command"):
             messenger = self._messenger(command, route)
             if not run.is_hopeless:
                 await retry(
@@ -394,14 +395,16 @@ class Turns:
                 kind="failed", turn_id=turn.id, reason=sentence, language=language, is_shown=not is_unaddressed(turn)
             )  # fmt: skip
 
-    @contextmanager
-    def _step(self, turn: Turn | Command, name: str) -> Iterator[None]:
+    @asynccontextmanager
+    async def _step(self, turn: Turn | Command, name: str) -> AsyncIterator[None]:
+        """What is cancelled with its process, or when another process has the turn; not begun then."""
         task = asyncio.current_task()
         assert task is not None
         is_outermost = task not in self._steps
         self._steps.add(task)
-        logger.info("turn %s", name, extra=log_fields(turn))
         try:
+            await OWNERSHIP.get().confirm()
+            logger.info("turn %s", name, extra=log_fields(turn))
             yield
         finally:
             if is_outermost:

@@ -3,9 +3,10 @@
 The real command, three times, on a PostgreSQL of its own, with local servers for Slack, Discord and the model. In
 any order, and with questions all the while: processes are killed (SIGKILL) and others begin; processes sleep past
 their lease (SIGSTOP) and wake; each is replaced by a new one, which a stop (SIGTERM) makes room for; PostgreSQL is
-restarted; nobody reaches it for half a minute. It fails when a question is lost or answered twice, when two
-processes think in one conversation, when an order is broken that is promised, or when Discord is without a
-connection for too long.
+restarted; nobody reaches it for a while. A tenth of the questions are for the web, and whoever asked allows the
+search. It fails when a question is lost or answered twice, when what a search found is told twice or not at all,
+when two processes think in one conversation, when an order is broken that is promised, or when Discord is without
+a connection for too long.
 
 `--questions 150 --kills 20 --pauses 3 --deploys 2 --restarts 1 --outages 1` is a tenth of it. What one seed draws
 depends on nothing else, but when it happens depends on the machine.
@@ -25,15 +26,16 @@ from fakes.cluster import Befall, Cluster, befall
 from fakes.crowd import Asked, Crowd, Tally
 from fakes.discord import FakeDiscord
 from fakes.postgres import PostgresServer
+from fakes.served import FRANCE
 from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel
+from fakes.web_servers import FakeSearXNG
 
 from benchmarks import Say
 from bots.eval.intervals import percentile
 from bots.eval.report import Section, Table
 from core.conversation import value
 
-AWAY = 30.0  # seconds without a database
 FAILOVER = 15.0  # seconds in which another process is connected to Discord
 
 
@@ -45,6 +47,7 @@ class Sizes:
     deploys: int
     restarts: int
     outages: int
+    away: float = 30.0  #: seconds of an outage
 
 
 def fates_of(cluster: Cluster, sizes: Sizes) -> dict[Befall, int]:
@@ -52,7 +55,7 @@ def fates_of(cluster: Cluster, sizes: Sizes) -> dict[Befall, int]:
         await cluster.lose_database(0.0)
 
     async def lose_database() -> None:
-        await cluster.lose_database(AWAY)
+        await cluster.lose_database(sizes.away)
 
     return {
         cluster.kill: sizes.kills, cluster.pause: sizes.pauses, cluster.deploy: sizes.deploys,
@@ -66,10 +69,12 @@ async def story(
     """Figures, and what should not be."""
     with PostgresServer.started() as server, server.database() as url:
         async with (
-            FakeSlack(retries_by_itself=True) as slack, FakeDiscord() as discord, WatchedModel() as model
+            FakeSlack(retries_by_itself=True) as slack, FakeDiscord() as discord, WatchedModel() as model,
+            FakeSearXNG([FRANCE]) as engine,
         ):  # fmt: skip
             discord.hasten()
             cluster = Cluster(folder, server, url, slack, discord, model, random.Random(seed))
+            cluster.settings = {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
             crowd = Crowd(slack, discord, random.Random(seed))
             async with cluster.serving():
                 await befall(
@@ -97,6 +102,9 @@ def figures(tally: Tally, cluster: Cluster) -> dict[str, float]:
         "swapped in all": len(tally.swapped),
         "conversations": len({each.conversation for each in tally.crowd.asked}),
         "answered with a footnote": tally.answered,
+        "searches allowed": len(tally.crowd.searches),
+        "searches of which nothing was told": len(tally.searches_without),
+        "searches told twice": len(tally.searches_told_twice),
         "kills": fates.kills,
         "kills of a process that was thinking": fates.kills_while_thinking,
         "until a killed turn is thought about again p50, s": percentile(again, 0.5) if again else 0.0,
@@ -120,6 +128,8 @@ def failures(tally: Tally, cluster: Cluster) -> list[str]:
             if each.turn in tally.lost
         ),
         *(f"answered twice: {_told(each)}" for each in tally.crowd.asked if each.turn in tally.doubled),
+        *(f"told of no search: {each}" for each in tally.searches_without),
+        *(f"told of a search twice: {each}" for each in tally.searches_told_twice),
         *(f"swapped: {one} and {other}" for one, other in tally.swapped_against_promise),
         *(f"side by side for {one.overlaps(other):.2f} s: {one} and {other}" for one, other in beside),
         *(f"the gateway was away for {each:.1f} s" for each in cluster.fates.failovers if each > FAILOVER),
@@ -132,11 +142,18 @@ def _told(asked: Asked) -> str:
 
 def run(
     say: Say, *, questions: int = 1_000, kills: int = 200, pauses: int = 20, deploys: int = 10,
-    restarts: int = 2, outages: int = 1, seed: int = 1, minutes: float = 45.0, keep: str = "",
+    restarts: int = 2, outages: int = 1, away: float = 30.0, seed: int = 1, minutes: float = 45.0, keep: str = "",
 ) -> Section:  # fmt: skip
-    """After so many ``minutes`` nothing more happens; ``keep`` names a folder for the logs of the processes."""
+    """After so many ``minutes`` nothing more happens; an outage lasts ``away`` seconds; ``keep`` names a folder for
+    the logs of the processes."""
     sizes = Sizes(
-        questions=questions, kills=kills, pauses=pauses, deploys=deploys, restarts=restarts, outages=outages
+        questions=questions,
+        kills=kills,
+        pauses=pauses,
+        deploys=deploys,
+        restarts=restarts,
+        outages=outages,
+        away=away,
     )
     with tempfile.TemporaryDirectory() as folder:
         try:

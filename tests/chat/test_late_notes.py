@@ -15,6 +15,7 @@ from bots.chat.messenger import ChatMessenger
 from bots.discord import render, teaching
 from core.conversation import Answer, Outcome, Progress
 from core.library.documents import Readable
+from core.turns.replicas import OWNERSHIP
 
 PATIENCE = 10.0  # seconds until a story that hangs fails
 ASKED = question("How tall is the tower?", id="test/space/channel/1")
@@ -27,13 +28,13 @@ READING, WRITING = "Reading 3 passages…", "Writing…"
 
 
 @dataclass
-class FakeReplicas:
-    """This process among others; it may sleep past its lease."""
+class FakeOwnership:
+    """Of a run in this process, which may sleep past its lease."""
 
     has_lease: bool = True
 
-    def ownership(self):
-        return lambda: self.has_lease
+    def is_certain(self):
+        return self.has_lease
 
 
 @dataclass
@@ -68,9 +69,9 @@ class Board:
 
 
 @pytest.fixture
-def replicas(monkeypatch):
+def ownership(monkeypatch):
     monkeypatch.setattr(progress, "BETWEEN", 0.01)
-    return FakeReplicas()
+    return FakeOwnership()
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ class OpenAnswers:
         return outcome
 
 
-def messenger_of(board, replicas, outcomes):
+def messenger_of(board, outcomes):
     async def proposals(_conversation):
         return ()
 
@@ -111,18 +112,19 @@ def messenger_of(board, replicas, outcomes):
     commands = SimpleNamespace(channel_store=OpenChannels(), footnote=footnote)
     return ChatMessenger(
         posts=board, renderer=render, teaching_renderer=teaching, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
-        proposals=proposals, refresh=90.0, outcomes=outcome_of, replicas=replicas,
+        proposals=proposals, refresh=90.0, outcomes=outcome_of,
     )  # fmt: skip
 
 
 class Run:
     """A turn that this process thinks about, until it is cut off."""
 
-    def __init__(self, messenger):
-        self._began = asyncio.Event()
+    def __init__(self, messenger, ownership):
+        self._began, self._ownership = asyncio.Event(), ownership
         self._task = asyncio.create_task(self._think(messenger))
 
     async def _think(self, messenger):
+        OWNERSHIP.set(self._ownership)
         handle = await messenger.begin(ASKED, {}, is_again=False)
         self._report = messenger.reporter(ASKED, {}, handle)
         self._began.set()
@@ -141,14 +143,14 @@ class Run:
                 await asyncio.wait(left)
 
 
-async def test_a_note_that_was_still_to_be_sent_covers_no_answer_of_another_process(board, replicas):
+async def test_a_note_that_was_still_to_be_sent_covers_no_answer_of_another_process(board, ownership):
     outcomes = {}
-    run = Run(messenger_of(board, replicas, outcomes))
+    run = Run(messenger_of(board, outcomes), ownership)
     board.responds.set()
     await run.report(stage="reading", count=3)
     await board.until(READING)
 
-    replicas.has_lease = False
+    ownership.has_lease = False
     outcomes[ASKED.id], board.text = ANSWERED, "Ninety metres."
     await run.report(stage="writing")
     await run.cut_off()
@@ -157,27 +159,27 @@ async def test_a_note_that_was_still_to_be_sent_covers_no_answer_of_another_proc
 
 
 async def test_an_answer_is_shown_again_if_a_note_was_being_sent_when_its_process_fell_asleep(
-    board, replicas
+    board, ownership
 ):
     outcomes = {}
-    run = Run(messenger_of(board, replicas, outcomes))
+    run = Run(messenger_of(board, outcomes), ownership)
     await run.report(stage="writing")
     await board.until(WRITING)
 
-    replicas.has_lease = False
+    ownership.has_lease = False
     outcomes[ASKED.id] = ANSWERED
     await run.cut_off()
 
     assert "Ninety metres." in board.text
 
 
-async def test_nothing_is_shown_again_where_every_note_came_in_time(board, replicas):
-    run = Run(messenger_of(board, replicas, {ASKED.id: ANSWERED}))
+async def test_nothing_is_shown_again_where_every_note_came_in_time(board, ownership):
+    run = Run(messenger_of(board, {ASKED.id: ANSWERED}), ownership)
     board.responds.set()
     await run.report(stage="reading", count=3)
     await board.until(READING)
 
-    replicas.has_lease = False
+    ownership.has_lease = False
     board.text = "What another process has shown."
     await run.cut_off()
 

@@ -106,11 +106,11 @@ class Cluster:
     async def serving(self) -> AsyncIterator[None]:
         await asyncio.to_thread(index_handbook, self.folder, self.url)
         try:
-            await self._add()  # the first, which leads
+            await self.add()  # the first, which leads
             await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)
             async with asyncio.TaskGroup() as starting:
                 for _ in range(self.size - 1):
-                    starting.create_task(self._add())
+                    starting.create_task(self.add())
             yield
         finally:
             for each in self.replicas:
@@ -118,7 +118,7 @@ class Cluster:
                 each.process.send_signal(signal.SIGCONT)
                 await each.__aexit__()
 
-    async def _add(self) -> Replica:
+    async def add(self) -> Replica:
         name = f"process-{next(self._numbers)}"
         folder = self.folder / name
         folder.mkdir()
@@ -146,7 +146,7 @@ class Cluster:
             await dead.kill()
             self.fates.cut_off += [(each, time.monotonic()) for each in thinks_about]
             self.replicas.remove(dead)
-            await self._add()
+            await self.add()
 
     async def pause(self) -> None:
         """Past its lease; then it wakes."""
@@ -163,7 +163,7 @@ class Cluster:
         """One after the other, as a host does it: the new one serves before the old one is stopped."""
         self.fates.deploys += 1
         for old in tuple(self.replicas):
-            await self._add()
+            await self.add()
             async with self._gateway_passes_on(old):
                 assert await old.stop() == 0, old.log
                 self.replicas.remove(old)
@@ -211,9 +211,10 @@ async def befall(
             say(f"the time was over after {number - 1} of {len(order)} fates")
             break
         share = (questions * number // len(order) - len(crowd.asked)) // 2  # each is asked on both platforms
-        async with asyncio.TaskGroup() as together:
+        async with crowd.allowing(), asyncio.TaskGroup() as together:
             together.create_task(crowd.ask_now_and_then(share))
             together.create_task(fate())
         if number % SAID_EVERY == 0:
             say(f"{number} of {len(order)} fates, {len(crowd.asked)} questions")
-    await crowd.until_answered(ENDING)
+    async with crowd.allowing():
+        await crowd.until_answered(ENDING)

@@ -31,6 +31,7 @@ NEW = 0.4  # the share of questions that begin a conversation
 WORLD_CUP = "Who won the World Cup of 1998?"  # which only the web tells: fakes.served.FRANCE
 WINNER = "by beating Brazil"
 LOOK_EVERY = 0.2  # seconds
+SEARCHES = 0.1  # the share of questions that ask for it
 AGAIN = 5.0  # seconds until somebody presses again whose press came to nothing
 
 
@@ -76,7 +77,7 @@ class Crowd:
     async def ask_now_and_then(self, times: int) -> None:
         for _ in range(times):
             await asyncio.sleep(self.chance.uniform(0.0, 2 * PAUSE))
-            await self.ask()
+            await self.ask(WORLD_CUP if self.chance.random() < SEARCHES else FERRY)
 
     async def begin(self) -> None:
         """Everybody writes to the bot once: Discord lists no direct conversations, so a first message is missed
@@ -280,8 +281,9 @@ class Tally:
 
     @property
     def answered(self) -> int:
-        """Those that the handbook answers; the others end in an apology."""
-        return sum(FERRY_ANSWER in found[0].visible for found in self.endings.values() if found)
+        """Those that the handbook answers, and those of whose search people were told; the others end in an apology."""
+        of_handbook = sum(FERRY_ANSWER in found[0].visible for found in self.endings.values() if found)
+        return of_handbook + len(self.crowd.searches) - len(self.searches_without)
 
     @property
     def searches_without(self) -> list[str]:

@@ -354,6 +354,29 @@ def test_a_draft_is_written_again_when_its_main_point_fell_and_not_for_a_sentenc
     assert follows(replace(work, drafts=2), is_empty=True) == "propose"
 
 
+@pytest.mark.parametrize(
+    ("changes", "useful", "shown"),
+    [
+        ({}, (False,), True),
+        ({"rewrites": 1}, (False,), False),
+        ({"rewrites": 1}, (False, True), True),
+        ({"sufficient": (False,)}, (False, False), False),
+        ({"sufficient": (False,)}, (True,), True),
+    ],
+)
+def test_what_was_found_late_or_in_part_must_be_called_useful_by_someone(changes, useful, shown):
+    work = replace(_graded("correct"), confidence=0.95, drafts=1, **changes)
+    policy = PRESETS["footnote"]
+
+    follows = routing.after_checking(work, policy, unsupported=(0.0,) * 3, useful=useful, is_empty=False)
+    half = routing.after_checking(
+        work, policy, unsupported=(0.0,) * 3, useful=useful, is_empty=False, is_half=True
+    )
+
+    assert (follows == "answer") == shown
+    assert half == "answer"
+
+
 def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
     doubtful = replace(_graded("incorrect", "correct"), confidence=0.6)
     policy = PRESETS["footnote"]

@@ -39,7 +39,6 @@ def looked_once(draw):
         passages=passages,
         looks=dict.fromkeys(grades, 0),
         confidence=draw(st.floats(0, 1)),
-        drafts=draw(st.integers(0, 1)),
     )
     missing = draw(st.sampled_from(["", "what it costs"]))
     return work.with_grades(Grades(of=grades, sufficient=draw(st.booleans()), missing=missing))
@@ -125,6 +124,18 @@ def test_without_anything_correct_a_look_that_brings_nothing_speaks_against(work
     assert log_odds(routing.evidence_of(after), EvidenceWeights()) < log_odds(
         routing.evidence_of(nothing), EvidenceWeights()
     )
+
+
+@thorough
+@given(looked_once(), st.booleans())
+def test_a_draft_of_which_nothing_stood_speaks_against_whatever_was_found(work, is_enough):
+    fallen = replace(work, drafts=1)
+    grades = Grades(of={"new": Grade(relevance="incorrect")}, sufficient=is_enough)
+
+    after = with_further(fallen, (hit("New.", id="new"),), grades)
+
+    assert after.missed == 1
+    assert after.sufficient == (is_enough,)
 
 
 def test_whatever_is_correct_makes_the_whole_at_least_partial():

@@ -50,7 +50,7 @@ def test_a_moment_to_come_is_none_but_a_clock_elsewhere_may_be_a_day_ahead(now):
 
 
 def test_a_document_that_names_a_day_to_come_is_as_old_as_it_says_elsewhere():
-    fields = "updated: 2026-03-12\ndate: 2025-01-01"
+    fields = "updated: 2026-03-12\nlastmod: 2025-01-01"
     head = '<meta name="last-modified" content="2026-03-12"><meta name="date" content="2025-01-01">'
     for read, text in ((changed_in_fields, fields), (changed_in_head, head)):
         assert read(text, lambda: at(2026, 3, 12)) == at(2026, 3, 12)
@@ -71,7 +71,10 @@ def test_a_file_from_the_future_has_no_date():
         ("date: 2025-01-01\nupdated: 2026-03-12", at(2026, 3, 12)),
         ('title = "x"\nlastmod = 2026-03-12T00:00:00Z', at(2026, 3, 12)),
         ("last_modified: 2026-03-12", at(2026, 3, 12)),
-        ("last-updated: soon\ndate: 2025-01-01", at(2025, 1, 1)),
+        ("last-updated: soon\nlastmod: 2025-01-01", at(2025, 1, 1)),
+        ("date: 2025-01-01\ntitle: Fees", None),  # when it was written
+        ("Date = 2025-01-01", None),
+        ("last-updated: soon\ndate: 2025-01-01", None),
         ("lastUpdated: 2026-03-12", at(2026, 3, 12)),
         ("last_update:\n  author: Ann\n  date: 2026-03-12", at(2026, 3, 12)),
         ("date:\n  created: 2025-01-01\n  updated: 2026-03-12", at(2026, 3, 12)),

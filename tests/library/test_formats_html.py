@@ -57,6 +57,25 @@ def test_headings_lists_tables_and_code_of_a_file_are_kept(body):
     ]
 
 
+@pytest.mark.parametrize("wrap", ["{}", "<main>{}</main>"])
+def test_what_folds_away_is_text_and_no_heading(wrap):
+    folded = (
+        '<details class="sd-dropdown" open><summary class="sd-summary-title">Example</summary><p>It prints 5.</p>'
+        "<pre><code>a = 2\nb = 3</code></pre></details>"
+        "<DETAILS><SUMMARY>More</SUMMARY>It is faster now.</DETAILS>"
+    )
+
+    document = parse_html(
+        page(wrap.format(f"<h1>Guide</h1><p>{SENTENCE}</p>{folded}<h2>Next</h2><p>End.</p>")), url=None
+    )
+
+    assert [text for kind, text in kinds(document) if kind == "heading"] == ["# Guide", "## Next"]
+    assert ("prose", "Example") in kinds(document)
+    assert ("prose", "It prints 5.") in kinds(document)
+    assert ("code", "```\na = 2\nb = 3\n```") in kinds(document)
+    assert "It is faster now." in document.text
+
+
 def test_navigation_and_footer_are_left_out():
     before, after = BOILERPLATE
 

@@ -8,7 +8,9 @@ import pytest
 from benchmarks.replicas import Sizes, fates_of
 from fakes.cluster import PATIENCE, Cluster, befall
 from fakes.crowd import Crowd, Tally
+from fakes.served import FRANCE
 from fakes.thoughts import WatchedModel
+from fakes.web_servers import FakeSearXNG
 
 SOON = (0.0, 5.0, 15.0)  # seconds until Slack delivers again; really nearly at once, a minute, five
 
@@ -17,8 +19,9 @@ SOON = (0.0, 5.0, 15.0)  # seconds until Slack delivers again; really nearly at 
 async def cluster(tmp_path, postgres, postgres_url, slack, discord):
     slack.retries_by_itself, slack.retry_delays = True, SOON
     discord.hasten()
-    async with WatchedModel() as model:
+    async with WatchedModel() as model, FakeSearXNG([FRANCE]) as engine:
         cluster = Cluster(tmp_path, postgres, postgres_url, slack, discord, model, random.Random(1))
+        cluster.settings = {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
         async with cluster.serving():
             yield cluster
 
@@ -64,6 +67,7 @@ async def test_kills_pauses_deploys_and_a_restart_of_the_database_lose_and_doubl
     tally = Tally.of(crowd, postgres_url)
     assert len(crowd.asked) == sizes.questions
     assert (tally.lost, tally.doubled) == ([], [])
+    assert (tally.searches_without, tally.searches_told_twice) == ([], [])
     assert cluster.model.side_by_side(crowd.conversation_of) == []
     assert tally.swapped_against_promise == []
     assert tally.answered > 0.9 * len(crowd.asked)

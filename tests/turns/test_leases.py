@@ -231,18 +231,22 @@ async def test_a_process_that_slept_past_its_lease_abandons_its_runs_and_takes_a
 
 async def test_what_a_process_began_is_no_longer_its_own_once_it_slept_past_its_lease(store, postgres_url):
     async with process(store) as lease, lease.serving(RecordingRunner()):
-        is_ours = lease.ownership()
+        is_ours = lease.ownership(lease.executor).is_certain
         await until(is_ours)
         expire(postgres_url, lease)
         await until(lambda: not is_ours())
 
-        await until(lambda: rows(postgres_url, "SELECT 1 FROM replicas") and lease.ownership()())
+        await until(
+            lambda: (
+                rows(postgres_url, "SELECT 1 FROM replicas") and lease.ownership(lease.executor).is_certain()
+            )
+        )
         assert not is_ours()
 
 
 async def test_what_a_process_began_is_in_doubt_before_others_declare_it_dead(store, quick):
     async with process(store) as sleeper:
-        is_ours = sleeper.ownership()
+        is_ours = sleeper.ownership(sleeper.executor).is_certain
         await until(is_ours)
         sleeper.end()  # its thread renews no more
         await until(lambda: not is_ours())

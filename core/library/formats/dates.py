@@ -12,10 +12,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 #: Fields of front matter, the surest first; in lower case, without hyphens and underscores. Below another field:
-#: ``last_update: {date: …}`` of Docusaurus, ``date: {updated: …}`` of MkDocs.
+#: ``last_update: {date: …}`` of Docusaurus, ``date: {updated: …}`` of MkDocs. ``date`` alone is when it was written.
 FIELDS = (
     "updated", "lastupdated", "updatedat", "lastmodified", "lastmodifiedat", "lastmod", "modified", "modifiedat",
-    "datemodified", "lastupdate.date", "lastupdate", "date.updated", "date",
+    "datemodified", "lastupdate.date", "lastupdate", "date.updated",
 )  # fmt: skip
 #: Names and properties of ``<meta>``: Open Graph, schema.org, Dublin Core, and one that only pages of old have.
 META = frozenset(

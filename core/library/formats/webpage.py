@@ -34,6 +34,9 @@ _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 
 _INLINE_TAGS = tuple(re.compile(rf"</?{tag}\b[^<>]*>", re.IGNORECASE) for tag in ("span", "a"))
 
+#: What folds away, which trafilatura takes for headings: Sphinx writes notes and examples so.
+_FOLDED = re.compile(r"<(/?)(details|summary)\b[^<>]*>", re.IGNORECASE)
+
 _UNSHOWN = ("script", "style", "template", "noscript", "title", "svg")
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _BLOCKS = (
@@ -83,6 +86,7 @@ def _readable(text: str, url: str | None) -> str:
         return _all_text(text)
     for tag in _INLINE_TAGS:
         text = tag.sub("", text) if len(tag.findall(text)) > INLINE_LIMIT else text
+    text = _FOLDED.sub(lambda tag: f"<{tag[1]}{'p' if tag[2].lower() == 'summary' else 'div'}>", text)
     opening = _BODY.search(text)
     whole = f"<html><body><article>{text[opening.end() :] if opening else text}"
     if _MAIN_PART.search(text):
