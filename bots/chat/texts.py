@@ -13,7 +13,7 @@ from itertools import groupby
 from math import floor, log10
 from pathlib import Path
 
-from bots.chat.markdown.plain import plain_line, plain_quote, plain_words
+from bots.chat.markdown.plain import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line
 from core.conversation import (
     Answer,
@@ -123,14 +123,14 @@ def omissions(outcome: Outcome) -> tuple[str, ...]:
     """The sentences that were left out of an answer, each with the reason if it is in the language of the answer."""
     left_out = outcome.answer.left_out if outcome.answer else ()
     return tuple(
-        f"“{plain_words(each.text, code='`')}”" + (f" ({reason})" if reason else "")
+        f"“{plain_quote(each.text, code='`')}”" + (f" ({reason})" if reason else "")
         for each in left_out
         for reason in (_reason_in(outcome.language, each.reason),)
     )
 
 
 def _reason_in(language: str, reason: str) -> str:
-    return plain_words(reason, code="`") if sure_language(reason) in ("", language) else ""
+    return plain_quote(reason, code="`") if sure_language(reason) in ("", language) else ""
 
 
 def reason_of(outcome: Outcome) -> str | None:
