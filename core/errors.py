@@ -7,7 +7,8 @@ FootnoteError
 │   ├── IndexMismatch    the index was built with another embedding model
 │   ├── IndexInUse       another process owns the index
 │   ├── IndexDamaged     the index file is damaged
-│   └── QuestionRejected a question that cannot be asked
+│   ├── QuestionRejected a question that cannot be asked
+│   └── AnswerRejected   an answer that cannot be kept
 ├── DocumentError        one document could not be read
 ├── NotFound             a proposal, thread or source that does not exist
 ├── ModelTrouble         the model is busy, unreachable, silent or refuses
@@ -61,6 +62,10 @@ class IndexDamaged(SettingsError):
 
 class QuestionRejected(SettingsError):
     """The question is empty or too long."""
+
+
+class AnswerRejected(SettingsError):
+    """The answer is empty or too long."""
 
 
 class DocumentError(FootnoteError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from bots.chat.channel_schema import SCHEMA, STORE
 from bots.chat.channels import OWN, AccessRule
@@ -114,9 +115,9 @@ def access_rules(database: Database, known: Iterable[str]) -> Mapping[str, tuple
     }
 
 
-def readers(rules: Iterable[AccessRule]) -> str:
-    """Who may read a collection, as a person reads it."""
-    parts = [f"{rule.kind} {rule.id}".strip() for rule in rules if rule.kind != CLOSED]
+def readers(rules: Iterable[AccessRule], names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Who may read a collection, as a person reads it; by their names, where these have one for the id of a rule."""
+    parts = [f"{rule.kind} {names.get(rule.id, rule.id)}".strip() for rule in rules if rule.kind != CLOSED]
     return ", ".join(parts) or "nobody"
 
 

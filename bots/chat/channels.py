@@ -353,6 +353,13 @@ def own_collection(conversation: Conversation) -> str:
     return min(own_collections(conversation), key=len)
 
 
+def channel_of(collection: str) -> str:
+    """The channel, as "platform/space/channel", that learned what is in a collection; empty: it is an operator's."""
+    if not collection.startswith(OWN):
+        return ""
+    return collection.removeprefix(OWN).partition("-thread-")[0].replace("-", "/")
+
+
 def thread_collection(conversation: Conversation) -> str:
     """The collection of the files that were read for this thread alone."""
     return max(own_collections(conversation), key=len)

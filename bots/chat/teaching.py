@@ -18,11 +18,14 @@ from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.kept import KeptAnswer, id_of
 from core.answers.store import ExpertRequest
 from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
+from core.errors import AnswerRejected
+from core.gaps.questions import answered_by
+from core.gaps.store import open_gap_store
 from core.text.language import language_of
 from core.traces.log import Fault
 from core.turns.archive import outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
-from core.wording import Wording
+from core.wording import Wording, in_language
 
 logger = logging.getLogger(__name__)
 
@@ -116,16 +119,19 @@ class Teaching(Generic[Shown]):
         chat_command = unqueued(command)
         try:
             if command.name == "consult":
-                sentence = await self._consult(chat_command, route, is_again=is_again)
+                key = await self._consult(chat_command, route, is_again=is_again)
             elif command.name == "keep":
-                sentence = await self._keep(chat_command, route)
+                key = await self._keep(chat_command, route)
             else:
-                sentence = await self._unkeep(chat_command, route)
+                key = await self._unkeep(chat_command, route)
+            sentence = say_in(chat_command.language)(key) if key else ""
         except Refused as refused:
             await self.private_replies.explain(command, route, refused, chat_command.language)
             return
+        except AnswerRejected as rejected:
+            sentence = in_language(rejected.sentence, chat_command.language)
         if sentence:
-            note = self.renderer.note(say_in(chat_command.language)(sentence))
+            note = self.renderer.note(sentence)
             await self.private_replies.send_direct(command, route, note, may_be_public=True)
 
     async def ask_what_was_wrong(self, feedback: Feedback, route: ReplyRoute) -> None:
@@ -193,7 +199,17 @@ class Teaching(Generic[Shown]):
         answer = await answers.keep(await self._answer(command.conversation, route, reply, question))
         await self._show(answer, route)
         await answers.use(answer.id)
+        await self._close_gap(answer, request.turn if request and question == request.question else "")
         return ""
+
+    async def _close_gap(self, answer: KeptAnswer, asked: str) -> None:
+        """What was not answered where the reply was said is answered now, for who reads it there."""
+        footnote = self.commands.footnote
+        turns = await answered_by(footnote.log, answer, asked=asked)
+        with open_gap_store(footnote.storage) as gaps:
+            await gaps.mark(
+                turns, "answered", author=answer.name, at=footnote.answers.now(), answer=answer.id
+            )
 
     async def _answer(
         self, conversation: Conversation, route: ReplyRoute, reply: Said, question: str
@@ -204,7 +220,7 @@ class Teaching(Generic[Shown]):
         names = await people.names(route, [reply.author])
         now = answers.now()
         return KeptAnswer(
-            id=id_of(reply.key), question=asked.text, text=answered.text, author=reply.author,
+            id=id_of(reply.key), question=clipped(asked.text, QUESTION_LIMIT), text=answered.text, author=reply.author,
             name=names[reply.author], place=await people.place(route), conversation=conversation.id,
             message=reply.key, url=await self.posts.link(route, reply.id),
             collection=own_collection(conversation), language=language_of(question), said_at=reply.said_at,

@@ -28,6 +28,7 @@ from core.conversation import (
     Usage,
 )
 from core.grounding.citations import by_place
+from core.library.documents import is_kept
 from core.library.entries import Entry
 from core.library.sync import SyncReport
 from core.text.language import language_of, sure_language
@@ -155,9 +156,13 @@ def origin_of(citation: Citation, language: str) -> str:
 
 
 def freshness_of(citation: Citation, language: str) -> str:
-    """When its document was last changed, and that it was not seen at its source for too long; often empty."""
-    say = say_in(language)
-    moments = {"last_changed": citation.changed_at, "unseen_since": citation.unseen_since}
+    """When its document was last changed, and that it was not seen at its source for too long; often empty.
+
+    The title of a person's answer says when that is from.
+    """
+    say, is_by_person = say_in(language), is_kept(citation.source)
+    changed_at = None if is_by_person else citation.changed_at
+    moments = {"last_changed": changed_at, "unseen_since": citation.unseen_since}
     return " · ".join(say(key, date=say.day(at)) for key, at in moments.items() if at is not None)
 
 

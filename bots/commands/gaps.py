@@ -62,7 +62,7 @@ def card_of(group: GapGroup) -> Group:
     counts = f"{counted(group.count, 'question')} of {people_of(group)}, {trend_of(group)}"
     facts = [f"{counts}; {reasons_of(group)}"]
     if group.state:
-        again = f", {group.since_state:,} since" if group.since_state else ""
+        again = f", {group.since_state:,} not decided" if group.since_state else ""
         facts.append(f"{group.state}{again}")
     if group.missing:
         facts.append(f"missing: {'; '.join(group.missing)}")

@@ -15,17 +15,22 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bots.page.sessions import SESSION_LIFE, PageSession
+from bots.chat.markdown.safe import line
+from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback
 from bots.page.site import Handler, Probes, Site, Visit
 from bots.page.templating import HERE, asset_versions
 from bots.page.tries import WrongTries
 from bots.page.views import views
+from core.answers.kept import TEXT_LIMIT
+from core.conversation import QUESTION_LIMIT
 from core.errors import FootnoteError
 
 logger = logging.getLogger(__name__)
 
-BODY_LIMIT = 64 * 1024  # bytes of a form
+#: Bytes of a form. A character takes 12 at most, of four bytes each written as %XX; what is twice as long as what is
+#: kept is still shown again, with what is wrong with it.
+BODY_LIMIT = 12 * 2 * (QUESTION_LIMIT + TEXT_LIMIT)
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -44,6 +49,9 @@ OTHER_ORIGIN = "This came from another page, so nothing was done."
 READ_ONLY = "Your link is for reading: `footnote page --link` makes one for editing."
 USED = "This link was used already, or is too old. `footnote page --link` prints another."
 TOO_OFTEN = "That was wrong too often. Try again in a minute."
+TOO_LONG = (
+    "That is far longer than what is kept, so nothing was done. Go back in the browser, and shorten it."
+)
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MACHINES = ("/healthz", "/readyz", "/metrics")
 
@@ -127,14 +135,18 @@ class Door:
         if (refused := self._refusal(request)) is not None:
             return refused
         token = request.match_info["token"]
-        if not await self.site.sessions.is_open(token):
+        link = await self.site.sessions.link(token)
+        if link is None:
             return self._wrong(request, USED)
-        return self._page("enter.html", token=token)
+        return self._page("enter.html", token=token, asks_name=link.asks_name, limit=NAME_LIMIT)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         if (refused := self._refusal(request)) is not None:
             return refused
-        cookie = await self.site.sessions.enter(request.match_info["token"])
+        token, sessions = request.match_info["token"], self.site.sessions
+        # What was typed is only read of who has a link.
+        typed = (await request.post()).get("name", "") if await sessions.link(token) else ""
+        cookie = await sessions.enter(token, line(typed) if isinstance(typed, str) else "")
         if cookie is None:
             return self._wrong(request, USED)
         reply = web.Response(status=303, headers={"Location": "/"})
@@ -279,6 +291,8 @@ def _as_pages(site: Site) -> Callable[..., Awaitable[web.StreamResponse]]:
     ) -> web.StreamResponse:
         try:
             return await handler(request)
+        except web.HTTPRequestEntityTooLarge:
+            return page(TOO_LONG, 413)
         except web.HTTPException as fault:
             return page(f"{fault.reason}.", fault.status)
         except FootnoteError as fault:

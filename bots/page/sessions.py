@@ -55,6 +55,19 @@ _MOVE = "INSERT INTO page_sessions (digest, role, collections, name, expires_at)
 
 
 @value
+class PageLink:
+    """What lets one browser in."""
+
+    role: PageRole
+    name: str  #: of whose it is; the role: nobody said
+
+    @property
+    def asks_name(self) -> bool:
+        """Whether who enters should say who they are: what an editor writes is cited under it."""
+        return self.role == "editor" == self.name
+
+
+@value
 class PageSession:
     """Somebody who is in."""
 
@@ -91,15 +104,21 @@ class PageSessions:
         )
         return token
 
-    async def is_open(self, token: str) -> bool:
-        """Whether a link can still be used."""
-        query = "SELECT 1 FROM page_links WHERE digest = ? AND expires_at > ?"
-        return bool(await self.database.rows(query, (_digest(token), self.now())))
+    async def link(self, token: str) -> PageLink | None:
+        """None for a link that is used, expired or unknown."""
+        query = "SELECT role, name FROM page_links WHERE digest = ? AND expires_at > ?"
+        rows = await self.database.rows(query, (_digest(token), self.now()))
+        return PageLink(role=rows[0][0], name=rows[0][1]) if rows else None
 
-    async def enter(self, token: str) -> str | None:
-        """The cookie of a new session, and the end of the link; None for a link that is used, expired or unknown."""
+    async def enter(self, token: str, name: str = "") -> str | None:
+        """The cookie of a new session, and the end of the link; None for a link that is used, expired or unknown.
+
+        ``name``: of who enters, where the link names nobody.
+        """
         cookie = secrets.token_urlsafe(TOKEN_BYTES)
-        is_in = await self.database.call(_enter, self.database.database, token, cookie, self.now())
+        is_in = await self.database.call(
+            _enter, self.database.database, token, cookie, name[:NAME_LIMIT], self.now()
+        )
         return cookie if is_in else None
 
     async def find(self, cookie: str) -> PageSession | None:
@@ -134,7 +153,7 @@ class PageSessions:
         return rows[0][0] if rows else None
 
 
-def _enter(database: Database, token: str, cookie: str, now: float) -> bool:
+def _enter(database: Database, token: str, cookie: str, typed: str, now: float) -> bool:
     """In one transaction: of two browsers that use a link at once, one comes in."""
     with database.transaction() as writing:
         for table in ("page_links", "page_sessions"):
@@ -143,7 +162,8 @@ def _enter(database: Database, token: str, cookie: str, now: float) -> bool:
             "DELETE FROM page_links WHERE digest = ? RETURNING role, collections, name", (_digest(token),)
         ).fetchall()
         for role, collections, name in taken:
-            writing.execute(_MOVE, (_digest(cookie), role, collections, name, now + SESSION_LIFE))
+            named = (typed or name) if name == role else name
+            writing.execute(_MOVE, (_digest(cookie), role, collections, named, now + SESSION_LIFE))
     return bool(taken)
 
 

@@ -98,6 +98,11 @@ class Visit:
         sent = await self.request.post()
         return {name: content for name, content in sent.items() if isinstance(content, str)}
 
+    async def chosen(self, name: str) -> list[str]:
+        """All values of a field of that form."""
+        sent = await self.request.post()
+        return [content for content in sent.getall(name, []) if isinstance(content, str)]
+
     def show(self, template: str, *, status: int = 200, **values: object) -> web.Response:
         page = self.site.templates.get_template(template)
         text = page.render(session=self.session, here=self.request.rel_url.path, **values)

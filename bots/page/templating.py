@@ -1,4 +1,7 @@
-"""The templates: everything that is put in is escaped, without invisible characters, and of a bounded length."""
+"""The templates: everything that is put in is escaped, without invisible characters, and of a bounded length.
+
+What people typed into an answer is shown whole, however long: its length is bounded where it is sent and kept.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bots.chat.markdown.safe import clean, web_link
 
@@ -35,6 +38,7 @@ def make_templates(views: Iterable[View]) -> Environment:
         "iso": iso,
         "seconds": seconds,
         "place": place,
+        "whole": lambda typed: escape(clean(typed)),
         "link": lambda address: web_link(address) or "",
     }
     return templates

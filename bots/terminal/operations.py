@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -194,22 +194,25 @@ class Operations:
         return {"id": answer.id}
 
     async def change_answer(self, details: Details, _told: Told) -> Record:
-        """Edit a kept answer, extend, retire or forget it; one that is gone stays so."""
-        answers = self.footnote.answers
+        """Edit a kept answer, extend, retire or forget it, if it is as it was when somebody decided so; one that is gone
+        stays so.
+        """
+        answers, by = self.footnote.answers, details["name"]
         answer = await answers.get(details["id"])
         if answer is None:
-            return {}
+            return {"is_done": False}
+        seen = replace(answer, revision=details["revision"])
         match details["change"]:
             case "edit":
-                edited = await answers.edit(answer, question=details["question"], text=details["text"])
-                await answers.move(edited, details["collection"])
+                words = {name: details[name] for name in ("question", "text", "collection")}
+                return {"is_done": await answers.edit(seen, by=by, **words) is not None}
             case "extend":
-                await answers.extend(answer)
+                return {"is_done": await answers.extend(seen, by=by) is not None}
             case "retire":
-                await answers.retire(answer)
-            case "forget":
-                await answers.forget(answer)
-        return {}
+                return {"is_done": await answers.retire(seen, by=by) is not None}
+        if answer.revision == details["revision"]:
+            await answers.forget(answer)
+        return {"is_done": answer.revision == details["revision"]}
 
     async def ask_person(self, details: Details, _told: Told) -> Record:
         """What has experts asked about one of these turns, for whoever asks to store in the queue."""

@@ -10,9 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from core.answers import store
-from core.answers.kept import KeptAnswer, document_of, id_of, kept_in
-from core.answers.store import SCHEMA, STORE, ExpertRequest, ListedAnswer
-from core.conversation import Conversation, Outcome, Turn, log_fields
+from core.answers.kept import KeptAnswer, check_answer, document_of, id_of, kept_in
+from core.answers.store import (
+    SCHEMA,
+    STORE,
+    AnswerVersion,
+    Change,
+    ChangeName,
+    ExpertRequest,
+    ListedAnswer,
+)
+from core.conversation import Conversation, Outcome, Turn, check_question, log_fields
 from core.errors import FootnoteError
 from core.graph import rights
 from core.library.documents import ANSWER, Retrieval
@@ -62,23 +70,53 @@ class Answers:
             store.listed, self.database.database, "state = 'used' AND valid_until <= ?", (self.now(),)
         )
 
+    async def versions(self, answer_id: str) -> list[AnswerVersion]:
+        """What an answer said, and who changed it; oldest first."""
+        return await self.database.call(store.versions, self.database.database, answer_id)
+
     async def keep(self, answer: KeptAnswer) -> KeptAnswer:
-        """Write an answer down. It is not used before :meth:`use`, after it was shown to who said it."""
+        """Write an answer down. It is not used before :meth:`use`, after it was shown to who said it.
+
+        Raises QuestionRejected or AnswerRejected.
+        """
+        question, text = check_question(answer.question), check_answer(answer.text)
         now = self.now()
-        new = replace(answer, state="new", kept_at=now, valid_until=now + self.review_after)
+        new = replace(
+            answer,
+            question=question,
+            text=text,
+            state="new",
+            kept_at=now,
+            valid_until=now + self.review_after,
+        )
         async with self._changing:
-            await self.database.call(store.put, self.database.database, new)
-        return new
+            return await self.database.call(store.put, self.database.database, new)
 
     async def use(self, answer_id: str) -> None:
         """Let questions find an answer. One that was forgotten meanwhile stays so."""
-        if (answer := await self.get(answer_id)) is not None:
-            await self.change(answer, state="used")
+        async with self._changing:
+            await self.database.call(store.use, self.database.database, answer_id)
+            if (answer := await self.get(answer_id)) is not None:
+                await asyncio.to_thread(self._index, answer, answer.collection)
 
-    async def edit(self, answer: KeptAnswer, *, question: str, text: str) -> KeptAnswer:
-        """A new wording of it, which is used, and valid as long as a new answer."""
-        until = self.now() + self.review_after
-        return await self.change(answer, question=question, text=text, valid_until=until, state="used")
+    async def edit(
+        self, answer: KeptAnswer, *, question: str, text: str, by: str, collection: str = ""
+    ) -> KeptAnswer | None:
+        """A new wording of it, which is used, and valid as long as a new answer; in another collection, if one is named.
+
+        Raises QuestionRejected or AnswerRejected. Other words are those of who edits: ``by``, as people call them.
+        """
+        question, text = check_question(question), check_answer(text)
+        now = self.now()
+        edited = replace(
+            answer, question=question, text=text, collection=collection or answer.collection,
+            valid_until=now + self.review_after, state="used",
+        )  # fmt: skip
+        if (question, text) != (answer.question, answer.text):
+            is_own = not answer.author and not answer.editor and answer.name == by
+            of_words = {"said_at": now} if is_own else {"editor": by, "edited_at": now}
+            edited = replace(edited, **of_words)
+        return await self._change(answer, edited, "edited", by)
 
     async def correct(
         self, *, question: str, text: str, collection: str, name: str, message: str
@@ -95,25 +133,26 @@ class Answers:
         await self.use(answer.id)
         return answer
 
-    async def move(self, answer: KeptAnswer, collection: str) -> None:
-        """Let all read it who read this collection, and nobody else."""
-        await self.change(answer, collection=collection)
-
-    async def extend(self, answer: KeptAnswer) -> None:
+    async def extend(self, answer: KeptAnswer, *, by: str) -> KeptAnswer | None:
         """It was reviewed, and is valid as long as a new one."""
-        await self.change(answer, valid_until=self.now() + self.review_after, state="used")
+        extended = replace(answer, valid_until=self.now() + self.review_after, state="used")
+        return await self._change(answer, extended, "extended", by)
 
-    async def retire(self, answer: KeptAnswer) -> None:
+    async def retire(self, answer: KeptAnswer, *, by: str) -> KeptAnswer | None:
         """It stays to be read by editors, and is not used."""
-        await self.change(answer, state="retired")
+        return await self._change(answer, replace(answer, state="retired"), "retired", by)
 
-    async def change(self, answer: KeptAnswer, **changed: object) -> KeptAnswer:
-        """Write it with other values, and bring the library in step. One that was forgotten meanwhile stays so."""
-        changed_answer = replace(answer, **changed)  # type: ignore[arg-type] # the names of its fields
+    async def _change(
+        self, answer: KeptAnswer, changed: KeptAnswer, change: ChangeName, by: str
+    ) -> KeptAnswer | None:
+        """What is stored now, with the library in step; None where it was changed or forgotten since it was read."""
+        changed = replace(changed, revision=answer.revision + 1)
+        done = Change(change=change, name=by, changed_at=self.now())
         async with self._changing:
-            if await self.database.call(store.change, self.database.database, changed_answer):
-                await asyncio.to_thread(self._index, changed_answer, answer.collection)
-        return changed_answer
+            if not await self.database.call(store.change, self.database.database, changed, done):
+                return None
+            await asyncio.to_thread(self._index, changed, answer.collection)
+        return changed
 
     async def forget(self, answer: KeptAnswer) -> None:
         """Delete it, its document, and the traces of turns that read it."""

@@ -12,16 +12,17 @@ from dataclasses import replace
 from typing import Literal
 
 from core.conversation import value
+from core.errors import AnswerRejected
 from core.library.chunking import cut
 from core.library.documents import ANSWER, Document, is_kept
 from core.library.entries import NewDocument
 from core.library.formats.markdown import parse as parse_markdown
 from core.text.characters import one_line, whole
-from core.wording import wording
+from core.wording import Sentence, wording
 
 NAME_SHOWN = 80  # characters of a name of a person or a channel
 QUESTION_SHOWN = 300  # characters of the question as a heading
-TEXT_LIMIT = 8_000  # characters of an answer; what platforms take in one message is less
+TEXT_LIMIT = 8_000  # characters of an answer, wherever it is typed, kept or shown
 
 #: "new": written down and not shown to who said it yet, so it is not used; "used"; "retired" by an editor.
 State = Literal["new", "used", "retired"]
@@ -46,6 +47,14 @@ class KeptAnswer:
     kept_at: float
     valid_until: float  #: from then on it is not used, and due for review
     state: State = "new"
+    editor: str = ""  #: who changed its words since, as people call them; empty: they are as they were said
+    edited_at: float = 0.0
+    revision: int = 1  #: grows with each change
+
+    @property
+    def written_at(self) -> float:
+        """When its words became what they are."""
+        return self.edited_at or self.said_at
 
     @property
     def address(self) -> str:
@@ -70,22 +79,33 @@ def kept_in(sources: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source.removeprefix(ANSWER) for source in sources if is_kept(source)))
 
 
+def check_answer(text: str) -> str:
+    """The answer without white space around it; AnswerRejected when it is empty or too long."""
+    stripped = text.strip()
+    if not stripped:
+        raise AnswerRejected(Sentence("answer_empty"))
+    if len(stripped) > TEXT_LIMIT:
+        raise AnswerRejected(Sentence("answer_too_long", length=len(stripped), limit=TEXT_LIMIT))
+    return stripped
+
+
 def title_of(answer: KeptAnswer) -> str:
-    """ "Ann, in #help, 12 Mar 2026": how it is cited."""
+    """ "Ann, in #help, 12 Mar 2026", or "Ann, edited by Ben, 23 Nov 2026": how it is cited."""
     say = wording(answer.language)
-    when = say.day(answer.said_at)
-    key = "said_in" if answer.place else "said_on"
-    return say(
-        key, who=one_line(answer.name, NAME_SHOWN), where=one_line(answer.place, NAME_SHOWN), when=when
-    )
+    who, where, editor = (one_line(each, NAME_SHOWN) for each in (answer.name, answer.place, answer.editor))
+    key = "said_edited" if editor else "said_in" if where else "said_on"
+    return say(key, who=who, where=where, editor=editor, when=say.day(answer.written_at))
 
 
 def document_of(answer: KeptAnswer) -> NewDocument:
-    """What the library holds of it. The passages have the question as their heading."""
+    """What the library holds of it. The passages have the question as their heading.
+
+    Words that were edited since lead to no message: it does not say them.
+    """
     question = one_line(answer.question, QUESTION_SHOWN)
-    text = whole(f"# {question}\n\n{answer.text[:TEXT_LIMIT]}")
+    text = whole(f"# {question}\n\n{answer.text}")
     parsed = parse_markdown(text)
-    title = title_of(answer)
+    title, url = title_of(answer), None if answer.editor else answer.url
     pieces = cut(Document(title=title, text=text, blocks=parsed.blocks))
     return NewDocument(
         collection=answer.collection,
@@ -93,9 +113,10 @@ def document_of(answer: KeptAnswer) -> NewDocument:
         root=answer.address,
         source=answer.address,
         title=title,
-        url=answer.url,
-        hash=hashlib.sha256(f"{title}\0{answer.url}\0{text}".encode()).hexdigest(),
+        url=url,
+        hash=hashlib.sha256(f"{title}\0{url}\0{answer.written_at}\0{text}".encode()).hexdigest(),
         size=len(text),
         modified=0,
+        changed_at=answer.written_at,
         pieces=[replace(piece, path=(question, *piece.path[1:]), location="") for piece in pieces],
     )

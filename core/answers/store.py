@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import Literal
 
 from core.answers.kept import KeptAnswer, kept_in
 from core.conversation import value
@@ -29,10 +30,21 @@ CREATE TABLE IF NOT EXISTS answers (
     said_at REAL NOT NULL,
     kept_at REAL NOT NULL,
     valid_until REAL NOT NULL,
-    state TEXT NOT NULL             -- new, used or retired
+    state TEXT NOT NULL,            -- new, used or retired
+    editor TEXT NOT NULL,
+    edited_at REAL NOT NULL,
+    revision INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS answers_by_message ON answers (message);
 CREATE INDEX IF NOT EXISTS answers_by_conversation ON answers (conversation);
+CREATE TABLE IF NOT EXISTS answer_versions (  -- what each change made of an answer, beginning with what was said
+    answer TEXT NOT NULL, revision INTEGER NOT NULL,
+    change TEXT NOT NULL,           -- kept, edited, extended or retired
+    name TEXT NOT NULL,             -- of who did so
+    changed_at REAL NOT NULL,
+    question TEXT NOT NULL, text TEXT NOT NULL, collection TEXT NOT NULL,
+    PRIMARY KEY (answer, revision)
+);
 CREATE TABLE IF NOT EXISTS answer_uses (answer TEXT NOT NULL, turn TEXT NOT NULL, PRIMARY KEY (answer, turn));
 CREATE TABLE IF NOT EXISTS answer_disputes (
     answer TEXT NOT NULL, source TEXT NOT NULL,  -- a document that says something else, as a judge found
@@ -50,7 +62,7 @@ SCHEMA = Schema(
     cure="Move it away: what people taught is then lost, and nothing else is affected.",
 )
 #: What forgetting deletes from.
-ERASED = ("answers", "answer_uses", "answer_disputes", "expert_requests")
+ERASED = ("answers", "answer_versions", "answer_uses", "answer_disputes", "expert_requests")
 
 COLUMNS = tuple(field.name for field in fields(KeptAnswer))
 _CHANGED = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
@@ -58,8 +70,39 @@ _PUT = (
     f"INSERT INTO answers ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
     f" ON CONFLICT (id) DO UPDATE SET {_CHANGED}"
 )
-_CHANGE = f"UPDATE answers SET {', '.join(f'{name} = ?' for name in COLUMNS[1:])} WHERE id = ?"
+_CHANGE = (
+    f"UPDATE answers SET {', '.join(f'{name} = ?' for name in COLUMNS[1:])} WHERE id = ? AND revision = ?"
+)
+_VERSION = "INSERT INTO answer_versions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_TOLD = (
+    "SELECT count(*) FROM answer_versions WHERE answer = ? AND revision = ? AND change = ? AND name = ?"
+    " AND question = ? AND text = ? AND collection = ?"
+)
 _USES = "(SELECT count(*) FROM answer_uses u WHERE u.answer = answers.id)"
+
+
+ChangeName = Literal["kept", "edited", "extended", "retired"]
+
+
+@value
+class Change:
+    """What somebody did to an answer."""
+
+    change: ChangeName
+    name: str  #: of who did so, as people call them
+    changed_at: float  #: seconds since the epoch
+
+
+@value
+class AnswerVersion:
+    """An answer as a change left it."""
+
+    answer: str  #: its id
+    revision: int
+    change: Change
+    question: str
+    text: str
+    collection: str
 
 
 @value
@@ -81,17 +124,57 @@ class ExpertRequest:
     asked_at: float  #: seconds since the epoch
 
 
-def put(database: Database, answer: KeptAnswer) -> None:
-    """Write an answer in place of its older version."""
+def put(database: Database, answer: KeptAnswer) -> KeptAnswer:
+    """Write an answer in place of its older version, which stays among the versions if it says something else."""
     with database.transaction() as writing:
+        query = "SELECT revision, question, text, collection FROM answers WHERE id = ?"
+        revision, *before = writing.execute(query, (answer.id,)).fetchone() or (0,)
+        is_new = before != [answer.question, answer.text, answer.collection]
+        answer = replace(answer, revision=revision + is_new)
         writing.execute(_PUT, [getattr(answer, name) for name in COLUMNS])
+        if is_new:
+            change = Change(change="kept", name=answer.name, changed_at=answer.kept_at)
+            writing.execute(_VERSION, _version_row(answer, change))
+    return answer
 
 
-def change(database: Database, answer: KeptAnswer) -> bool:
-    """The same of one that is stored; False if it is not."""
+def use(database: Database, answer: str) -> None:
+    """Let it be used from now on, if it was only written down."""
     with database.transaction() as writing:
-        changed = writing.execute(_CHANGE, [*(getattr(answer, name) for name in COLUMNS[1:]), answer.id])
-        return changed.rowcount > 0
+        writing.execute("UPDATE answers SET state = 'used' WHERE id = ? AND state = 'new'", (answer,))
+
+
+def change(database: Database, answer: KeptAnswer, done: Change) -> bool:
+    """Write an answer with the revision that follows that of the stored one; False where that is another, or none.
+
+    Told again, it is written already.
+    """
+    values = [getattr(answer, name) for name in COLUMNS[1:]]
+    with database.transaction() as writing:
+        changed = writing.execute(_CHANGE, [*values, answer.id, answer.revision - 1])
+        if changed.rowcount:
+            writing.execute(_VERSION, _version_row(answer, done))
+            return True
+        row = _version_row(answer, done)
+        ((told,),) = writing.execute(_TOLD, [*row[:4], *row[5:]]).fetchall()
+        return bool(told)
+
+
+def _version_row(answer: KeptAnswer, done: Change) -> tuple[object, ...]:
+    who = (answer.id, answer.revision, done.change, done.name, done.changed_at)
+    return (*who, answer.question, answer.text, answer.collection)
+
+
+def versions(database: Database, answer: str) -> list[AnswerVersion]:
+    """What an answer said, oldest first."""
+    rows = database.rows("SELECT * FROM answer_versions WHERE answer = ? ORDER BY revision", (answer,))
+    return [
+        AnswerVersion(
+            answer=answer, revision=revision, change=Change(change=change, name=name, changed_at=at),
+            question=question, text=text, collection=collection,
+        )
+        for answer, revision, change, name, at, question, text, collection in rows
+    ]  # fmt: skip
 
 
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:
@@ -146,7 +229,8 @@ def forget(database: Database, ids: Collection[str]) -> None:
     with database.transaction() as writing:
         for answer in ids:
             writing.execute("DELETE FROM answers WHERE id = ?", (answer,))
-            writing.execute("DELETE FROM answer_uses WHERE answer = ?", (answer,))
+            for table in ("answer_versions", "answer_uses"):
+                writing.execute(f"DELETE FROM {table} WHERE answer = ?", (answer,))
             writing.execute(
                 "DELETE FROM answer_disputes WHERE answer = ? OR source = ?", (answer, f"{ANSWER}{answer}")
             )

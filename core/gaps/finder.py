@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from core.answers import store as answers
 from core.conversation import value
 from core.errors import ModelTrouble, SettingsError
 from core.gaps.groups import GapGroup
 from core.gaps.questions import GapQuestion, TimeSpan, have_words, read_gaps
-from core.gaps.store import SCHEMA, STORE, GapMark, GapStore
+from core.gaps.store import GapMark, GapStore, open_gap_store
 from core.library.embedding.embedder import Embedder
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.storage import Storage
@@ -40,12 +41,8 @@ class GapReport:
 
     @property
     def open_groups(self) -> tuple[GapGroup, ...]:
-        """Those that nobody ignored or answered, and those that were asked about again since they were answered."""
-        return tuple(
-            each
-            for each in self.groups
-            if each.state in (None, "asked") or (each.state == "answered" and each.since_state)
-        )
+        """Those in which something is left to decide."""
+        return tuple(each for each in self.groups if each.is_open)
 
 
 #: The turns among these questions whose words a reader may read.
@@ -62,6 +59,7 @@ class GapFinder:
     """Raises StoreUnavailable when nothing can be read now."""
 
     questions: AsyncDatabase  #: the store of the log
+    answers: AsyncDatabase  #: that of what people taught
     store: GapStore
     embedder: Callable[[], Embedder | None]  #: of the library; None: words alone
     now: Callable[[], float] = time.time
@@ -82,7 +80,7 @@ class GapFinder:
         found = await asyncio.to_thread(read_gaps, self.questions.database, both)
         allowed = await may_read(found.questions)
         readable = [each for each in found.questions if each.turn in allowed]
-        marks = await self.store.marks()
+        marks = await self.marks()
         groups, is_by_meaning = await asyncio.to_thread(self._group, readable, span, marks)
         closed = sum(each.turn not in allowed and each.asked_at >= span.since for each in found.questions)
         return GapReport(
@@ -90,9 +88,22 @@ class GapFinder:
             is_by_meaning=is_by_meaning, is_cut=found.is_cut,
         )  # fmt: skip
 
+    async def marks(self) -> dict[str, GapMark]:
+        """The decisions that hold: not that a question is answered by what is not used any more."""
+        marks = await self.store.marks()
+        named = {mark.answer for mark in marks.values()} - {""}
+        if not named:
+            return marks
+        used = await self.answers.call(answers.usable_among, self.answers.database, tuple(named), self.now())
+        return {turn: mark for turn, mark in marks.items() if mark.answer in {"", *used}}
+
     async def holds(self, report: GapReport) -> bool:
-        """Whether the words of all its questions are kept still: some may have been forgotten since it was made."""
+        """Whether the words of all its questions are kept still, and nothing else was decided about them since."""
         turns = [turn for group in report.groups for turn in group.turns]
+        decided = {turn: mark for group in report.groups for turn, mark in group.marks.items()}
+        marks = await self.marks()
+        if decided != {turn: marks[turn] for turn in turns if turn in marks}:
+            return False
         return await asyncio.to_thread(have_words, self.questions.database, turns)
 
     def _group(
@@ -131,6 +142,7 @@ def open_gaps(storage: Storage, embedder: Callable[[], Embedder | None]) -> Iter
     """Raises SettingsError when a store cannot be used. Any process may have it open beside others."""
     with (
         storage.asynchronous(log.STORE, log.SCHEMA) as questions,
-        storage.asynchronous(STORE, SCHEMA) as gaps,
+        storage.asynchronous(answers.STORE, answers.SCHEMA) as taught,
+        open_gap_store(storage) as gaps,
     ):
-        yield GapFinder(questions=questions, store=GapStore(gaps), embedder=embedder)
+        yield GapFinder(questions=questions, answers=taught, store=gaps, embedder=embedder)

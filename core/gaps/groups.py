@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from math import log
 from typing import TYPE_CHECKING
 
@@ -39,13 +39,36 @@ class GapGroup:
     missing: tuple[str, ...]  #: as judges and people said it, most often said first
     languages: tuple[str, ...]  #: most frequent first
     reasons: Mapping[str, int]
-    state: GapState | None = None  #: None: nobody decided about it
-    since_state: int = 0  #: questions that were asked after that
+    mark: GapMark | None = None  #: what was last decided about it; None: nothing
+    marks: Mapping[str, GapMark] = field(default_factory=dict)  #: the decisions about its questions, by turn
 
     @property
     def id(self) -> str:
         """The turn of its oldest question, so that it stays while the group grows."""
         return self.questions[-1].turn
+
+    @property
+    def state(self) -> GapState | None:
+        return self.mark.state if self.mark else None
+
+    @property
+    def since_state(self) -> int:
+        """How many of its questions no decision is about."""
+        return len(self.undecided) if self.mark else 0
+
+    @property
+    def undecided(self) -> tuple[GapQuestion, ...]:
+        return tuple(each for each in self.questions if each.turn not in self.marks)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is left to decide. A subject that was ignored stays so when it is asked about later; what was
+        asked before that, and not shown to who ignored it, does not.
+        """
+        if self.mark is None or self.mark.state == "asked":
+            return True
+        is_ignored, decided_at = self.mark.state == "ignored", self.mark.set_at
+        return any(not is_ignored or each.asked_at <= decided_at for each in self.undecided)
 
     @property
     def count(self) -> int:
@@ -120,13 +143,12 @@ def _telling_words(
 def _with_state(
     group: GapGroup, words: tuple[str, ...], members: Sequence[GapQuestion], marks: Mapping[str, GapMark]
 ) -> GapGroup:
-    mark = state_of(members, marks)
-    since = sum(each.asked_at > mark.set_at for each in group.questions) if mark else 0
-    return replace(group, words=words, state=mark.state if mark else None, since_state=since)
+    own = {turn: marks[turn] for turn in group.turns if turn in marks}
+    return replace(group, words=words, mark=state_of(members, marks), marks=own)
 
 
 def state_of(members: Sequence[GapQuestion], marks: Mapping[str, GapMark]) -> GapMark | None:
-    """What was last decided about a group, however it has grown since.
+    """What was last decided about questions of a group, however it has grown since.
 
     It holds if it was decided about at least half of those members that had been asked by then: a small group
     that was ignored does not hide a large one that it now belongs to.

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
-from core.conversation import value
+from core.answers.kept import KeptAnswer
+from core.conversation import Conversation, value
 from core.library.readers import ReaderSets
+from core.library.sameness import are_same
 from core.storage.database import Database, Row
+from core.traces.log import LoggedQuestion, QuestionLog
+from core.traces.search import QuestionFilter, search
 from core.traces.trace import record_of
 
 LIMIT = 5_000  # questions that are grouped, the newest ones: time and memory grow with their square
 NEAR = 5  # passages whose documents count as near
 LOOKED_UP = 500  # values of one query
+LOOKED_THROUGH = 1_000  # newest questions of a channel that a kept reply may answer too
 
 #: Why a question counts. "undecided": the documents do not answer, and nobody has decided about a search yet.
 Reason = Literal["unanswered", "denied", "undecided", "unsure", "rated_down"]
@@ -138,6 +144,27 @@ def _question(row: Row, reason: Reason, told: dict[str, object], fault: str) -> 
         missing=str(told.get("missing") or ""), fault=fault, closest=tuple(dict.fromkeys(documents)), near=_near(told), confidence=row[12],
         collections=frozenset((*read, *(each.collection for each in documents if each.collection))),
     )  # fmt: skip
+
+
+async def answered_by(log: QuestionLog, answer: KeptAnswer, *, asked: str = "") -> frozenset[str]:
+    """The turns of the questions that a reply answers which was kept where it was said.
+
+    They are the one that experts were ``asked`` about, if it is known, and those of its channel in the same words or
+    almost; where there is none of these, the only one of its thread.
+    """
+    here = Conversation.parse(answer.conversation)
+    wanted = QuestionFilter(kind="question", channel=here.channel_id, until=answer.said_at)
+    found = [each.question for each in await search(log, wanted, limit=LOOKED_THROUGH)]
+    there = [each for each in found if each.channel == here.channel_id and each.question]
+    turns = await asyncio.to_thread(_asked_alike, answer.question, there)
+    if asked and (logged := await log.question(asked)):
+        turns |= {logged.about}
+    in_thread = {each.turn for each in found if each.conversation == here.id}
+    return frozenset(turns or (in_thread if len(in_thread) == 1 else ()))
+
+
+def _asked_alike(question: str, others: Sequence[LoggedQuestion]) -> set[str]:
+    return {each.turn for each in others if are_same(question, each.question)}
 
 
 def still_open(

@@ -6,13 +6,15 @@ Groups are made anew each time, so a decision is stored for each question that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from core.conversation import value
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.schema import Schema
+from core.storage.storage import Storage
 
 STORE = "gaps"
 
@@ -21,7 +23,8 @@ CREATE TABLE IF NOT EXISTS gap_states (
     turn TEXT PRIMARY KEY,  -- of a question
     state TEXT NOT NULL,    -- ignored, asked or answered
     set_at REAL NOT NULL,   -- seconds since the epoch
-    author TEXT NOT NULL    -- who decided; empty: not known
+    author TEXT NOT NULL,   -- who decided; empty: not known
+    answer TEXT NOT NULL    -- id of the kept answer that answers it as long as it is used; empty: none
 );
 CREATE TABLE IF NOT EXISTS gap_digests (
     channel TEXT NOT NULL,  -- platform/space/channel
@@ -41,8 +44,8 @@ GapState = Literal["ignored", "asked", "answered"]
 STATES: tuple[GapState, ...] = get_args(GapState)
 
 _MARK = (
-    "INSERT INTO gap_states VALUES (?, ?, ?, ?) ON CONFLICT (turn)"
-    " DO UPDATE SET state = excluded.state, set_at = excluded.set_at, author = excluded.author"
+    "INSERT INTO gap_states VALUES (?, ?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE SET state = excluded.state,"
+    " set_at = excluded.set_at, author = excluded.author, answer = excluded.answer"
 )
 
 
@@ -52,6 +55,8 @@ class GapMark:
 
     state: GapState
     set_at: float
+    author: str = ""  #: who decided; empty: not known
+    answer: str = ""  #: id of the kept answer that answers it; empty: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +67,17 @@ class GapStore:
 
     async def marks(self) -> dict[str, GapMark]:
         """By turn."""
-        rows = await self.database.rows("SELECT turn, state, set_at FROM gap_states")
-        return {turn: GapMark(state=state, set_at=set_at) for turn, state, set_at in rows}
+        rows = await self.database.rows("SELECT turn, state, set_at, author, answer FROM gap_states")
+        return {
+            turn: GapMark(state=state, set_at=set_at, author=author, answer=answer)
+            for turn, state, set_at, author, answer in rows
+        }
 
-    async def mark(self, turns: Iterable[str], state: GapState, *, author: str, at: float) -> None:
-        """Decide about the group of these questions; the last decision counts."""
-        await self.database.write_all(_MARK, [(turn, state, at, author) for turn in turns])
+    async def mark(
+        self, turns: Iterable[str], state: GapState, *, author: str, at: float, answer: str = ""
+    ) -> None:
+        """Decide about these questions; the last decision counts."""
+        await self.database.write_all(_MARK, [(turn, state, at, author, answer) for turn in turns])
 
     async def reopen(self, turns: Iterable[str]) -> None:
         """Nothing is decided about these any more."""
@@ -82,3 +92,10 @@ class GapStore:
         await self.database.write(
             "INSERT INTO gap_digests VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (channel, week, at)
         )
+
+
+@contextmanager
+def open_gap_store(storage: Storage) -> Iterator[GapStore]:
+    """Raises SettingsError when the store cannot be used."""
+    with storage.asynchronous(STORE, SCHEMA) as database:
+        yield GapStore(database)

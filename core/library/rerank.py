@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.library.lexical import Words
-from core.library.sameness import sameness
+from core.library.sameness import CHATTY, sameness
 from core.text.terms import weight_of
 
 LEXICAL_CREDIT = 1.0  # of a passage's BM25, relative to the best one's, without vectors
@@ -37,15 +37,6 @@ STEM = 4  # letters; if a term this long begins another, they may be the same wo
 PREFIX_WEIGHT = 0.5  # the weight of such a term
 #: The weight of words about how one asks, not about what.
 CHATTY_WEIGHT = 0.5
-_CHATTY = """
-    actual almost alreadi also alway anoth answer anyth around ask away back best better call chang come
-    describ differ dont els end even ever everi everyth exact expect explain find first get give go gone
-    good got happen hello help hi instead ive keep kind know last let like look lot make mean much must need
-    never new next noth often old one otherwis part pleas possibl probabl put quit realli right same say see
-    seem set shall show someth sometim soon sort start stay still stop sure take tell thank thing think
-    though time tri two understand use usual want way well whats wonder work wrong yet
-"""
-CHATTY = frozenset(_CHATTY.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

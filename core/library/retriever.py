@@ -15,16 +15,22 @@ from typing import TYPE_CHECKING
 
 from core.conversation import Exchange
 from core.library.confidence import Observation, confidence_of
-from core.library.documents import Passage, Retrieval, Retrieved, Scope, is_kept
+from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words, bm25
 from core.library.newer import Dated, newer_first
 from core.library.rerank import Scored, rerank
-from core.library.sameness import QuestionVectors
+from core.library.sameness import QuestionVectors, answered_terms, answers_another, question_of
 from core.library.store import DocumentStore, by_collection
 from core.text.characters import whole
-from core.text.followup import asked_before, cited_before, merged_with, needs_history, points_back
-from core.text.language import language_of
-from core.text.terms import known_terms, query_terms, term_weights
+from core.text.followup import (
+    asked_before,
+    cited_before,
+    merged_with,
+    needs_history,
+    points_back,
+    replaces_subject,
+)
+from core.text.terms import known_terms, term_weights
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -96,15 +102,16 @@ class Retriever:
             for word, weight in (rarity if points else limited).items()
             if word in relevant
         }
-        found = self._candidates(query, limited, frequencies, own, merged)
+        is_substitution = depends and replaces_subject(query.text)
+        found = self._candidates(query, limited, frequencies, own, merged, is_substitution=is_substitution)
         passages = found.best(query.limit, cited_before(query.history) if points else ())
         observation = Observation(
             question=query.text,
-            passages=passages,
+            passages=[hit for hit in passages if hit.passage.id not in found.beside],
             weights=weights,
             frequencies=frequencies,
-            lexical=sorted(found.lexical.values(), reverse=True),
-            dense=sorted(found.dense.values(), reverse=True),
+            lexical=_best_first(found.lexical, found.beside),
+            dense=_best_first(found.dense, found.beside),
         )
         return Retrieval(
             passages=passages, weights=weights, confidence=confidence_of(observation), searched=searched,
@@ -118,6 +125,8 @@ class Retriever:
         frequencies: Mapping[str, int],
         own: Collection[str],
         merged: str,
+        *,
+        is_substitution: bool,
     ) -> Candidates:
         """The best passages by words and by meaning, each with both scores."""
         lexical = self.store.lexical
@@ -139,7 +148,13 @@ class Retriever:
         # Without passages that were removed meanwhile, or of which only the vector is left.
         words = lexical.words(passages)
         return Candidates(
+            question=query.text,
             passages=passages,
+            beside=frozenset(
+                number
+                for number, hit in passages.items()
+                if answers_another(query.text, hit, is_substitution=is_substitution)
+            ),
             words=words,
             weights=weights,
             lexical=bm25(words, weights),
@@ -155,7 +170,7 @@ class Retriever:
         dense: Mapping[str, float],
     ) -> Mapping[str, float]:
         """How close this question is to those that people answered, of the answers that are nearest, by passage."""
-        kept = {number: hit.path[0] for number, hit in passages.items() if is_kept(hit.source) and hit.path}
+        kept = {number: asked for number, hit in passages.items() if (asked := question_of(hit))}
         likely = nlargest(COMPARED, kept, key=lambda number: (dense.get(number, 0.0), number))
         if not likely:
             return {}
@@ -206,7 +221,10 @@ def _vector_of(embedder: Embedder, question: str, merged: str) -> NDArray[float3
 class Candidates:
     """Passages that may answer, before they are ranked."""
 
+    question: str
     passages: Mapping[str, Passage]  #: by id
+    #: Ids of what people answered to other questions: it says nothing about this one, however many words they share.
+    beside: frozenset[str]
     words: Mapping[str, Words]  #: by id
     weights: Mapping[str, float]  #: of the question's terms
     lexical: Mapping[str, float]  #: BM25 by id
@@ -217,7 +235,11 @@ class Candidates:
         """The best passages, preferring sources that were cited before."""
         scores = rerank(self._scored(cited), self.weights)
         ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))[: 2 * limit]
-        ordered = newer_first(ranked, lambda number: self._dated(number, scores[number]), least=TIE)
+        dated = {
+            number: Dated.of(self.passages[number], self.words[number][1], scores[number])
+            for number in ranked
+        }
+        ordered = newer_first(ranked, dated.__getitem__, least=TIE)
         return tuple(
             Retrieved(
                 passage=self.passages[number],
@@ -228,15 +250,6 @@ class Candidates:
             for number, scored in list(zip(ordered, ranked, strict=True))[:limit]
         )
 
-    def _dated(self, number: str, score: float) -> Dated:
-        passage = self.passages[number]
-        return Dated(
-            document=f"{passage.collection} {passage.source}",
-            terms=frozenset(self.words[number][1]),
-            day=passage.changed_on,
-            score=score,
-        )
-
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
         words, meaning = _normalised(self.lexical), _normalised(self.dense)
@@ -245,7 +258,7 @@ class Candidates:
                 document=f"{self.passages[number].collection} {self.passages[number].source}",
                 words=self.words[number],
                 is_cited=self.passages[number].source in cited,
-                answered=_answered(self.passages[number]),
+                answered=self._answered(number),
                 closeness=self.closeness.get(number, 0.0),
                 lexical=words.get(number, 0.0),
                 dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
@@ -253,12 +266,15 @@ class Candidates:
             for number in self.words.keys() & (words.keys() | meaning.keys())
         }
 
+    def _answered(self, number: str) -> frozenset[str]:
+        """Terms of the question that a person's answer is about, unless that is another one."""
+        if number in self.beside:
+            return frozenset()
+        return answered_terms(question_of(self.passages[number]), self.question)
 
-def _answered(passage: Passage) -> frozenset[str]:
-    """Terms of the question that a person's answer is about."""
-    if not (is_kept(passage.source) and passage.path):
-        return frozenset()
-    return frozenset(query_terms(passage.path[0], language_of(passage.path[0])))
+
+def _best_first(scores: Mapping[str, float], but: Collection[str]) -> list[float]:
+    return sorted((score for number, score in scores.items() if number not in but), reverse=True)
 
 
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:

@@ -2,12 +2,16 @@
 
 The answer is worth a credit in the ranking and no more: judges decide about it as about any other passage. So it
 is better to miss a question in other words than to take another question for it. `python -m benchmarks same_question`
-measures both; the thresholds were chosen looking at all of its pairs.
+measures both; SAME_MEANING was chosen on the half of its pairs that may be looked at, the other bounds on all.
+
+Vectors and shared words alone take the boiling point of mercury for that of ethanol. What tells such questions apart
+is a word, a name or a number in the place of another, or that one asks for the opposite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import combinations
@@ -15,7 +19,11 @@ from statistics import fmean
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from core.library.documents import Passage, is_kept
 from core.text.characters import whole
+from core.text.language import language_of
+from core.text.selection import is_opposed
+from core.text.terms import query_terms, terms
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -23,11 +31,23 @@ if TYPE_CHECKING:
 
     from core.library.embedding.embedder import Embedder
 
+#: Words about how one asks, not about what, as terms.
+_CHATTY = """
+    actual almost alreadi also alway anoth answer anyth around ask away back best better call chang come
+    describ differ dont els end even ever everi everyth exact expect explain find first get give go gone
+    good got happen hello help hi instead ive keep kind know last let like look lot make mean much must need
+    never new next noth often old one otherwis part pleas possibl probabl put quit realli right same say see
+    seem set shall show someth sometim soon sort start stay still stop sure take tell thank thing think
+    though time tri two understand use usual want way well whats wonder work wrong yet
+"""
+CHATTY = frozenset(_CHATTY.split())
+
 SAME_WORDS = 0.6  # agreement of the words of two questions from which they are the same
-SAME_MEANING = 0.66  # closeness of their vectors from which they are
+SAME_MEANING = 0.62  # closeness of their vectors from which they are
 #: Of two questions that share this part of their words, each with a word of its own, one has a word in the place of
 #: the other's: another year, another city. Vectors do not see that: such questions are closer than most rewordings.
 NEARLY_SAME = 0.5
+STEM = 3  # letters: a term that begins with such a one is the same word, as application and app
 REMEMBERED = 1_000  # vectors of questions
 
 #: About nothing in common. How close their vectors are is no closeness at all; models differ much in that.
@@ -41,6 +61,24 @@ UNRELATED = (
 )
 
 
+#: Words that deny, beside the English ones of :func:`is_opposed`; in Japanese, endings.
+DENIALS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(rf"\b(?:{words})\b" if name != "ja" else words, re.IGNORECASE)
+    for name, words in {
+        "de": r"nicht|kein\w*|nie|niemals|niemand|nichts|ohne",
+        "es": r"no|nunca|jamás|sin|ningun[ao]s?|ningún|nadie|nada",
+        "fr": r"pas|jamais|sans|aucune?s?|rien|personne",
+        "pt": r"não|nunca|jamais|sem|nenhum[a]?|ninguém|nada",
+        "ja": r"ない|なく|ません|ずに",
+    }.items()
+}
+_DIGITS = re.compile(r"\d+")
+_COUNTS = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|first|second|third)\b", re.IGNORECASE
+)
+_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+\b")  # a word with a capital inside a sentence
+
+
 def sameness(
     answered: Collection[str], question: Collection[str], *, agreement: float, closeness: float
 ) -> float:
@@ -49,7 +87,7 @@ def sameness(
     ``answered``: the terms of the one that was answered, ``question``: those of the other, ``agreement``: of the terms,
     ``closeness``: of the vectors; 0 without any.
     """
-    if not answered or _has_swapped_words(answered, question):
+    if not answered or has_swapped_words(answered, question):
         return 0.0
     return max(
         agreement if agreement >= SAME_WORDS else 0.0,
@@ -57,10 +95,105 @@ def sameness(
     )
 
 
-def _has_swapped_words(one: Collection[str], other: Collection[str]) -> bool:
-    own, theirs = set(one) - set(other), set(other) - set(one)
+def are_told_apart(answered: str, question: str) -> bool:
+    """Whether one has a name or a number that the other lacks, or asks for the opposite, however alike they are."""
+    counts, others = (set(_COUNTS.findall(each.lower())) for each in (answered, question))
+    return (
+        set(_DIGITS.findall(answered)) != set(_DIGITS.findall(question))
+        or bool(counts - others and others - counts)
+        or bool(_names_beside(answered, question) or _names_beside(question, answered))
+        or _are_opposed(answered, question)
+    )
+
+
+def answered_terms(answered: str, question: str) -> frozenset[str]:
+    """The terms of a question that a person answered, for :func:`sameness`; none if it is told apart from this one."""
+    if not answered or are_told_apart(answered, question):
+        return frozenset()
+    return frozenset(query_terms(answered, language_of(answered)))
+
+
+def are_same(one: str, other: str) -> bool:
+    """Whether two questions that people answered are the same, by their words."""
+    language = language_of(one)
+    own, theirs = subject_terms(one, language), subject_terms(other, language)
+    shared = len(own) - len(_unmatched(own, theirs))
+    is_near = shared >= SAME_WORDS * (shared + len(_unmatched(own, theirs)) + len(_unmatched(theirs, own)))
+    return is_near and not has_swapped_words(own, theirs) and not are_told_apart(one, other)
+
+
+def question_of(passage: Passage) -> str:
+    """The question to which it is the answer of a person; empty for any other passage."""
+    return passage.path[0] if passage.path and is_kept(passage.source) else ""
+
+
+def answers_another(question: str, passage: Passage, *, is_substitution: bool) -> bool:
+    """Whether it is a person's answer to a question that is almost this one, and does not say what this one asks for.
+
+    ``is_substitution``: the question only names what takes the place of the subject before it: “and of mercury?”.
+    """
+    answered, text = question_of(passage), passage.text
+    if not answered:
+        return False
+    language = language_of(answered)
+    own, theirs = subject_terms(answered, language), subject_terms(question, language)
+    lacking = _unmatched(theirs, own | frozenset(terms(text, language)))
+    if is_substitution:
+        return bool(lacking)
+    if not _share_most(own, theirs):
+        return False
+    return (
+        bool(lacking and _unmatched(own, theirs))
+        or bool(set(_DIGITS.findall(question)).difference(_DIGITS.findall(f"{answered} {text}")))
+        or bool(_names_beside(question, f"{answered} {text}"))
+        or _are_opposed(answered, question)
+    )
+
+
+def subject_terms(question: str, language: str) -> frozenset[str]:
+    """Its terms without the words about how one asks."""
+    found = frozenset(query_terms(question, language))
+    return found - CHATTY or found
+
+
+def _names_beside(text: str, other: str) -> set[str]:
+    """Names in a text that another one lacks. German writes every noun like a name."""
+    if language_of(text) == "de":
+        return set()
+    words = set(terms(other))
+    return {name for name in _NAME.findall(text) if not words.issuperset(terms(name))}
+
+
+def _are_opposed(one: str, other: str) -> bool:
+    denial = DENIALS.get(language_of(one))
+    if denial is not None:
+        return bool(denial.search(one)) != bool(denial.search(other))
+    return is_opposed(one, other) or is_opposed(other, one)
+
+
+def _share_most(one: Collection[str], other: Collection[str]) -> bool:
+    """Whether they are nearly the same, or the same but for one word of each."""
+    own, theirs = _unmatched(one, other), _unmatched(other, one)
     shared = len(one) - len(own)
-    return bool(own and theirs) and shared >= NEARLY_SAME * (shared + len(own) + len(theirs))
+    is_one_swapped = len(own) == len(theirs) == 1
+    return bool(shared) and (is_one_swapped or shared >= NEARLY_SAME * (shared + len(own) + len(theirs)))
+
+
+def has_swapped_words(one: Collection[str], other: Collection[str]) -> bool:
+    """Whether each has words of its own though they share most."""
+    return bool(_unmatched(one, other) and _unmatched(other, one)) and _share_most(one, other)
+
+
+def _unmatched(one: Collection[str], other: Collection[str]) -> set[str]:
+    """The terms of one that are no term of the other, nor begin one or with one."""
+    return {
+        term
+        for term in set(one).difference(other)
+        if not any(
+            min(len(term), len(each)) >= STEM and (term.startswith(each) or each.startswith(term))
+            for each in other
+        )
+    }
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Retrieved
-from core.library.newer import Dated, differ, is_newer, newer_first
+from core.library.newer import Dated, are_rivals, differ, is_newer, newer_first
+from core.library.sameness import answers_another
 from core.reasoning.reasoner import (
     Ask,
     Draft,
@@ -32,6 +33,7 @@ from core.text.followup import (
     names_its_subject,
     needs_history,
     points_back,
+    replaces_subject,
     subjects,
 )
 from core.text.language import language_of
@@ -96,7 +98,14 @@ class ExtractiveReasoner:
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
         weights = _weights(ask, passages)
         ranked = await self.rank(ask, passages)
-        return Grades(of={hit.passage.id: _grade(hit, i, weights, ranked) for i, hit in enumerate(passages)})
+        is_substitution = _needs_subject(ask) and replaces_subject(ask.question)
+        grades = {hit.passage.id: _grade(hit, i, weights, ranked) for i, hit in enumerate(passages)}
+        beside = [
+            hit.passage.id
+            for hit in passages
+            if answers_another(ask.question, hit.passage, is_substitution=is_substitution)
+        ]
+        return Grades(of=grades | {each: Grade(relevance="incorrect") for each in beside})
 
     async def rank(self, ask: Ask, passages: Sequence[Retrieved]) -> list[Candidate]:
         """The quotable units of the passages, likeliest first."""
@@ -147,10 +156,21 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
     )
     best = max(scores, default=0.0)
     least = min(ENOUGH * best, best)  # scores may be negative
-    likely = newer_first([strips[i] for i in order if scores[i] >= least], _dated)
+    likely = newer_first(_likely([(strips[i], scores[i] >= least) for i in order]), _dated)
     chosen, is_newer_first = _with_older(_quotes(likely, _own_weights(ask, weights)), likely)
     quotes = tuple(strip.number for strip in chosen)
     return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes), is_newer_first=is_newer_first)
+
+
+def _likely(ordered: Sequence[tuple[Strip, bool]]) -> list[Strip]:
+    """Those that are worth a quote, and what else people answered to a question that one of these answers."""
+    likely = [strip for strip, is_worth in ordered if is_worth]
+    answers = [dated for strip in likely if (dated := _dated(strip)).question]
+    return likely + [
+        strip
+        for strip, is_worth in ordered
+        if not is_worth and any(are_rivals(_dated(strip), each) for each in answers)
+    ]
 
 
 def standalone_question(ask: Ask) -> str:
@@ -254,12 +274,7 @@ def _with_older(chosen: Sequence[Strip], likely: Sequence[Strip]) -> tuple[list[
 
 
 def _dated(strip: Strip) -> Dated:
-    passage = strip.retrieved.passage
-    return Dated(
-        document=f"{passage.collection} {passage.source}",
-        terms=frozenset(terms(strip.text, language_of(strip.text))),
-        day=passage.changed_on,
-    )
+    return Dated.of(strip.retrieved.passage, terms(strip.text, language_of(strip.text)))
 
 
 def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:

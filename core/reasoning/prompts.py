@@ -220,14 +220,14 @@ def _title(found: Retrieved) -> str:
     passage = found.passage
     parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
     whose = "from a colleague" if _is_by_person(found) else "from"
-    if passage.changed_on:
+    if passage.changed_on and not _is_by_person(found):
         whose = f"{whose}, last changed {passage.changed_on}"
     return f"{whose}: " + " ".join(" > ".join(part for part in parts if part).split())
 
 
 def _have_dates(found: Iterable[Retrieved]) -> bool:
     """Whether documents were changed on different days, as far as that is known."""
-    return len({each.passage.changed_on for each in found} - {""}) > 1
+    return len({each.passage.changed_on for each in found if not _is_by_person(each)} - {""}) > 1
 
 
 def _is_by_person(found: Retrieved) -> bool:
@@ -339,8 +339,9 @@ disputed, give for every colleague's answer that a document contradicts, or show
 those of the documents; not where a document only adds to it, or speaks of another case."""
 
 PEOPLE_WRITTEN = """\
-Where a colleague and a document differ, or two colleagues, give each side in a sentence of its own: who said it and \
-when, or that the documents say so. Do not decide between them unless one of them does."""
+Where a colleague and a document differ, give each side in a sentence of its own: who said it and when, or that the \
+documents say so. Do not decide between them unless one of them does. Where two colleagues differ, answer with what was \
+said last, with who said it and when; then say in a sentence of its own who said what before, and when."""
 
 PEOPLE_CHECKED = """\
 What is marked “from a colleague” is what that person answered, on that day, to the question after the “>”. It states \

@@ -36,6 +36,11 @@ _WHOLE = re.compile(
     r"qué|quién|dónde|cuándo|cómo|cuántos?|cuál|quem|onde|quando|como|quantos?|qual)\b",
     re.IGNORECASE,
 )
+_SUBSTITUTION = re.compile(
+    r"^\W*(?:(?:and|or|but|und|oder|aber|et|ou|mais|y|o|pero|e)\b(?!\W*(?:what|how) about\b)|"
+    r"(?:(?:and|but)\s+)?(?:what|how) about\b|(?:und\s+)?(?:was ist|wie (?:ist es|sieht es)) mit\b)",
+    re.IGNORECASE,
+)
 _OF_ONE = re.compile(
     r"^\s*(?:what|who|where|when|how)(?:'s|\s+(?:is|are|was|were))\s+(?!(?:more|most|less|least|better|best|worse)\b)\w",
     re.IGNORECASE,
@@ -101,6 +106,14 @@ def points_back(question: str) -> bool:
     if elsewhere := _POINTERS_OF.get(language_of(question)):
         return bool(elsewhere.search(question))
     return bool(_POINTERS.search(_NOT_POINTERS.sub(" ", question)) or _OPENERS.match(question))
+
+
+def replaces_subject(question: str) -> bool:
+    """Whether it names what takes the place of the subject before it, and asks nothing of its own: “And of mercury?”."""
+    opened = _SUBSTITUTION.match(question)
+    rest = question[opened.end() :] if opened else ""
+    words = re.findall(r"\w+", rest)
+    return bool(words) and not any(map(_WHOLE.match, words)) and not _POINTERS.search(rest)
 
 
 def names_its_subject(question: str) -> bool:

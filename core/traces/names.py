@@ -92,6 +92,14 @@ class ShownNames:
         query = f"SELECT id, name FROM shown_names WHERE kind = ? AND id IN ({marks})"
         return dict(await self.database.rows(query, (kind, *ids))) if ids else {}
 
+    async def channels_called(self, ids: Collection[str]) -> dict[str, str]:
+        """The names of channels by ids without a platform and a space, where only one of them has a name."""
+        rows = await self.database.rows("SELECT id, name FROM shown_names WHERE kind = 'channel'")
+        found: dict[str, list[str]] = {}
+        for known, name in rows:
+            found.setdefault(known.rpartition("/")[2], []).append(name)
+        return {each: found[each][0] for each in ids if len(found.get(each, ())) == 1}
+
     def forget_noted(self) -> None:
         """They may be gone from the store."""
         self._noted.clear()

@@ -10,12 +10,14 @@ from shelf import found, open_library, scope, write
 
 from core.answers import store
 from core.answers.answers import open_answers
-from core.answers.kept import KeptAnswer, document_of, id_of, title_of
+from core.answers.kept import TEXT_LIMIT, KeptAnswer, document_of, id_of, title_of
 from core.conversation import Answer, Citation, Conversation, Outcome
+from core.errors import AnswerRejected
 from core.library.retriever import Query
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import DAY
+from core.wording import LANGUAGES
 
 NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
 HELP = Conversation(platform="test", space="s", channel="help", thread="1")
@@ -148,7 +150,7 @@ async def test_an_expired_answer_is_due_and_not_used_until_somebody_extends_it(a
     retrieval = answers.library.retrieve(Query(text=KEY.question, scope=scope()))
     is_current = await answers.is_current(retrieval)
     gone, due = found(answers.library, KEY.question), await answers.due()
-    await answers.extend(due[0].answer)
+    await answers.extend(due[0].answer, by="Olga")
 
     assert (is_current, gone) == (False, [])
     assert [each.answer.id for each in due] == [KEY.id]
@@ -157,7 +159,7 @@ async def test_an_expired_answer_is_due_and_not_used_until_somebody_extends_it(a
 
 
 async def test_a_retired_answer_is_not_used_and_stays_listed(answers):
-    await answers.retire(await taught(answers))
+    await answers.retire(await taught(answers), by="Olga")
     answers.sync()
 
     (listed,) = await answers.listed()
@@ -168,14 +170,133 @@ async def test_a_retired_answer_is_not_used_and_stays_listed(answers):
 
 @both
 async def test_a_moved_answer_is_read_in_the_other_collection_alone(answers):
-    await answers.move(await taught(answers), "handbook")
+    kept = await taught(answers)
+
+    await answers.edit(kept, question=kept.question, text=kept.text, by="Olga", collection="handbook")
 
     assert found(answers.library, KEY.question) == []
     assert found(answers.library, KEY.question, collections=("handbook",)) == [KEY.address]
 
 
+@both
+async def test_words_that_an_editor_changed_are_cited_with_both_names_and_lead_to_no_message(answers):
+    kept = await taught(answers)
+    at(answers, NOON + 3 * DAY)
+
+    await answers.edit(kept, question=KEY.question, text="Olga has it since May.", by="Ben")
+
+    (hit,) = hits(answers.library, KEY.question)
+    assert (hit.passage.title, hit.passage.url) == ("Ann, edited by Ben, 15 Mar 2026", None)
+    assert "Olga" in hit.passage.text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_edit_is_told_in_every_language(language):
+    title = title_of(replace(KEY, language=language, editor="Ben", edited_at=NOON))
+
+    assert ("Ann" in title, "Ben" in title, "2026" in title, "#help" in title) == (True, True, True, False)
+
+
+@both
+async def test_who_changed_what_and_when_is_kept(answers):
+    kept = await taught(answers)
+    at(answers, NOON + DAY)
+    edited = await answers.edit(kept, question=KEY.question, text="Olga.", by="Ben", collection="handbook")
+    at(answers, NOON + 2 * DAY)
+    await answers.retire(edited, by="Carla")
+
+    versions = await answers.versions(kept.id)
+
+    done = [(each.change.change, each.change.name, each.change.changed_at) for each in versions]
+    assert done == [
+        ("kept", "Ann", NOON),
+        ("edited", "Ben", NOON + DAY),
+        ("retired", "Carla", NOON + 2 * DAY),
+    ]
+    assert [each.text for each in versions] == [KEY.text, "Olga.", "Olga."]
+    assert [each.collection for each in versions] == ["default", "handbook", "handbook"]
+    assert [each.revision for each in versions] == [1, 2, 3]
+
+
+async def test_who_moves_an_answer_or_says_that_it_holds_edits_nothing(answers):
+    kept = await taught(answers)
+
+    moved = await answers.edit(kept, question=kept.question, text=kept.text, by="Ben", collection="handbook")
+    await answers.extend(moved, by="Ben")
+
+    (hit,) = hits(answers.library, KEY.question, collections=("handbook",))
+    assert (hit.passage.title, hit.passage.url) == ("Ann, in #help, 12 Mar 2026", KEY.url)
+
+
+async def test_an_editor_who_changes_what_they_wrote_themselves_stays_its_author(answers):
+    wrote = await answers.correct(
+        question="Where is the winch?",
+        text="In the loft.",
+        collection="default",
+        name="Ben",
+        message="page/1",
+    )
+    at(answers, NOON + DAY)
+    by_ben = await answers.edit(wrote, question=wrote.question, text="On the pier.", by="Ben")
+    by_carla = await answers.edit(by_ben, question=wrote.question, text="On pier two.", by="Carla")
+
+    assert title_of(by_ben) == "Ben, 13 Mar 2026"
+    assert title_of(by_carla) == "Ben, edited by Carla, 13 Mar 2026"
+
+
+@both
+async def test_of_two_who_change_the_same_answer_the_second_overwrites_nothing(answers):
+    seen = await taught(answers)
+    first = await answers.edit(seen, question=KEY.question, text="Olga.", by="Ben")
+
+    second = await answers.edit(seen, question=KEY.question, text="Nobody.", by="Carla")
+    retired, extended = await answers.retire(seen, by="Carla"), await answers.extend(seen, by="Carla")
+
+    assert (second, retired, extended) == (None, None, None)
+    assert await answers.get(seen.id) == first
+    assert [each.text for each in await answers.versions(seen.id)] == [KEY.text, "Olga."]
+    assert "Olga" in hits(answers.library, KEY.question)[0].passage.text
+
+
+@both
+async def test_an_edit_that_is_told_again_after_a_crash_is_done_once(answers):
+    seen = await taught(answers)
+
+    told = [await answers.edit(seen, question=KEY.question, text="Olga.", by="Ben") for _ in range(2)]
+
+    assert None not in told
+    assert len(await answers.versions(seen.id)) == 2
+
+
+async def test_a_reply_that_is_kept_anew_is_its_authors_and_what_was_edited_stays_known(answers):
+    edited = await answers.edit(await taught(answers), question=KEY.question, text="Olga.", by="Ben")
+
+    again = await taught(answers, replace(KEY, text="Marta, on weekdays."))
+    same = await taught(answers, replace(KEY, text="Marta, on weekdays."))
+
+    assert (again.editor, again.revision, same.revision) == ("", edited.revision + 1, edited.revision + 1)
+    assert [each.text for each in await answers.versions(edited.id)] == [
+        KEY.text,
+        "Olga.",
+        "Marta, on weekdays.",
+    ]
+
+
+@pytest.mark.parametrize("sign", ["a", "\N{HIRAGANA LETTER A}", "\N{WATER WAVE}"])
+async def test_an_answer_has_one_limit_in_characters_of_any_script(answers, sign):
+    kept = await taught(answers, replace(KEY, text=sign * TEXT_LIMIT))
+
+    with pytest.raises(AnswerRejected, match=f"{TEXT_LIMIT + 1:,} characters, {TEXT_LIMIT:,} at most"):
+        await answers.keep(replace(KEY, text=sign * (TEXT_LIMIT + 1)))
+    with pytest.raises(AnswerRejected):
+        await answers.edit(kept, question=KEY.question, text=sign * (TEXT_LIMIT + 1), by="Ben")
+    assert len((await answers.get(KEY.id)).text) == TEXT_LIMIT
+
+
 async def test_an_edited_answer_is_quoted_as_it_is_now(answers):
-    await answers.edit(await taught(answers), question="Who has the shed's key?", text="Olga, since May.")
+    await answers.edit(
+        await taught(answers), question="Who has the shed's key?", text="Olga, since May.", by="Ben"
+    )
 
     (hit,) = hits(answers.library, "Who has the key of the shed?")
 
@@ -193,7 +314,7 @@ async def test_a_forgotten_answer_leaves_nothing(answers, settings):
     answers.sync()
 
     assert found(answers.library, KEY.question) == []
-    for table in ("answers", "answer_uses", "answer_disputes"):
+    for table in ("answers", "answer_versions", "answer_uses", "answer_disputes"):
         assert answers.database.database.rows(f"SELECT * FROM {table}") == []
 
 
@@ -218,7 +339,7 @@ async def test_an_answer_that_was_forgotten_meanwhile_is_not_changed_back_into_b
     kept = await taught(answers)
 
     await answers.forget(kept)
-    await answers.extend(kept)
+    await answers.extend(kept, by="Olga")
 
     assert await answers.listed() == []
     assert answers.library.store.entries() == []

@@ -11,20 +11,24 @@ from core.library import sameness
 
 REWORDED = ("How long is the notice period?", "How long is the period of notice?")
 SWAPPED = ("What is the wifi password in the Lyon office?", "What is the wifi password in the Brest office?")
+DENIED = ("Which gloves may be worn in the lab?", "Which gloves may not be worn in the lab?")
 OTHER = ("How long is the notice period?", "Who has the key to the boat shed?")
 
 
 def taken_by(rule, *pairs):
     compared = same_question.compare(
-        Pairs(same=(), near=pairs), same_question.weights_by((REWORDED, SWAPPED, OTHER)), None
+        Pairs(same=(), near=pairs), same_question.weights_by((REWORDED, SWAPPED, DENIED, OTHER)), None
     )
     with same_question.constants(same_question.RULES[rule]):
         return [same_question.is_taken(each) for each in compared]
 
 
 def test_a_swapped_word_is_taken_where_the_rule_looks_at_agreement_alone():
-    assert taken_by("words agree", REWORDED, SWAPPED, OTHER) == [True, True, False]
-    assert taken_by("words agree, and none is swapped", REWORDED, SWAPPED, OTHER) == [True, False, False]
+    pairs = (REWORDED, SWAPPED, DENIED, OTHER)
+
+    assert taken_by("words agree", *pairs) == [True, True, True, False]
+    assert taken_by("words agree, and none is swapped", *pairs) == [True, False, True, False]
+    assert taken_by("words agree, and nothing tells them apart", *pairs) == [True, False, False, False]
 
 
 def test_the_constants_are_their_own_again_after_a_rule():
@@ -51,7 +55,7 @@ def test_a_quick_run_measures_every_rule_by_words_and_with_vectors(by_words, sha
 
     with_vectors = same_question.run(print, data=shared_data, model=network, quick=True)
 
-    for section, rules in ((by_words, 2), (with_vectors, 4)):
+    for section, rules in ((by_words, 3), (with_vectors, 6)):
         pairs, cases, _ranked = section.tables
         assert len(pairs.rows) == 2 * rules * 3  # sets, rules, and all pairs beside their halves
         assert sum(row[-1] for row in cases.rows) == same_question.QUICK

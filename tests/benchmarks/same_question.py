@@ -41,14 +41,23 @@ SHOWN = 8  # passages that a question finds
 SAID_AT = 1_790_000_000.0  # seconds since the epoch, of every kept answer
 UNSAID = "Ask Eve about it."  # the answer of a group for which the set gives files alone
 
-Constants = Mapping[str, float]  # of core/library/sameness.py, by name
+Constants = Mapping[str, float | Callable[..., bool]]  # of core/library/sameness.py, by name
 
-#: Parts of the rule: a bound that nothing reaches leaves its part out.
+
+def _never(*_: object) -> bool:
+    return False
+
+
+ALIKE: Constants = {"has_swapped_words": _never, "are_told_apart": _never}
+NONE_SWAPPED: Constants = {"are_told_apart": _never}
+#: Parts of the rule: a bound that nothing reaches leaves its part out, and so does what is never said.
 RULES: Mapping[str, Constants] = {
-    "words agree": {"SAME_MEANING": inf, "NEARLY_SAME": inf},
-    "words agree, and none is swapped": {"SAME_MEANING": inf},
-    "or vectors are close": {"NEARLY_SAME": inf},
-    "either, and no word is swapped": {},
+    "words agree": {"SAME_MEANING": inf, **ALIKE},
+    "words agree, and none is swapped": {"SAME_MEANING": inf, **NONE_SWAPPED},
+    "words agree, and nothing tells them apart": {"SAME_MEANING": inf},
+    "or vectors are close": ALIKE,
+    "either, and no word is swapped": NONE_SWAPPED,
+    "either, and nothing tells them apart": {},
 }
 NO_CREDIT: Mapping[str, Constants] = {"no credit": {"SAME_WORDS": inf, "SAME_MEANING": inf}}
 
@@ -66,11 +75,11 @@ WHAT = (
 PAIRS_NOTE = (
     "A near-miss is another question that the same file answers, or an impossible question of SQuAD 2 beside the "
     "question of its paragraph with which it shares most words. A word is swapped where half of the words are the "
-    "same and each question has one of its own."
+    "same, or all but one, and each question has one of its own. A name, a number or the opposite tells questions apart."
 )
 LIMITS = (
-    "The present thresholds were chosen looking at all pairs, so that neither half is unseen; a "
-    "later one may look at the first half alone. What asks for the same was read by one reader. A question of FastAPI can be answered in a pair of one half and be "
+    "All bounds but that of closeness were chosen looking at all pairs, so that neither half is unseen; that one, and "
+    "what tells questions apart, with the first half alone in view. What asks for the same was read by one reader. A question of FastAPI can be answered in a pair of one half and be "
     "the later one in a pair of the other. The answer of a group for which the set names files alone is a sentence "
     "that says nothing."
 )
@@ -80,7 +89,7 @@ LIMITS = (
 class Compared:
     """A pair as the ranking sees it."""
 
-    answered: frozenset[str]  #: terms of the question that was answered
+    pair: Pair
     weights: Mapping[str, float]  #: of the terms of the other one
     closeness: float  #: by meaning; 0 without vectors
     half: str
@@ -201,7 +210,7 @@ def compare(
 
     return [
         Compared(
-            answered=frozenset(weigh(answered)), weights=weigh(asked), closeness=closeness(answered, asked),
+            pair=(answered, asked), weights=weigh(asked), closeness=closeness(answered, asked),
             half=half_of(answered), is_same=is_same,
         )
         for is_same, some in ((True, pairs.same), (False, pairs.near))
@@ -212,8 +221,9 @@ def compare(
 def is_taken(pair: Compared) -> bool:
     """Whether the ranking gives the answer credit: a candidate without a word of its own has no other."""
     candidate = Scored(
-        document="", words=((), ()), lexical=0.0, dense=None, answered=pair.answered, closeness=pair.closeness
-    )
+        document="", words=((), ()), lexical=0.0, dense=None, closeness=pair.closeness,
+        answered=sameness.answered_terms(*pair.pair),
+    )  # fmt: skip
     return rerank({"kept": candidate}, pair.weights)["kept"] > 0
 
 

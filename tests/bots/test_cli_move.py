@@ -17,10 +17,15 @@ from fakes.version_1 import WRITTEN
 from fakes.web_servers import FakeSearXNG
 from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PATIENCE, PONTOON_QUESTION, Machine
 
+from core.answers.answers import open_answers
+from core.bootstrap import open_library
+from core.gaps.store import open_gap_store
 from core.library import tables
 from core.library.documents import Scope
 from core.library.fts5 import Fts5Index
+from core.settings import Settings
 from core.storage.sqlite import SqliteDatabase
+from core.storage.storage import open_storage
 from core.turns import checkpoints
 
 THERE = re.compile(r"^(\w+): ([\d,]+ rows?), digest (\w{16}), the same on both sides$", re.MULTILINE)
@@ -117,6 +122,43 @@ async def approve(machine, proposal, thread="one"):
 def rows_on(url, query):
     with psycopg.connect(url) as connection:
         return connection.execute(query).fetchall()
+
+
+async def taught(settings, edited_by=""):
+    """What is kept there: the versions of an answer, and what was decided about a gap. First somebody edits it, if named."""
+    with (
+        closing(open_library(settings)) as library,
+        open_storage(settings) as storage,
+        open_answers(storage, library, review_after=180) as kept,
+        open_gap_store(storage) as gaps,
+    ):
+        if edited_by:
+            answer = await kept.correct(
+                question="Who has the key?", text="Marta.", collection="default", name="Petra", message="m1"
+            )
+            await kept.edit(answer, question=answer.question, text="Olga.", by=edited_by)
+            await gaps.mark(["q1"], "answered", author=edited_by, at=1.0, answer=answer.id)
+        (listed,) = await kept.listed()
+        return listed.answer, await kept.versions(listed.answer.id), await gaps.marks()
+
+
+async def test_who_edited_an_answer_stays_known_there_back_and_out_of_an_archive(machine, postgres_url):
+    folder = machine.folder / ".footnote"
+    before = await taught(Settings(data_dir=folder, embedding_model="none"), edited_by="Ann")
+
+    await succeed(machine, "move", "--to", postgres_url)
+    there = await taught(Settings(data_dir=folder, database_url=postgres_url, embedding_model="none"))
+    machine.settings["DATABASE_URL"] = postgres_url
+    await succeed(machine, "backup", "all.footnote")
+    del machine.settings["DATABASE_URL"]
+    machine.settings["DATA_DIR"] = "back"
+    await succeed(machine, "restore", "all.footnote")
+    back = await taught(Settings(data_dir=machine.folder / "back", embedding_model="none"))
+
+    answer, versions, marks = before
+    assert there == back == before
+    assert (answer.editor, [each.text for each in versions]) == ("Ann", ["Marta.", "Olga."])
+    assert marks["q1"].answer == answer.id
 
 
 async def test_there_and_back_everything_is_the_same(machine, used, postgres_url):

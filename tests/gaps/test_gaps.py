@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 from fakes.scripted import decision, question
 
+from core.answers import store as answers
+from core.answers.kept import KeptAnswer
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.gaps.finder import open_gaps
-from core.gaps.questions import read_gaps
+from core.gaps.questions import answered_by, read_gaps
 from core.traces.log import DAY, open_question_log
 from core.traces.trace import Trace, TracedPassage
 
@@ -39,6 +41,13 @@ def finder(storage):
     with open_gaps(storage, lambda: None) as finder:
         finder.now = lambda: NOON
         yield finder
+
+
+REPLY = KeptAnswer(
+    id="k1", question="How can I renew my parking permits?", text="Room 3.", author="U1", name="Ben", place="",
+    conversation="", message="m", url=None, collection="default", language="en", said_at=NOON, kept_at=NOON,
+    valid_until=NOON + DAY, state="used",
+)  # fmt: skip
 
 
 def answer(*, is_sure=True, grounding="documents"):
@@ -163,6 +172,67 @@ async def test_a_small_group_that_was_ignored_hides_no_large_one(log, finder):
     (group,) = (await finder.report(finder.last(7 * DAY))).groups
 
     assert (group.state, group.count) == (None, 4)
+
+
+async def test_who_ignores_a_group_ignores_nothing_that_was_asked_before_and_not_shown(log, finder):
+    await tell(log, "How do I renew my parking permit?", id="shown")
+    await tell(log, "Where can parking permits be renewed?", id="unseen", days_ago=0.5)
+    await finder.store.mark(["shown"], "ignored", author="ada", at=NOON - 3600)
+
+    (group,) = (await finder.report(finder.last(7 * DAY))).open_groups
+
+    assert [each.turn for each in group.undecided] == ["unseen"]
+    assert (group.marks["shown"].author, group.since_state) == ("ada", 1)
+
+
+async def test_a_gap_is_answered_as_long_as_its_answer_is_used(log, finder, storage):
+    await tell(log, "How do I renew my parking permit?", id="a")
+    kept = replace(REPLY, question="How do I renew my parking permit?")
+    with storage.asynchronous(answers.STORE, answers.SCHEMA) as taught:
+        answers.put(taught.database, kept)
+        await finder.store.mark(["a"], "answered", author="ben", at=NOON, answer="k1")
+        before = await finder.report(finder.last(7 * DAY))
+        held = await finder.holds(before)
+        finder.now = lambda: NOON + 2 * DAY  # nobody reviewed it
+        after = await finder.report(finder.last(7 * DAY))
+
+    assert (before.open_groups, held) == ((), True)
+    assert not await finder.holds(before)
+    assert [group.turns for group in after.open_groups] == [("a",)]
+
+
+async def test_a_kept_reply_answers_what_is_asked_alike_in_its_channel(log, finder):
+    here = await tell(log, "Thanks, and when is that?", id="talk")
+    await tell(log, "How do I renew my parking permit?", id="alike")
+    await tell(log, "How do I renew my parking permit for 2025?", id="other year")
+    await tell(log, "Who refills the printer?", id="printer")
+    await tell(log, "How do I renew my parking permit?", id="later", days_ago=-1)
+    elsewhere = replace(here.conversation, channel="elsewhere")
+    there = replace(here, id="elsewhere", conversation=elsewhere, text="How do I renew my parking permit?")
+    await log.record(there, NOBODY, NO_TRACE)
+    reply = replace(REPLY, conversation=here.conversation.id)
+
+    assert await answered_by(log, reply) == {"alike"}
+    assert await answered_by(log, reply, asked="talk") == {"talk", "alike"}
+    assert await answered_by(log, replace(reply, question="Which chairs can I order?")) == set()
+
+
+async def test_a_kept_reply_answers_the_only_question_of_its_thread_in_whatever_words(log, finder):
+    asked = await tell(log, "How do I renew my parking permit?", id="a")
+    reply = replace(
+        REPLY, conversation=asked.conversation.id, question="My badge for the garage ends in May."
+    )
+
+    assert await answered_by(log, reply) == {"a"}
+
+
+async def test_experts_who_were_asked_about_a_decision_answer_its_question(log, finder):
+    asked = await tell(log, "How tall is the tower?", proposing(), id="q1")
+    decided = replace(decision("p1", "deny"), decided_at=NOON - 100)
+    await log.record(decided, NOBODY, Trace(about="q1", question="How tall is the tower?"))
+    reply = replace(REPLY, conversation=asked.conversation.id, question="About the tower")
+
+    assert await answered_by(log, reply, asked=decided.id) == {"q1"}
 
 
 async def test_an_answered_group_opens_again_when_it_is_asked_about_again(log, finder):

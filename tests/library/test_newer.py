@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.library.documents import Passage
 from core.library.newer import Dated, differ, is_newer, newer_first
 from core.library.retriever import TIE
 
@@ -42,6 +43,29 @@ def test_what_scores_less_or_says_something_else_or_is_of_one_document_or_withou
 
     assert all(newer_first([old, each], lambda each: each, least=TIE) == [old, each] for each in others)
     assert newer_first([edition("200"), others[0]], lambda each: each) == [edition("200"), others[0]]
+
+
+def said(number, *, at, question="Where does broken glass go?", score=1.0):
+    passage = Passage(
+        id=number, collection="c", source=f"answer:{number}", title="Ann", path=(question,), location="", text=number,
+        start=0, end=1, changed_at=at,
+    )  # fmt: skip
+    return Dated.of(passage, [number], score)
+
+
+def test_of_two_answers_of_people_to_one_question_the_newer_goes_first_in_whatever_words_and_at_any_hour():
+    old = said("1", at=1_000.0)
+    new = said("2", at=1_060.0, question="Where do I put broken glass?", score=0.2)
+    other = said("3", at=2_000.0, question="Who empties the bins?")
+
+    assert newer_first([old, other, new], lambda each: each, least=TIE) == [new, old, other]
+
+
+def test_what_a_person_answered_is_not_compared_with_the_day_of_a_document():
+    paper, person = edition("200", day="2024-02-01"), said("2", at=1_790_000_000.0)
+
+    assert not is_newer(person, paper)
+    assert not is_newer(paper, person)
 
 
 def test_more_words_contradict_nothing():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.library.sameness import QuestionVectors, sameness
+from core.library.documents import Passage
+from core.library.sameness import QuestionVectors, answers_another, are_same, are_told_apart, sameness
 
 SHED = {"key", "boat", "shed"}
 
@@ -23,6 +24,107 @@ def test_a_word_in_the_place_of_another_makes_it_another_question_however_close_
 
     assert sameness({"wifi", "password", "office", "lyon"}, asked, agreement=0.75, closeness=0.95) == 0.0
     assert sameness({"wifi", "password", "office"}, asked, agreement=0.85, closeness=0.95) == 0.95
+
+
+def test_one_word_in_the_place_of_another_is_enough_however_few_they_share():
+    assert sameness({"densiti", "ethanol"}, {"densiti", "mercuri"}, agreement=0.5, closeness=0.8) == 0.0
+    assert sameness({"densiti", "ethanol"}, {"boil", "mercuri"}, agreement=0.0, closeness=0.8) == 0.8
+
+
+def test_a_word_and_its_short_form_are_one_word():
+    asked = {"load", "model", "app", "start"}
+
+    assert sameness({"load", "model", "applic", "start"}, asked, agreement=0.75, closeness=0.0) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How many days of leave do I have in 2025?", "How many days of leave do I have in 2026?"),
+        ("Which two forms do I need?", "Which three forms do I need?"),
+        ("Who orders paper for Lyon?", "Who orders paper for Brest?"),
+        ("Which gloves may be worn?", "Which gloves may not be worn?"),
+        ("What is the largest berth?", "What is the smallest berth?"),
+        ("Welche Geräte sind versichert?", "Welche Geräte sind nicht versichert?"),
+        ("Quels appareils sont couverts ?", "Quels appareils ne sont pas couverts ?"),
+        ("¿Qué equipos están cubiertos?", "¿Qué equipos no están cubiertos?"),
+        ("Quais aparelhos têm seguro?", "Quais aparelhos não têm seguro?"),
+        ("この装置は使えますか。", "この装置は使えないのですか。"),
+    ],
+)
+def test_a_name_a_number_and_the_opposite_tell_questions_apart_both_ways(one, other):
+    assert are_told_apart(one, other)
+    assert are_told_apart(other, one)
+    assert not are_same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Where does broken glass go?", "Where do I put broken glass?"),
+        (
+            "How do I load the model once when the app starts?",
+            "How is the model loaded once at application start?",
+        ),
+        ("Wie verlängere ich meinen Parkausweis?", "Meinen Parkausweis verlängern, wie geht das?"),
+        ("Why does the door not open?", "The door does not open, why?"),
+    ],
+)
+def test_other_words_about_how_one_asks_tell_nothing_apart(one, other):
+    assert not are_told_apart(one, other)
+    assert are_same(one, other)
+
+
+def answered(question, text):
+    return Passage(
+        id="1", collection="c", source="answer:1", title="Petra", path=(question,), location="", text=text, start=0,
+        end=len(text),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What is the boiling point of mercury?",
+        "boiling point mercury",
+        "What is the boiling point of ethanol at 2 bar?",
+    ],
+)
+def test_a_persons_answer_to_almost_the_question_answers_another(asked):
+    ethanol = answered("What is the boiling point of ethanol?", "78.4 degrees at normal pressure.")
+
+    assert answers_another(asked, ethanol, is_substitution=False)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What is the boiling point of ethanol?",
+        "What is the boiling point of pure ethanol?",
+        "What are the boiling points of ethanol and methanol?",
+        "Who may use the oil bath?",
+    ],
+)
+def test_it_answers_what_it_says_and_is_no_answer_to_another_where_little_is_shared(asked):
+    ethanol = answered("What is the boiling point of ethanol?", "78.4 degrees; that of methanol is 64.7.")
+
+    assert not answers_another(asked, ethanol, is_substitution=False)
+
+
+def test_a_follow_up_that_names_another_subject_asks_for_another_answer():
+    ethanol = answered("What is the boiling point of ethanol?", "78.4 degrees; use the oil bath.")
+
+    assert answers_another("and of mercury?", ethanol, is_substitution=True)
+    assert not answers_another("and the bath?", ethanol, is_substitution=True)
+
+
+def test_a_document_is_never_the_answer_to_another_question():
+    passage = Passage(
+        id="1", collection="c", source="lab.md", title="Lab", path=("What is the boiling point of ethanol?",),
+        location="", text="78.4 degrees.", start=0, end=13,
+    )  # fmt: skip
+
+    assert not answers_another("What is the boiling point of mercury?", passage, is_substitution=False)
 
 
 def test_what_people_did_not_answer_is_the_same_as_nothing():

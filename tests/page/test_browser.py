@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
+from fakes.chromium import CHROMIUM, PATIENCE, entered, opened
 from fakes.desk import NOON, answered, asked, open_desk, traced
 from fakes.served import CUP, FERRY, FRANCE, HANDBOOK
 from fakes.web_servers import FakeSearXNG
-from playwright.async_api import async_playwright, expect
+from playwright.async_api import expect
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-#: As root in a container it cannot make its sandbox; and it is to know no host but this machine.
-OPTIONS = (
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)
 LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 TRIES = 500  # looks at a page that does not change by itself
-PATIENCE = 30_000  # milliseconds until a page that hangs fails its test
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
-
-
-@pytest.fixture
-async def chromium():
-    async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
-        yield browser
-        await browser.close()
 
 
 @pytest.fixture
@@ -44,28 +28,6 @@ async def desk(tmp_path):
     ):
         desk.ingest(tmp_path / "docs", "handbook.md", HANDBOOK, collection="default")
         yield desk
-
-
-async def opened(chromium, **options):
-    """A tab, and what went wrong in it: requests elsewhere, and what the browser complains about."""
-    tab = await (await chromium.new_context(**options)).new_page()
-    tab.set_default_timeout(PATIENCE)
-    faults = []
-    tab.on(
-        "request",
-        lambda sent: faults.append(sent.url) if urlsplit(sent.url).hostname != "127.0.0.1" else None,
-    )
-    tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
-    tab.on("pageerror", lambda error: faults.append(str(error)))
-    return tab, faults
-
-
-async def entered(chromium, desk, **options):
-    tab, faults = await opened(chromium, **options)
-    await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor', name='Ann')}")
-    await tab.get_by_role("button", name="Enter").click()
-    await tab.wait_for_url(f"{desk.url}/")
-    return tab, faults
 
 
 async def test_by_the_link_a_person_asks_allows_a_search_and_opens_the_trace(chromium, desk):

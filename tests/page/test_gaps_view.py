@@ -67,7 +67,7 @@ async def test_an_ignored_group_is_gone_until_it_is_opened_again(desk):
     _, reopened = await browser.get("/gaps")
 
     assert (status, headers["Location"]) == (303, "/gaps?since=7d")
-    assert marks == {"q0": GapMark(state="ignored", set_at=NOON + 3600)}
+    assert marks == {"q0": GapMark(state="ignored", set_at=NOON + 3600, author="ann")}
     assert [PERMITS[0] in page for page in (after, ignored, reopened)] == [False, True, True]
 
 

@@ -132,9 +132,9 @@ async def test_what_a_person_answered_is_not_quoted_from_the_history_once_it_is_
         kept = await footnote.assistant.run(question(2, HERE, "Is electricity included?"))
         was_remembered = HR in remembered(await footnote.assistant._state(HERE.id))
         if way == "moved":
-            await footnote.answers.move(answer, "hr")
+            await footnote.answers.edit(answer, question=ASKED, text=HR, by="Ann", collection="hr")
         elif way == "retired":
-            await footnote.answers.retire(answer)
+            await footnote.answers.retire(answer, by="Ann")
         else:
             await footnote.answers.forget(answer)
 

@@ -169,6 +169,30 @@ async def test_an_answer_kept_on_the_page_is_cited_in_chat_until_its_collection_
     assert [KEPT in each for each in (closed, trace, gaps)] == [False, False, False]
 
 
+@pytest.mark.parametrize("begin", [in_slack, in_discord])
+async def test_a_reply_that_is_kept_in_chat_closes_its_gap_until_it_is_forgotten(
+    begin: BeginChat, folder, tmp_path
+):
+    async with begin(folder, {}) as stage:
+        stage.served.is_troubled = begin is in_discord
+        await stage.ask(SLIP)
+        await stage.begin_anew("In winter, who may use the slipway?")
+        async with page_beside(stage.served, tmp_path) as page:
+            await page.until_shows("/gaps", "slipway")
+            await stage.remark(stage.bob, KEPT)
+            kept = await stage.ask_by_mention("keep")
+            closed = await page.until_shows("/gaps", "There is no such group")
+            gap = GAP.findall(await page.until_shows("/gaps?state=answered", "slipway"))[0]
+            _, decided = await page.browser.get(gap)
+            answer = re.findall(r'href="(/answers/[0-9a-f]+)', decided)[0]
+            await page.browser.post(answer, change="forget")
+            await page.until_shows("/gaps", "slipway")
+
+    assert KEPT in kept
+    assert "slipway" not in closed
+    assert ("bob: answered" in decided, KEPT in decided) == (True, True)
+
+
 async def footnote(folder, *words):
     """A command beside what serves this folder."""
     process = await asyncio.create_subprocess_exec(

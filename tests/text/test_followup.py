@@ -13,6 +13,7 @@ from core.text.followup import (
     names_its_subject,
     needs_history,
     points_back,
+    replaces_subject,
 )
 from core.text.terms import query_terms
 
@@ -113,3 +114,26 @@ def test_the_talk_is_about_the_sources_of_the_last_answer_that_had_any():
 
     assert cited_before([asked, vain]) == ("a.md", "b.md")
     assert cited_before([vain]) == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "And of mercury?",
+        "what about mercury?",
+        "And how about mercury?",
+        "und von Quecksilber?",
+        "Was ist mit Quecksilber?",
+        "et pour le mercure ?",
+    ],
+)
+def test_a_follow_up_that_only_names_another_subject_replaces_it(question):
+    assert replaces_subject(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["And how long does it take?", "and what does it cost?", "Mercury?", "and?", "Und wie teuer ist das?", "and that one?"],
+)
+def test_a_follow_up_that_asks_something_of_its_own_does_not(question):
+    assert not replaces_subject(question)

@@ -2,29 +2,72 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from urllib.parse import quote
 
 from aiohttp import web
 
-from bots.page.site import PageRoute, View, Visit, go_to
-from core.answers.store import ListedAnswer
-from core.errors import FootnoteError
-from core.library.library import DEFAULT_COLLECTION
+from bots.chat.channels import own_collection
+from bots.chat.markdown.safe import clean
+from bots.page.audiences import Audience, all_audiences
+from bots.page.site import PageRoute, Record, View, Visit, go_to
+from core.answers.kept import TEXT_LIMIT, KeptAnswer, check_answer, title_of
+from core.answers.store import AnswerVersion, ListedAnswer
+from core.conversation import Conversation, check_question, value
+from core.errors import AnswerRejected, FootnoteError, QuestionRejected
 
-QUESTION_LIMIT, TEXT_LIMIT = 4_000, 8_000  # characters of the fields
 CHANGES = ("edit", "extend", "retire", "forget")
 NOT_THERE = "There is no such answer, or it is closed to you."
-INCOMPLETE = (
-    f"An answer needs a question of at most {QUESTION_LIMIT:,} characters, a text of at most {TEXT_LIMIT:,}, and a "
-    "collection that is there and that you may read."
-)
+NO_READERS = "Choose who reads the answer."
+UNREADABLE = "An answer needs a collection that is there and that you may read."
+FORGOTTEN = "This answer was forgotten while you wrote. What you wrote is below: kept, it is a new answer."
 
 
-async def show_answers(visit: Visit) -> web.Response:
+@value
+class Typed:
+    """What an editor typed into the form of an answer, and what is wrong with it."""
+
+    question: str = ""
+    text: str = ""
+    collection: str = ""
+    faults: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {"question": self.question, "text": self.text, "collection": self.collection}
+
+
+def typed_in(form: Mapping[str, str], offered: Collection[Audience]) -> Typed:
+    """As it is shown and kept: browsers send other ends of lines, and what cannot be seen is left out."""
+    question, text = (as_typed(form.get(name, "")) for name in ("question", "text"))
+    collection = form.get("collection", "")
+    is_offered = collection in {each.collection for each in offered}
+    faults = (
+        _fault_of(check_question, question),
+        _fault_of(check_answer, text),
+        "" if is_offered else UNREADABLE if collection else NO_READERS,
+    )
+    return Typed(
+        question=question, text=text, collection=collection, faults=tuple(each for each in faults if each)
+    )
+
+
+def _fault_of(check: Callable[[str], str], text: str) -> str:
+    try:
+        check(text)
+    except (QuestionRejected, AnswerRejected) as fault:
+        return str(fault)
+    return ""
+
+
+def as_typed(text: str) -> str:
+    return clean(text).strip()
+
+
+async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int = 200) -> web.Response:
     now = visit.site.answers.now()
     listed = [_told(visit, each) for each in await visit.site.answers.listed() if _may_read(visit, each)]
     wanted = visit.query("show")
@@ -34,77 +77,149 @@ async def show_answers(visit: Visit) -> web.Response:
         listed = [each for each in listed if each.disputed_by]
     return visit.show(
         "answers.html",
+        status=status,
         title="Answers",
         listed=listed,
         wanted=wanted,
         now=now,
         path_of=path_of,
-        typed={"question": visit.query("question"), "collection": DEFAULT_COLLECTION},
+        typed=typed or Typed(question=visit.query("question")),
+        audiences=await all_audiences(visit) if visit.session.is_editor else (),
+        limit=TEXT_LIMIT,
     )
 
 
 async def show_answer(visit: Visit) -> web.Response:
     listed = await _named(visit)
-    if listed is None:
-        return visit.sorry(NOT_THERE)
+    return visit.sorry(NOT_THERE) if listed is None else await _shown(visit, listed)
+
+
+async def _shown(
+    visit: Visit,
+    listed: ListedAnswer,
+    typed: Typed | None = None,
+    *,
+    status: int = 200,
+    is_changed: bool = False,
+) -> web.Response:
+    """``typed``: what is shown in the form in place of what is kept; ``is_changed``: somebody changed it meanwhile."""
+    answer = listed.answer
+    versions = await visit.site.answers.versions(answer.id)
     return visit.show(
         "answer.html",
-        title=listed.answer.question[:80],
+        status=status,
+        title=answer.question[:80],
         listed=listed,
-        answer=listed.answer,
-        is_due=listed.answer.is_due(visit.site.answers.now()),
+        answer=answer,
+        cited_as=title_of(answer),
+        is_due=answer.is_due(visit.site.answers.now()),
+        changes=_changes(visit, versions),
+        changed=versions[-1].change if is_changed and versions else None,
+        typed=typed or _words_of(answer),
+        audiences=await _audiences(visit, answer) if visit.session.is_editor else (),
+        limit=TEXT_LIMIT,
         path_of=path_of,
     )
 
 
+def _words_of(answer: KeptAnswer) -> Typed:
+    return Typed(question=answer.question, text=answer.text, collection=answer.collection)
+
+
+async def _audiences(visit: Visit, answer: KeptAnswer) -> tuple[Audience, ...]:
+    """Where it is, where it was said, and the operator's collections."""
+    own = own_collection(Conversation.parse(answer.conversation)) if answer.conversation else ""
+    return await all_audiences(visit, answer.collection, own)
+
+
+Changed = tuple[
+    AnswerVersion, AnswerVersion | None
+]  # what a change made of an answer, and what it was before
+
+
+def _changes(visit: Visit, versions: Sequence[AnswerVersion]) -> list[Changed]:
+    """The newest first, without what was read by others than the session when it was said."""
+    may_read = visit.session.may_read
+    both = [(after, before) for before, after in pairwise((None, *versions)) if after is not None]
+    return [
+        (after, before if before is not None and may_read((before.collection,)) else None)
+        for after, before in reversed(both)
+        if may_read((after.collection,))
+    ]
+
+
 async def change(visit: Visit) -> web.StreamResponse:
-    """Edit it, extend, retire or forget it; the process that serves does so."""
-    listed, typed = await _named(visit), await visit.form()
-    if listed is None or typed.get("change") not in CHANGES:
+    """Edit it, extend, retire or forget it; the process that serves does so, unless it was changed meanwhile."""
+    listed, form = await _named(visit), await visit.form()
+    name = form.get("change", "")
+    if name not in CHANGES or (listed is None and name != "edit"):
         return visit.sorry(NOT_THERE)
-    details = {"id": listed.answer.id, "change": typed["change"]}
-    if typed["change"] == "edit":
-        if (fields := await _fields(visit, typed, before=listed.answer.collection)) is None:
-            return visit.sorry(INCOMPLETE, status=422)
-        details |= fields
-    there = "/answers" if typed["change"] == "forget" else path_of(listed.answer.id)
-    return await _carry_out(visit, "change_answer", details) or go_to(there)
+    if listed is None:
+        return await _gone(visit, form)
+    typed = typed_in(form, await _audiences(visit, listed.answer)) if name == "edit" else None
+    if typed is not None and typed.faults:
+        return await _shown(visit, listed, typed, status=422)
+    details = _details(visit, listed.answer, form, typed)
+    try:
+        done = await visit.site.work.carry_out("change_answer", details)
+    except FootnoteError as trouble:
+        again = replace(typed or _words_of(listed.answer), faults=(str(trouble),))
+        return await _shown(visit, listed, again, status=503)
+    if done["is_done"]:
+        return go_to("/answers" if name == "forget" else path_of(listed.answer.id))
+    return await _changed_meanwhile(visit, form, typed)
+
+
+def _details(visit: Visit, answer: KeptAnswer, form: Mapping[str, str], typed: Typed | None) -> Record:
+    """Of the operation: what to do with the answer as the form showed it. Where what was typed is what it showed, it
+    is what is kept: nobody edits what they only saved.
+    """
+    seen = form.get("revision", "")
+    details: Record = {
+        "id": answer.id, "change": form["change"], "name": visit.session.name,
+        "revision": int(seen) if seen.isdecimal() and len(seen) < 10 else answer.revision,
+    }  # fmt: skip
+    if typed is not None:
+        kept = {"question": answer.question, "text": answer.text}
+        same = {name: words for name, words in kept.items() if as_typed(words) == typed.fields[name]}
+        details |= typed.fields | same
+    return details
+
+
+async def _changed_meanwhile(
+    visit: Visit, form: Mapping[str, str], typed: Typed | None
+) -> web.StreamResponse:
+    """Nothing was done: both what it says now and what was typed."""
+    listed = await _named(visit)
+    if listed is not None:
+        return await _shown(visit, listed, typed, status=409, is_changed=True)
+    return visit.sorry(NOT_THERE) if typed is None else await _gone(visit, form)
+
+
+async def _gone(visit: Visit, form: Mapping[str, str]) -> web.Response:
+    """The answer is not there any more, but what was typed is."""
+    typed = typed_in(form, await all_audiences(visit))
+    return await show_answers(visit, replace(typed, faults=(FORGOTTEN,)), status=409)
 
 
 async def teach(visit: Visit) -> web.StreamResponse:
     """An editor's own answer, or the correction of one."""
-    return await keep_answer(visit, await visit.form()) or go_to("/answers")
+    typed = await keep_answer(visit, await visit.form(), await all_audiences(visit))
+    if isinstance(typed, Typed):
+        return await show_answers(visit, typed, status=422)
+    return go_to("/answers")
 
 
-async def keep_answer(visit: Visit, typed: Mapping[str, str]) -> web.Response | None:
-    """Keep what an editor wrote; a page that says why not, None where it is kept."""
-    fields = await _fields(visit, typed)
-    if fields is None:
-        return visit.sorry(INCOMPLETE, status=422)
-    details = {**fields, "message": f"page/{uuid.uuid4().hex}", "name": visit.session.name}
-    return await _carry_out(visit, "teach", details)
-
-
-async def _carry_out(visit: Visit, name: str, details: dict[str, str]) -> web.Response | None:
+async def keep_answer(visit: Visit, form: Mapping[str, str], offered: Collection[Audience]) -> Typed | str:
+    """Keep what an editor wrote, for one of these audiences: the answer's id; or what was typed, with what is wrong."""
+    typed = typed_in(form, offered)
+    if typed.faults:
+        return typed
+    details = {**typed.fields, "message": f"page/{uuid.uuid4().hex}", "name": visit.session.name}
     try:
-        await visit.site.work.carry_out(name, details)
+        return str((await visit.site.work.carry_out("teach", details))["id"])
     except FootnoteError as trouble:
-        return visit.sorry(str(trouble), status=503)
-    return None
-
-
-async def _fields(visit: Visit, typed: Mapping[str, str], *, before: str = "") -> dict[str, str] | None:
-    """None if one is missing, or the collection is closed to the session or not there. A new one would be closed
-    to everybody, so an answer with a misspelled name would be kept and never read.
-
-    Args:
-        before: the collection that the answer is in
-    """
-    fields = {name: typed.get(name, "").strip() for name in ("question", "text", "collection")}
-    fits = len(fields["question"]) <= QUESTION_LIMIT and len(fields["text"]) <= TEXT_LIMIT
-    is_whole = all(fields.values()) and fits and visit.session.may_read((fields["collection"],))
-    there = await asyncio.to_thread(visit.site.library.store.collections)
-    return fields if is_whole and fields["collection"] in there | {DEFAULT_COLLECTION, before} else None
+        return replace(typed, faults=(str(trouble),))
 
 
 async def _named(visit: Visit) -> ListedAnswer | None:

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from aiohttp import web
 
 from bots.csv_rows import write_gaps
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
+from bots.page.audiences import audiences_of
 from bots.page.names import Speaker
 from bots.page.rights import reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
-from bots.page.views.answers import keep_answer
+from bots.page.views.answers import Typed, keep_answer, typed_in
+from bots.page.views.answers import path_of as answer_path
 from bots.page.views.questions import path_of
-from core.conversation import Conversation
+from core.answers.kept import TEXT_LIMIT, KeptAnswer
+from core.conversation import QUESTION_LIMIT, Conversation
 from core.errors import FootnoteError
 from core.gaps.finder import GapReport
 from core.gaps.groups import GapGroup
 from core.gaps.questions import GapQuestion, still_open
-from core.gaps.store import STATES
-from core.library.library import DEFAULT_COLLECTION
+from core.gaps.store import STATES, GapMark
 from core.traces.log import DAY
 from core.turns.archive import command_from
 
 SPANS: dict[str, float] = {"1d": DAY, "7d": 7 * DAY, "30d": 30 * DAY, "90d": 90 * DAY}
 USUAL = "7d"
 SHOWN = 50  # groups on the page
-QUESTIONS_SHOWN = 30  # of a group
+QUESTIONS_SHOWN = 100  # of a group: a decision is about those
 ASKED_ABOUT = 20  # questions of a group, the newest: one of them is in a channel where experts can be asked
 REOPENED, WRITTEN, CONSULT = "open", "written", "consult"
+NO_GROUP = "There is no such group any more, or none that you may read."
 
 
 async def show_gaps(visit: Visit) -> web.Response:
@@ -63,62 +68,129 @@ def gap_path(turn: str) -> str:
 
 
 async def show_gap(visit: Visit) -> web.Response:
-    span = _span(visit)
-    group = await _group(visit, span)
-    if group is None:
-        return visit.sorry("There is no such group any more, or none that you may read.")
+    group = await _group(visit, _span(visit))
+    return visit.sorry(NO_GROUP) if group is None else await _shown(visit, group)
+
+
+async def _shown(
+    visit: Visit, group: GapGroup, typed: Typed | None = None, *, status: int = 200, is_decided: bool = False
+) -> web.Response:
+    """``typed``: what somebody wrote as its answer; ``is_decided``: another decided about it meanwhile."""
+    first = sorted(
+        group.questions, key=lambda each: each.turn in group.marks
+    )  # stable: each part newest first
+    questions = first[:QUESTIONS_SHOWN]
+    decided = [each.turn for each in questions if each.turn in group.marks]
+    # What a decision is about: what nobody decided about, or all.
+    undecided = [each for each in questions if each.turn not in group.marks] or questions
+    turns = [each.turn for each in undecided]
+    audiences = await audiences_of(visit, undecided) if visit.session.is_editor else ()
+    narrowest = audiences[0].collection if audiences and audiences[0].is_of_channel else ""
+    marks = dict.fromkeys(group.marks[turn] for turn in decided)
     return visit.show(
         "gap.html",
+        status=status,
         title=group.name[:80],
         group=group,
-        questions=group.questions[:QUESTIONS_SHOWN],
-        more=group.count - len(group.questions[:QUESTIONS_SHOWN]),
+        questions=questions,
+        more=group.count - len(questions),
         names=await visit.site.names.of(
-            Speaker(conversation=each.conversation, author=each.author)
-            for each in group.questions[:QUESTIONS_SHOWN]
+            Speaker(conversation=each.conversation, author=each.author) for each in questions
         ),
-        span=span,
+        decisions=[(mark, await _answer_of(visit, mark)) for mark in marks],
+        is_decided=is_decided,
+        turns=turns,
+        seen=_digest(group.marks, turns),
+        decided=decided,
+        seen_decided=_digest(group.marks, decided),
+        typed=typed or Typed(question=group.name[:QUESTION_LIMIT], collection=narrowest),
+        audiences=audiences,
+        limit=TEXT_LIMIT,
+        span=_span(visit),
         reasons=REASONS,
         trend_of=trend_of,
         reasons_of=reasons_of,
         people_of=people_of,
         path_of=path_of,
         gap_path=gap_path,
-        collection=DEFAULT_COLLECTION,
+        answer_path=answer_path,
     )
 
 
+async def _answer_of(visit: Visit, mark: GapMark) -> KeptAnswer | None:
+    """The answer of a group, where the session may read it."""
+    answer = await visit.site.answers.get(mark.answer) if mark.answer else None
+    return answer if answer is not None and visit.session.may_read((answer.collection,)) else None
+
+
+def _digest(marks: Mapping[str, GapMark], turns: Iterable[str]) -> str:
+    """What was decided about these questions, as a form carries it: it tells whether something else was meanwhile."""
+    told = sorted((turn, mark.state, mark.set_at) for turn in turns if (mark := marks.get(turn)))
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
 async def decide(visit: Visit) -> web.StreamResponse:
-    """Answer a group, ignore it, note that it is asked or answered elsewhere, or open it again."""
+    """Answer questions of a group, ignore them, have a person asked, or open them again: those that the form showed."""
     form = await visit.form()
-    state, span = form.get("state", ""), _span(visit)
-    group = await _group(visit, span)
-    if group is None:
-        return visit.sorry("There is no such group any more, or none that you may read.")
-    finder = visit.site.gaps.finder
+    state, finder = form.get("state", ""), visit.site.gaps.finder
+    group = await _group(visit, _span(visit))
+    questions = await _chosen(visit, group) if group is not None else []
+    if group is None or not questions:
+        return visit.sorry(NO_GROUP)
+    turns = [each.turn for each in questions]
+    if form.get("seen") not in (None, _digest(await finder.marks(), turns)):
+        visit.site.gaps.drop()
+        return await _decided_meanwhile(visit, form)
+    answer = ""
     if state == WRITTEN:
-        if (refused := await keep_answer(visit, form)) is not None:
-            return refused
-        state = "answered"
+        audiences = await audiences_of(visit, questions)
+        kept = await keep_answer(visit, form, audiences)
+        if isinstance(kept, Typed):
+            return await _shown(visit, group, kept, status=422)
+        state, answer = "answered", kept
+        # Whoever asked where it is not read has no answer still.
+        chosen = next(each for each in audiences if each.collection == form["collection"])
+        turns = [turn for turn in turns if turn in chosen.turns]
     if state == CONSULT:
-        if (refused := await _ask_person(visit, group)) is not None:
+        if (refused := await _ask_person(visit, turns)) is not None:
             return refused
         state = "asked"
     if state == REOPENED:
-        await finder.store.reopen(group.turns)
+        await finder.store.reopen(turns)
     elif state in STATES:
-        await finder.store.mark(group.turns, state, author=visit.session.name, at=finder.now())
+        await finder.store.mark(turns, state, author=visit.session.name, at=finder.now(), answer=answer)
     else:
         return visit.sorry("Nothing of that name can be decided about a group.", status=422)
     visit.site.gaps.drop()
-    return go_to(f"/gaps?since={span}")
+    return go_to(f"/gaps?since={_span(visit)}")
 
 
-async def _ask_person(visit: Visit, group: GapGroup) -> web.Response | None:
-    """Have experts asked in the thread of a question of the group; a page that says why not, None where they are."""
+async def _decided_meanwhile(visit: Visit, form: Mapping[str, str]) -> web.Response:
+    """Nothing was done: what another decided, and what was typed."""
+    group = await _group(visit, _span(visit))
+    if group is None:
+        return visit.sorry(NO_GROUP)
+    typed = typed_in(form, ()) if form.get("state") == WRITTEN else None
+    return await _shown(visit, group, typed and replace(typed, faults=()), status=409, is_decided=True)
+
+
+async def _chosen(visit: Visit, group: GapGroup) -> Sequence[GapQuestion]:
+    """The questions that the form showed, as far as the session may read them still, in whatever group they are by now;
+    of a form that does not say, those of the group.
+    """
+    shown = await visit.chosen("turn")
+    if not shown:
+        return group.questions
+    report = await _report(visit, _span(visit))
+    known = {each.turn: each for one in report.groups for each in one.questions}
+    return [known[turn] for turn in dict.fromkeys(shown[:QUESTIONS_SHOWN]) if turn in known]
+
+
+async def _ask_person(visit: Visit, turns: Sequence[str]) -> web.Response | None:
+    """Have experts asked in the thread of one of these questions; a page that says why not, None where they are."""
     work = visit.site.work
     try:
-        request = await work.carry_out("ask_person", {"turns": list(group.turns[:ASKED_ABOUT])})
+        request = await work.carry_out("ask_person", {"turns": list(turns[:ASKED_ABOUT])})
     except FootnoteError as trouble:
         return visit.sorry(str(trouble), status=409)
     await work.accept(command_from(request["command"]), request["route"])

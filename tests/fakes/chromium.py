@@ -1,0 +1,49 @@
+"""A real browser without a window, for what a person does with mouse and keyboard."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from playwright.async_api import async_playwright
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+#: As root in a container it cannot make its sandbox; and it is to know no host but this machine.
+OPTIONS = (
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+PATIENCE = 30_000  # milliseconds until a page that hangs fails its test
+
+
+@asynccontextmanager
+async def open_chromium():
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
+        yield browser
+        await browser.close()
+
+
+async def opened(chromium, **options):
+    """A tab, and what went wrong in it: requests elsewhere, and what the browser complains about."""
+    tab = await (await chromium.new_context(**options)).new_page()
+    tab.set_default_timeout(PATIENCE)
+    faults = []
+    tab.on(
+        "request",
+        lambda sent: faults.append(sent.url) if urlsplit(sent.url).hostname != "127.0.0.1" else None,
+    )
+    tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    return tab, faults
+
+
+async def entered(chromium, desk, name="Ann", **options):
+    """Somebody who came in with a link of theirs."""
+    tab, faults = await opened(chromium, **options)
+    await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor', name=name)}")
+    await tab.get_by_role("button", name="Enter").click()
+    await tab.wait_for_url(f"{desk.url}/")
+    return tab, faults
