@@ -133,7 +133,14 @@ def test_a_follow_up_that_only_names_another_subject_replaces_it(question):
 
 @pytest.mark.parametrize(
     "question",
-    ["And how long does it take?", "and what does it cost?", "Mercury?", "and?", "Und wie teuer ist das?", "and that one?"],
+    [
+        "And how long does it take?",
+        "and what does it cost?",
+        "Mercury?",
+        "and?",
+        "Und wie teuer ist das?",
+        "and that one?",
+    ],
 )
 def test_a_follow_up_that_asks_something_of_its_own_does_not(question):
     assert not replaces_subject(question)
