@@ -28,7 +28,7 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.turns.disk_watch import DiskWatch
 from core.turns.replicas import Replicas
-from core.turns.runs import TurnRun
+from core.turns.waiting import TurnRun
 
 if TYPE_CHECKING:
     from dbos._sys_db import SystemDatabase

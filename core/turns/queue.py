@@ -37,8 +37,7 @@ from core.turns.dbos_patches import (
 )
 from core.turns.disk_watch import DiskWatch, disk_trouble
 from core.turns.replicas import ALONE, Replicas
-from core.turns.runs import LONE, STOPS, LoneRuns
-from core.turns.waiting import UnhurriedClock
+from core.turns.waiting import LONE, STOPS, LoneRuns, UnhurriedClock
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig

@@ -47,7 +47,6 @@ from core.turns.queue import (
     requeue_left,
 )
 from core.turns.replicas import ALONE, OWNERSHIP, Replicas
-from core.turns.runs import TurnRun
 from core.turns.waiting import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -55,6 +54,7 @@ from core.turns.waiting import (
     Resequencer,
     Seat,
     Seats,
+    TurnRun,
     order_of,
     persist,
     retry,

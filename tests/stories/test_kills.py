@@ -15,7 +15,7 @@ from fakes.served import FERRY_ANSWER, FRANCE, PATIENCE
 from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG
 
-from core.turns.runs import ALONE, CUT_OFF
+from core.turns.waiting import ALONE, CUT_OFF
 
 ENDING = 120.0  # seconds until what is not answered counts as lost
 DEADLY = "Which dogs may enter the harbour?"  # no process survives that somebody asks the model about it

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from core.turns.runs import ALONE, CUT_OFF, LoneRuns, TurnRun
-from core.turns.waiting import Seats
+from core.turns.waiting import ALONE, CUT_OFF, LoneRuns, Seats, TurnRun
 
 HERE, FURTHER = "a checkpoint", "a later one"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fakes.fork_server import PIPE, start_python
 
-from core.turns.runs import ALONE, CUT_OFF
+from core.turns.waiting import ALONE, CUT_OFF
 
 TESTS = Path(__file__).resolve().parents[1]
 MORTAL = TESTS / "fakes" / "mortal.py"
