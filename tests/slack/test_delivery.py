@@ -30,6 +30,7 @@ async def answers_of(office, asked, *, within):
 async def test_three_in_ten_failing_sends_lose_double_and_hurry_nothing(office, slack, ann, general):
     await office.open()
     slack.faults.chances = dict.fromkeys(SENDS, TROUBLE)
+    slack.faults.queue("chat.postMessage", *TROUBLE)  # each at least once
 
     asked = await ask(slack, ann, general, 20)
     answers = await answers_of(office, asked, within=120)

@@ -67,11 +67,11 @@ def test_metrics_count_turns_tokens_seconds_and_failures(collector):
 @pytest.mark.parametrize("has_texts", [False, True])
 def test_words_are_sent_only_if_the_operator_wants_it(collector, has_texts):
     with open_telemetry(collector.url, has_texts=has_texts) as telemetry:
-        telemetry.turn_ended(question(QUESTION, id="q1"), OUTCOME, TRACE)
+        telemetry.turn_ended(question(QUESTION, id="q1", author="Lovelace"), OUTCOME, TRACE)
 
     sent = b"".join(collector.bodies)
     assert [words.encode() in sent for words in ("secret", ANSWER)] == [has_texts] * 2
-    assert b"ada" not in sent
+    assert b"Lovelace" not in sent
 
 
 async def test_a_collector_that_is_away_costs_no_answer_and_one_line_of_the_log(tmp_path, storage, caplog):
