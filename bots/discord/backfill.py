@@ -35,41 +35,42 @@ class Watermark:
     """Rises as messages are stored, and never past one that is not stored yet."""
 
     channel_store: ChannelStore
-    last: int | None  #: as it is stored; None before the very first start
+    last: int  #: as it is stored
     _newest: int = 0  #: message that was stored
     _held: list[int] = field(default_factory=list)  #: messages from which on some may be missing
 
     @classmethod
-    async def load(cls, channel_store: ChannelStore) -> Watermark:
-        """As the process left it that listened before this one."""
-        return cls(channel_store, await channel_store.watermark(PLATFORM))
+    async def load(cls, channel_store: ChannelStore, *, now: float) -> Watermark:
+        """As the process left it that listened before this one; at the very first start it is this moment.
 
-    async def begin(self, newest: int) -> None:
-        """The very first time: nothing up to this message is fetched."""
-        await self._rise(max(newest, 1))
+        Not that of the first message: Discord may break the connection before it has delivered any.
+        """
+        if (last := await channel_store.watermark(PLATFORM)) is None:
+            last = id_at(now)
+            await channel_store.set_watermark(PLATFORM, last)
+        return cls(channel_store, last)
 
-    async def hold(self, first: int) -> None:
+    def hold(self, first: int) -> None:
         """From this message on some may be missing, until it is released."""
         self._held.append(first)
-        if self.last is None:
-            await self.begin(first - 1)
 
     async def release(self, first: int, *, newest: int = 0) -> None:
         """What was held is stored, up to ``newest``."""
         self._held.remove(first)
         self._newest = max(self._newest, newest)
         if watermark := min([self._newest, *(held - 1 for held in self._held)]):
-            await self._rise(watermark)
+            self.last = max(self.last, watermark)
+            await self.channel_store.set_watermark(PLATFORM, watermark)
 
-    async def _rise(self, watermark: int) -> None:
-        self.last = max(self.last or 0, watermark)
-        await self.channel_store.set_watermark(PLATFORM, watermark)
+
+def id_at(moment: float) -> int:
+    """The lowest id of a message sent at this moment, in seconds since the epoch."""
+    return time_snowflake(datetime.fromtimestamp(moment, UTC))
 
 
 def backfill_start(watermark: int, now: float) -> int:
     """The id after which messages are fetched; ``now`` in seconds since the epoch."""
-    oldest = time_snowflake(datetime.fromtimestamp(now - BACKFILL_LIMIT, UTC))
-    return max(watermark - (int(OVERLAP * 1000) << 22), oldest, 0)
+    return max(watermark - (int(OVERLAP * 1000) << 22), id_at(now - BACKFILL_LIMIT), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

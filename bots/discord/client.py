@@ -257,6 +257,10 @@ class FootnoteClient(ChannelEvents):
         self._next_identify = begins + BETWEEN_SESSIONS
         await asyncio.sleep(begins - now)
 
+    def now(self) -> float:
+        """Seconds since the epoch by Discord's clock."""
+        return self._clock.now() - self._ahead
+
     def me(self) -> Me:
         assert self.user is not None
         own = (guild.self_role for guild in self.guilds)
@@ -265,10 +269,10 @@ class FootnoteClient(ChannelEvents):
     async def on_connect(self) -> None:
         """A new session does not replay what was said since the last one."""
         for server in (DIRECT_MESSAGES, *(guild.id for guild in self.guilds)):
-            await self._hold_watermark(server)
+            self._hold_watermark(server)
 
     async def on_guild_unavailable(self, guild: discord.Guild) -> None:
-        await self._hold_watermark(guild.id)
+        self._hold_watermark(guild.id)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         self._start_backfill(guild.id, lambda backfill: backfill.of_server(guild))
@@ -280,8 +284,6 @@ class FootnoteClient(ChannelEvents):
         self.follow(lambda follower: follower.server_changed(guild.id))
 
     async def on_ready(self) -> None:
-        if self.listeners is not None and self.listeners.watermark.last is None:
-            await self._init_watermark(self.listeners)
         direct = await self.listeners.channel_store.threads_of(PLATFORM, DIRECT) if self.listeners else ()
         channels = [int(each.channel) for each in direct]
         self._start_backfill(DIRECT_MESSAGES, lambda backfill: backfill.of_direct_messages(self, channels))
@@ -290,7 +292,7 @@ class FootnoteClient(ChannelEvents):
         """Until it is stored, the next start would fetch it."""
         if (listeners := self.listeners) is None:
             return
-        await listeners.watermark.hold(message.id)
+        listeners.watermark.hold(message.id)
         if await self._store(listeners, message):
             await listeners.watermark.release(message.id, newest=message.id)
         self.follow(lambda follower: follower.wrote(message))
@@ -368,11 +370,11 @@ class FootnoteClient(ChannelEvents):
         for backfill in self._backfills:
             backfill.cancel()
 
-    async def _hold_watermark(self, server: int) -> None:
-        if self.listeners is None or server in self._away or (last := self.listeners.watermark.last) is None:
+    def _hold_watermark(self, server: int) -> None:
+        if self.listeners is None or server in self._away:
             return
-        self._away[server] = last
-        await self.listeners.watermark.hold(last + 1)
+        self._away[server] = last = self.listeners.watermark.last
+        self.listeners.watermark.hold(last + 1)
 
     def _start_backfill(self, server: int, fetch: FetchMissed | None) -> None:
         since = self._away.pop(server, None)
@@ -385,16 +387,10 @@ class FootnoteClient(ChannelEvents):
     async def _run_backfill(self, listeners: DiscordListeners, since: int, fetch: FetchMissed | None) -> None:
         try:
             if fetch is not None:
-                start = backfill_start(since, self._clock.now() - self._ahead)
+                start = backfill_start(since, self.now())
                 await fetch(Backfill(take=self.on_message, since=start, unreadable=self.unreadable))
         except Exception:
             # The boundary of a background task: the watermark stays, so the next start tries again.
             logger.exception("missed messages could not be fetched")
         else:
             await listeners.watermark.release(since + 1)
-
-    async def _init_watermark(self, listeners: DiscordListeners) -> None:
-        """On the very first start: earlier messages are not for the bot."""
-        channels = [each for guild in self.guilds for each in (*guild.channels, *guild.threads)]
-        newest = max((getattr(each, "last_message_id", 0) or 0 for each in channels), default=0)
-        await listeners.watermark.begin(newest)

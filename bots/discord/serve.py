@@ -215,8 +215,8 @@ class DiscordServer:
             DiscordListeners(
                 inbox=inbox, channel_store=self.channel_store, posts=self.posts, me=self.client.me,
                 reads_content=lambda: self.client.intents.message_content,
-                watermark=await Watermark.load(self.channel_store), unreadable=self.client.unreadable, shown_names=self.footnote.log.names,
-                schedule=schedule,
+                watermark=await Watermark.load(self.channel_store, now=self.client.now()),
+                unreadable=self.client.unreadable, shown_names=self.footnote.log.names, schedule=schedule,
             )
         )  # fmt: skip
         self._gateways.append(GatewayConnection(self.client, self.client.unreadable))

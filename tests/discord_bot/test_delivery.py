@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from fakes.discord import Hang, LostResponse, RateLimited, ServerError
 from fakes.served import FERRY, FERRY_ANSWER, PATIENCE
@@ -49,6 +51,20 @@ async def test_what_is_brought_again_in_every_way_is_answered_once(server, fake,
     assert [len(each) for each in answers] == [1] * (count + 1)
     assert all(FERRY_ANSWER in answer.visible for (answer,) in answers)
     assert len(fake.said()) == count + 1
+
+
+async def test_what_is_asked_before_the_very_first_session_is_ready_is_answered(server, fake, ann, general):
+    """Discord shows the bot online, and breaks the connection before it has told it anything."""
+    fake.gateway.breaks_before_ready = 1
+    opening = asyncio.create_task(server.open())
+    await fake.until(lambda: fake.gateway.identifies, within=PATIENCE)
+
+    asked = await fake.mention(ann, general, FERRY)
+    await opening
+    (answer,) = await server.until_answered(asked)
+
+    assert FERRY_ANSWER in answer.visible
+    assert fake.gateway.resumed == []
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.long)])

@@ -58,6 +58,7 @@ class Gateway:
         self.heartbeats = 0
         self.heartbeat_interval = HEARTBEAT_INTERVAL  #: seconds
         self.acknowledges_heartbeats = True
+        self.breaks_before_ready = 0  #: so many sockets break once a session began, before anybody is told
         self.sent: list[tuple[str, Json]] = []  #: every event with its data, and again when it came twice
         self.opened = 0  #: sockets that there ever were
 
@@ -202,6 +203,9 @@ class Gateway:
         self.sessions[session.id] = connection.session = session
         self.begun_at.append(self.discord.state.clock.now())
         self.discord.events.ready(session)
+        if self.breaks_before_ready:
+            self.breaks_before_ready -= 1
+            connection.abort()
         return None
 
     async def _resume(self, connection: Connection, data: Json) -> None:
