@@ -1,26 +1,18 @@
 """All that is replaced in DBOS, for which it has no settings, and the tests that notice if it works in another way.
 
-Ten times a second DBOS reads the settings of its queue, looks for the newest version of the application,
-and walks through all conversations for turns that may begin; every second it writes, to end delays and
-deadlines. Here the settings are read once, and one small statement looks first whether there is anything.
-Beside other processes, one takes no more than it has seats for.
-
-Before each step it asks in a thread whether an earlier run recorded it, and takes another change of thread to
-prepare the recording. The first run of a turn has no earlier one, and nothing is prepared. What is recorded,
-and when, stays as it is: a run that was cancelled, or that another process took over, cannot record its step.
+Ten times a second DBOS walks through all conversations for turns that may begin. Here one small statement looks
+first whether any waits; and beside other processes, one takes no more than it has seats for.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import math
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -54,47 +46,10 @@ PATCHES = (
         test="test_turn_steps.py::test_a_turn_is_written_down_in_two_steps_and_its_end",
     ),
     Patch(
-        name="_sys_db:SystemDatabase.get_queue", takes="self name client_system_database",
-        why="the settings of the queue are read once",
-        test=f"{_STATEMENTS}::test_a_look_at_an_empty_queue_is_one_statement",
-    ),
-    Patch(
-        name="_sys_db:SystemDatabase.list_queues", takes="self application_name client_system_database",
-        why="the queues stay those of the start",
-        test=f"{_STATEMENTS}::test_a_look_for_other_queues_is_no_statement",
-    ),
-    Patch(
-        name="_sys_db:SystemDatabase.start_queued_workflows",
-        takes="self queue executor_id app_version queue_partition_key local_running_count"
-        " partition_local_running_count owner_xid is_latest_version",
-        why="the queue of DBOS's own is looked at with one statement first",
-        test=f"{_STATEMENTS}::test_a_look_at_an_empty_queue_is_one_statement",
-    ),
-    Patch(
         name="_sys_db:SystemDatabase.start_queued_partitioned_workflows",
         takes="self queue executor_id app_version max_tasks owner_xid is_latest_version",
-        why="the queue of the turns is looked at with one statement first, and is left to others by a full process",
+        why="one statement looks first whether any turn waits, and a full process leaves them to others",
         test="test_share.py::test_a_process_without_a_free_seat_leaves_the_others_what_it_cannot_think_about",
-    ),
-    Patch(
-        name="_sys_db:SystemDatabase.transition_delayed_workflows", takes="self",
-        why="nothing is written where nothing is delayed",
-        test=f"{_STATEMENTS}::test_delays_and_deadlines_are_looked_for_without_writing",
-    ),
-    Patch(
-        name="_sys_db:SystemDatabase.cancel_timed_out_workflows", takes="self limit",
-        why="nothing is written where nothing has a deadline",
-        test=f"{_STATEMENTS}::test_delays_and_deadlines_are_looked_for_without_writing",
-    ),
-    Patch(
-        name="_outcome:Pending._intercept", takes="func interceptor dbos",
-        why="the first run does not look for records of an earlier one",
-        test=f"{_STATEMENTS}::test_the_first_run_of_a_turn_only_writes",
-    ),
-    Patch(
-        name="_outcome:Pending.then", takes="self next dbos",
-        why="a step changes the thread once, to be recorded",
-        test=f"{_STATEMENTS}::test_a_step_of_a_first_run_changes_the_thread_once",
     ),
     Patch(
         name="_sys_db:retriable_sqlite_exception", takes="e",
@@ -181,64 +136,6 @@ class Claims:
             _queue.execute_dequeued_workflow = begin  # type: ignore[attr-defined]
 
 
-def poll_sparingly(system: SystemDatabase) -> None:
-    """To be called once the queues are registered: from then on their settings stay as they are."""
-    queues = {queue.name: queue for queue in system.list_queues(application_name=system.app_name)}
-    read_queue, end_delays, end_late = (
-        system.get_queue, system.transition_delayed_workflows, system.cancel_timed_out_workflows,
-    )  # fmt: skip
-    claim, claim_heads = system.start_queued_workflows, system.start_queued_partitioned_workflows
-    waits, is_any_delayed, is_any_limited = _looks(system)
-
-    def claim_if_any(queue: Any, *by: Any, **options: Any) -> Any:
-        return claim(queue, *by, **options) if waits(queue.name) else ([], None)
-
-    def claim_heads_if_any(queue: Any, *by: Any, **options: Any) -> list[str]:
-        # The newest version of the application takes workflows that name none; ours all name theirs.
-        options["is_latest_version"] = False
-        return claim_heads(queue, *by, **options) if waits(queue.name) else []
-
-    system.get_queue = lambda name, **options: queues.get(name) or read_queue(name, **options)  # type: ignore[method-assign]
-    system.list_queues = lambda **_: [*queues.values()]  # type: ignore[method-assign]
-    system.start_queued_workflows = claim_if_any  # type: ignore[method-assign]
-    system.start_queued_partitioned_workflows = claim_heads_if_any  # type: ignore[method-assign]
-    system.transition_delayed_workflows = lambda: end_delays() if is_any_delayed() else None  # type: ignore[method-assign]
-    system.cancel_timed_out_workflows = lambda limit: end_late(limit) if is_any_limited() else []  # type: ignore[method-assign]
-
-
-def _looks(
-    system: SystemDatabase,
-) -> tuple[Callable[[str], bool], Callable[[], bool], Callable[[], bool]]:
-    """Whether anything waits in a queue, whether anything is delayed, and whether anything has a deadline."""
-    from sqlalchemy import bindparam, literal, literal_column, select
-
-    table = system.tables.workflow_status
-    is_enqueued, is_delayed = (
-        table.c.status == literal_column(f"'{each}'") for each in ("ENQUEUED", "DELAYED")
-    )
-    is_active = table.c.status.in_(
-        [literal_column(f"'{each}'") for each in ("ENQUEUED", "PENDING", "DELAYED")]
-    )  # fmt: skip
-    found = select(literal(1)).select_from(table).limit(1)
-    # DBOS's partial indexes are used only where their conditions stand in the query as they are.
-    is_waiting = is_enqueued & system._in_flight_status_prover()  # noqa: SLF001 - as its own queries do
-    enqueued = found.where(table.c.queue_name == bindparam("queue"), is_waiting)
-    limited = found.where(table.c.workflow_deadline_epoch_ms.isnot(None), is_active)
-    engine = system.engine
-    if engine.dialect.name == "postgresql":  # no transaction for one statement
-        engine = engine.execution_options(isolation_level="AUTOCOMMIT")
-
-    def is_any(query: Any, **values: str) -> bool:
-        with engine.connect() as connection:
-            return connection.execute(query, values).first() is not None
-
-    return (
-        lambda queue: is_any(enqueued, queue=queue),
-        lambda: is_any(found.where(is_delayed)),
-        lambda: is_any(limited),
-    )
-
-
 @dataclass(slots=True)
 class Share:
     """How many turns one process beside others takes at a look, so that a burst is shared by all that have room.
@@ -262,68 +159,46 @@ class Share:
 
 
 def share_claims(replicas: Replicas, seats: int, most: int) -> None:
-    """From now on DBOS takes no more than this process's share; ``most`` is how many it would run at once."""
+    """From now on DBOS looks whether a turn waits before it walks through the conversations, and takes no more than
+    this process's share; ``most`` is how many it would run at once.
+    """
     from dbos._dbos import _get_dbos_instance
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS limits what runs, and not what is taken at a look
-    claim, share = system.start_queued_partitioned_workflows, Share(seats)
+    claim, is_any_waiting, share = system.start_queued_partitioned_workflows, _look(system), Share(seats)
 
     def claim_share(queue: Any, executor: str, version: str, room: int, **options: Any) -> list[str]:
+        if not is_any_waiting(queue.name):
+            return []
         if replicas.are_several:
             room = min(room, share.take(most - room, time.monotonic()))
+        # The newest version of the application takes workflows that name none; ours all name theirs.
+        options["is_latest_version"] = False
         return claim(queue, executor, version, room, **options) if room else []
 
     system.start_queued_partitioned_workflows = claim_share  # type: ignore[method-assign, assignment]
 
 
-# Steps
+def _look(system: SystemDatabase) -> Callable[[str], bool]:
+    """Whether anything waits in a queue."""
+    from sqlalchemy import bindparam, literal, literal_column, select
 
-
-#: Of the workflow that runs in this context: whether no earlier run can have recorded anything.
-IS_FIRST: ContextVar[bool] = ContextVar("is_first", default=False)
-
-Work = Callable[[], Coroutine[Any, Any, Any]]
-
-
-@contextmanager
-def few_threads() -> Iterator[None]:
-    """Within, steps do so. DBOS has no setting for it."""
-    from dbos._outcome import Pending
-
-    replaced = {name: Pending.__dict__[name] for name in ("_intercept", "then")}
-    look_up = Pending._intercept  # noqa: SLF001 - as above
-
-    def then(pending: Any, record: Callable[..., Any], **_: object) -> Any:
-        return Pending(lambda: _recorded(pending._func, record))  # noqa: SLF001 - as above
-
-    Pending._intercept = staticmethod(  # type: ignore[method-assign, assignment] # noqa: SLF001
-        lambda work, *by, **options: work() if IS_FIRST.get() else look_up(work, *by, **options)
+    table = system.tables.workflow_status
+    # DBOS's partial indexes are used only where their conditions stand in the query as they are.
+    is_waiting = (
+        (table.c.status == literal_column("'ENQUEUED'")) & system._in_flight_status_prover()  # noqa: SLF001 - as its own queries do
     )
-    Pending.then = then  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        for name, original in replaced.items():
-            setattr(Pending, name, original)
+    found = select(literal(1)).select_from(table).limit(1)
+    enqueued = found.where(table.c.queue_name == bindparam("queue"), is_waiting)
+    engine = system.engine
+    if engine.dialect.name == "postgresql":  # no transaction for one statement
+        engine = engine.execution_options(isolation_level="AUTOCOMMIT")
 
+    def is_any_waiting(queue: str) -> bool:
+        with engine.connect() as connection:
+            return connection.execute(enqueued, {"queue": queue}).first() is not None
 
-async def _recorded(work: Work, record: Callable[[Callable[[], Any]], Any]) -> Any:
-    """What ``record`` returns, in a thread, for the result or the error of the work. A cancelled one has neither."""
-    from dbos._outcome import DeferredResult
-
-    try:
-        result = await work()
-        recorded = await asyncio.to_thread(record, lambda: result)
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - it is recorded, and raised again by that
-        # DBOS does the same for an error of the recording itself.
-        recorded = await asyncio.to_thread(record, partial(_raise, error))
-    return await recorded.resolve_async() if isinstance(recorded, DeferredResult) else recorded
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
+    return is_any_waiting
 
 
 # Faults, rows and names

@@ -30,8 +30,6 @@ from core.storage.storage import SQLITE, file_of
 from core.turns.dbos_patches import (
     Claims,
     check_patched,
-    few_threads,
-    poll_sparingly,
     refuse_pickles,
     retrying_writes,
 )
@@ -105,7 +103,7 @@ async def launched(
     """
     check_patched()
     refuse_pickles()
-    with (claims or Claims()).noted(), few_threads():  # what an earlier process left begins with the launch
+    with (claims or Claims()).noted():  # what an earlier process left begins with the launch
         _launch(database_url, replicas.executor)
         _use_our_log()
         sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
@@ -145,14 +143,12 @@ def _making_tables(database_url: str) -> AbstractContextManager[None]:
 
 async def _register(queue: str) -> None:
     from dbos import DBOS
-    from dbos._dbos import _get_dbos_instance
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         await DBOS.register_queue_async(
             queue, worker_concurrency=CONCURRENCY, partition_concurrency=1, polling_interval_sec=POLLING
         )
-        await asyncio.to_thread(poll_sparingly, _get_dbos_instance()._sys_db)  # noqa: SLF001 - DBOS has no setting for it
     except SQLAlchemyError as fault:
         reason = disk_trouble(fault) or "the log says more"
         logger.info("the database of the turns could not be written", exc_info=True)

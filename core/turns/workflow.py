@@ -10,7 +10,7 @@ from dbos import DBOS, StepOptions, WorkflowSerializationFormat
 
 from core.turns.archive import COMMAND, TURN, command_from, outcome_from, turn_from
 from core.turns.assistant import Assistant
-from core.turns.dbos_patches import IS_FIRST, share_claims
+from core.turns.dbos_patches import share_claims
 from core.turns.messenger import SHOWN_BY, Messenger, ReplyRoute
 from core.turns.queue import CONCURRENCY, QUEUE, launched
 from core.turns.replicas import ALONE, Replicas
@@ -55,7 +55,6 @@ def register(turns: Turns) -> None:
         """
         claimed, turn = turns.claims.take(record["id"]), turn_from(record)
         async with turns.running(claimed, turn) as run:
-            IS_FIRST.set(not run.is_again and not is_by_operator(route))  # who may cancel it before it begins
             handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
             thinking: StepOptions = {"name": "think", "preemptible": is_by_operator(route)}
             outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)

