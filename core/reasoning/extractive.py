@@ -233,10 +233,14 @@ def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Seq
 
 
 def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
-    """The score of its best sentence under its passage's headings."""
+    """The score of its best sentence, read where it stands."""
     hit = strip.retrieved
-    alone = replace(hit.passage, text=strip.text, start=strip.start, end=strip.end)
-    ranked = candidates(ask.question, weights, (replace(hit, passage=alone),))
+    start, end = strip.start - hit.passage.start, strip.end - hit.passage.start
+    ranked = [
+        each
+        for each in candidates(ask.question, weights, (hit,))
+        if start <= each.span.start and each.span.end <= end
+    ]
     is_repeated = bool(ask.history) and strip.text[:REPEATED_LENGTH] in ask.history[-1].answer
     is_cited = points_back(ask.question) and hit.passage.source in cited_before(ask.history)
     score = (ranked[0].score if ranked else 0.0) * (REPEATED if is_repeated else 1.0)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from core.library.documents import Passage, Retrieved
+from core.text.intent import Intent, intent_of
 from core.text.language import language_of
+from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import Unit, split_units
-from core.text.terms import terms
+from core.text.terms import has_content, terms
 
 HEADING_CREDIT = 0.5  # for a question term in the headings above a sentence
 PREVIOUS_CREDIT = 0.4  # for one in the sentence before
@@ -25,6 +27,15 @@ PASSAGE_CREDIT = 1.2  # of the passage's own score
 MEANING_CREDIT = 0.65  # of the cosine between question and sentence
 CUE_CREDIT = 0.28  # for a sentence that holds the kind of thing asked for
 NAMES_CREDIT = 0.08  # for names that are not in the question: an answer says something new
+#: For a heading above that names what is asked about, and nothing else.
+SUBJECT_CREDIT: Mapping[Intent, float] = {"definition": 1.6, "instruction": 1.0}
+LEAD = (1.0, 1.0, 0.7, 0.5)  # of it, for the first sentences below; LATER for others
+LATER = 0.3
+PAGE = 0.4  # of it, elsewhere below the title
+DEFINITION_CREDIT = 0.4  # for a sentence that says what it is
+STEP_CREDIT = 0.2  # for an item, or what announces code, where the question is how something is done
+POINTER_CREDIT = -0.5  # for a sentence that only says where to read more
+ASIDE_CREDIT = -0.2  # for one that only adds to what was said: “You can also …”
 NAMES_COUNTED = 5
 SHORT_SENTENCE = 4  # words; a shorter sentence rarely answers alone
 
@@ -80,6 +91,7 @@ class _Query:
     weights: Mapping[str, float]
     total: float
     cue: re.Pattern[str] | None
+    intent: Intent | None
 
     @classmethod
     def of(cls, question: str, weights: Mapping[str, float]) -> _Query:
@@ -89,12 +101,22 @@ class _Query:
             weights=weights,
             total=sum(weights.values()) or 1.0,
             cue=cue,
+            intent=intent_of(question),
         )
 
     def share(self, present: Collection[str], elsewhere: Collection[str] = ()) -> float:
         """Share of the question's weight in these terms, except those in ``elsewhere``."""
         held = (w for term, w in self.weights.items() if term in present and term not in elsewhere)
         return sum(held) / self.total
+
+    def agreement(self, heading: str, language: str) -> float:
+        """How far a heading, or a part of it, names the question's subject and nothing else, 0 to 1."""
+        return max(self._agreement(part, language) for part in (heading, *_HEADING_PARTS.split(heading)))
+
+    def _agreement(self, heading: str, language: str) -> float:
+        words = [found for word in _HEADING_WORDS.split(heading) if (found := terms(word, language)) and has_content(word, language)]
+        named = sum(any(term in self.weights for term in word) for word in words)
+        return self.share(frozenset(chain.from_iterable(words))) * named / (len(words) or 1)
 
     def phrases(self, language: str) -> frozenset[tuple[str, str]]:
         """Pairs of neighbouring terms, stemmed in a document's language."""
@@ -107,6 +129,7 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
     headings = frozenset(terms(" ".join((passage.title, *passage.path)), language))
     phrases = query.phrases(language)
     before: frozenset[str] = frozenset()
+    section = _Section.of(query, passage, language)
     scored = []
     for number, unit in enumerate(split_units(passage.text)):
         words = passage.text[unit.start : unit.end]
@@ -121,9 +144,64 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
             together = len(phrases.intersection(pairwise(unit_terms))) / max(1, len(phrases))
             score += 0.0 if _asks(words) else PHRASE_CREDIT * together
             score += _shape_credit(query, unit, words, passage.title)
+            if query.intent:
+                score += _intent_credit(query, unit, words, language, section)
+            section.sentences += 1
             scored.append((number, unit, score, own))
+        elif unit.kind == "heading":
+            section.enter(query, HEADING_SIGNS.sub("", words), language)
         before = present
     return scored
+
+
+@dataclass(slots=True)
+class _Section:
+    """What is known of the headings above a unit."""
+
+    page: float  #: agreement of the question with the page's title, or with another heading far above
+    own: float = 0.0  #: of the heading right above
+    sentences: int = len(LEAD)  #: since that heading; a passage that begins without one goes on somewhere
+
+    @classmethod
+    def of(cls, query: _Query, passage: Passage, language: str) -> _Section:
+        above = (passage.title, *passage.path)
+        return cls(page=max(query.agreement(each, language) for each in above))
+
+    def enter(self, query: _Query, heading: str, language: str) -> None:
+        self.own, self.sentences = query.agreement(heading, language), 0
+
+    def credit(self) -> float:
+        lead = LEAD[self.sentences] if self.sentences < len(LEAD) else LATER
+        return max(self.own * lead, PAGE * self.page)
+
+
+_HEADING_PARTS = re.compile(r"\s*[()]\s*|\s+[-–—]\s+|:\s+")  # “CORS (Cross-Origin Resource Sharing)”
+_HEADING_WORDS = re.compile(r"[\s/-]+")
+_COPULA = re.compile(
+    r"\b(?:is|are|means|refers to|stands for|lets|allows|ist|sind|bedeutet|heißt|est|sont|signifie|es|son|significa|é|são)\b|とは|は"
+)
+_POINTER = re.compile(
+    r"\b(?:read more|see also|you (?:will|can|'ll) (?:\w+ )?(?:learn|read|see|find) (?:\w+ )?(?:more |about|how|later)|for more (?:details|info)|"
+    r"check (?:the|out|their)|keep in mind|spoiler alert|reference (?:information|docs) for|mehr dazu|siehe auch|weitere informationen|"
+    r"voir aussi|en savoir plus|véase|más información|veja também|saiba mais)\b|(?:詳しく|詳細)は",
+    re.IGNORECASE,
+)
+
+
+_ASIDE = re.compile(r"(?:\W*\w+){0,3}\W*\b(?:also|auch|außerdem|aussi|también|também)\b|(?:\W*\w+)?\W*また", re.IGNORECASE)
+
+
+def _intent_credit(query: _Query, unit: Unit, words: str, language: str, section: _Section) -> float:
+    """The credit for what explains or instructs, where the question asks for that."""
+    if _POINTER.search(words):
+        return POINTER_CREDIT
+    assert query.intent is not None
+    credit = SUBJECT_CREDIT[query.intent] * section.credit() + (ASIDE_CREDIT if _ASIDE.match(words) else 0.0)
+    if query.intent == "definition" and (copula := _COPULA.search(words)):
+        credit += DEFINITION_CREDIT * query.agreement(words[: copula.start()], language)
+    if query.intent == "instruction" and (unit.kind == "item" or words.rstrip().endswith((":", "："))):
+        credit += STEP_CREDIT
+    return credit
 
 
 def _shape_credit(query: _Query, unit: Unit, words: str, title: str) -> float:

@@ -1,0 +1,46 @@
+"""What kind of answer a question wants: what something is, or how something is done."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from core.text.language import language_of
+
+Intent = Literal["definition", "instruction"]
+
+#: “What is X?” and not “What is the size of X?”, by language.
+_DEFINITION = {
+    "en": r"what(?:['’]?s| is| are| exactly is| exactly are) (?!the\b|our\b|my\b|your\b|their\b|his\b|her\b|this\b|that\b|these\b|those\b|it\b|there\b|\w+ing\b)"
+    r"(?!.*\b(?:for|of|in|on|at|by|when|if)\b)|what does .+ (?:mean|do)\b|(?:define|explain)\b|what (?:is|are) (?:a|an)\b",
+    "de": r"was (?:ist|sind) (?!der\b|die\b|das\b|mit\b|los\b)|was (?:bedeutet|heißt|macht)\b|erkläre?\b",
+    "fr": r"qu['’]est[- ]ce (?:que|qu['’])|c['’]est quoi|que (?:signifie|veut dire)\b|expliquez?\b",
+    "es": r"qué (?:es|son) (?!el\b|la\b|los\b|las\b)|qué (?:significa|quiere decir|hace)\b|explica\b",
+    "pt": r"(?:o )?que (?:é|são) (?!o\b|a\b|os\b|as\b)|o que (?:significa|quer dizer|faz)\b|explique\b",
+    "ja": r".*(?:とは(?:何|なに|なん|どういう)?|って(?:何|なに|なん)|の意味)",
+}
+#: “How do I …?” and not “How does it …?” or “How many …?”.
+_INSTRUCTION = {
+    "en": r"(?:.*\b)?how (?:(?:do|can|could|should|would|might|must) (?:i|we|you|one|people|someone|somebody)|to)\b"
+    r"|what(?:['’]?s| is) the (?:best |right |easiest |correct )?way to\b",
+    "de": r"(?:.*\b)?wie (?:kann|könnte|können|soll|sollen|muss|müssen|darf|\w+e|\w+en) (?:ich|wir|man)\b|(?:.*\b)?wie (?:ich|wir|man)\b",
+    "fr": r"(?:.*\b)?comment (?:\w+er|\w+ir|\w+re|(?:\w+-)?(?:je|on|nous)|(?:puis|peut|dois|doit|faut)\b|faire)\b",
+    "es": r"(?:.*\b)?cómo (?:\w+[aei]r(?:lo|la|me|se)?|puedo|podemos|se puede|debo|hago|se \w+|\w+o)\b",
+    "pt": r"(?:.*\b)?como (?:\w+[aei]r|posso|podemos|se pode|devo|faço|\w+o)\b",
+    "ja": r".*(?:どうやって|どうすれば|どのように|方法|やり方|手順)",
+}
+
+
+def intent_of(question: str) -> Intent | None:
+    language = language_of(question)
+    asked = question.strip(" ¿¡\"'“„«*_-–\n\t").lower()
+    if _matches(_INSTRUCTION, asked, language):
+        return "instruction"
+    return "definition" if _matches(_DEFINITION, asked, language) else None
+
+
+def _matches(patterns: dict[str, str], asked: str, language: str) -> bool:
+    """By the language's own pattern; a short question may pass for another language, so the English one counts too."""
+    return any(
+        re.match(patterns[name], asked) is not None for name in {language, "en"} if name in patterns
+    )
