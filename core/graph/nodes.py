@@ -43,7 +43,15 @@ from core.graph.routing import (
     useful_votes,
 )
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
-from core.graph.state import State, Work, context_of, proposal_by_id, with_proposal, with_reopened
+from core.graph.state import (
+    State,
+    Work,
+    asked_beside,
+    context_of,
+    proposal_by_id,
+    with_proposal,
+    with_reopened,
+)
 from core.graph.tracer import DraftCheck
 from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.citations import to_answer
@@ -65,10 +73,11 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     history = await _history(state, runtime.context)
     state = {**state, "proposals": proposals, "history": history}
     if isinstance(turn, Question):
+        beside = asked_beside(turn)
         work = Work(
-            question=turn.text, asker=turn.author, report_passages=turn.report_passages, sources=turn.sources,
-            is_addressed=turn.is_addressed or _is_awaited(state, turn), quoted=turn.quoted,
-            attached=turn.attached, has_unread=bool(turn.unread),
+            question=beside.text if beside else turn.text, asker=turn.author, report_passages=turn.report_passages,
+            sources=turn.sources, is_addressed=turn.is_addressed or _is_awaited(state, turn),
+            quoted=() if beside else turn.quoted, attached=turn.attached, has_unread=bool(turn.unread),
         )  # fmt: skip
         update: State = {"work": work, "outcome": None, "proposals": proposals, "history": history}
         return {**update, "thread_context": turn.thread_context} if turn.thread_context else update

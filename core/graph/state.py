@@ -23,6 +23,7 @@ from core.conversation import (
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected, Relevance
 from core.text.followup import subjects
+from core.text.intent import hands_over
 
 HISTORY_LIMIT = 12  # exchanges a conversation remembers
 PROPOSAL_LIMIT = 50  # proposals a conversation remembers; the oldest decided ones go first
@@ -145,6 +146,12 @@ def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange,
             return tuple(history[:index])
     has_fallen_out = work.proposal is not None and len(history) >= HISTORY_LIMIT
     return () if has_fallen_out else tuple(history)
+
+
+def asked_beside(turn: Question) -> ThreadMessage | None:
+    """The message that “Can you answer this?” is about: the one it quotes, else the newest question of its thread."""
+    messages = turn.quoted or subjects(turn.thread_context)
+    return messages[-1] if messages and hands_over(turn.text) else None
 
 
 def context_of(state: State, work: Work) -> tuple[Exchange, ...]:

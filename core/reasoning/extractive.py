@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Retrieved
@@ -147,7 +147,7 @@ class ExtractiveReasoner:
 
 def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
     """A draft of the best strips, verbatim, each with its footnote."""
-    strips = tuple(strip for strip in strips if _is_quotable(strip))
+    strips = _on_subject(ask, tuple(strip for strip in strips if _is_quotable(strip)))
     weights = _weights(ask, tuple(strip.retrieved for strip in strips))
     scores = [_strip_score(ask, weights, strip) for strip in strips]
     order = sorted(
@@ -160,6 +160,17 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
     chosen, is_newer_first = _with_older(_quotes(likely, _own_weights(ask, weights)), likely)
     quotes = tuple(strip.number for strip in chosen)
     return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes), is_newer_first=is_newer_first)
+
+
+def _on_subject(ask: Ask, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
+    """Of a follow-up, those of the document of its best passage: others share its few words by chance."""
+    if not strips or not ask.history or not _needs_subject(ask):
+        return strips
+    return tuple(strip for strip in strips if _document_of(strip) == _document_of(strips[0]))
+
+
+def _document_of(strip: Strip) -> tuple[str, str]:
+    return strip.retrieved.passage.collection, strip.retrieved.passage.source
 
 
 def _likely(ordered: Sequence[tuple[Strip, bool]]) -> list[Strip]:
@@ -294,9 +305,7 @@ def _terms_of(strip: Strip) -> list[str]:
 
 def _follows(strip: Strip, before: Strip) -> bool:
     """Whether only white space lies between them."""
-    one, other = strip.retrieved.passage, before.retrieved.passage
-    is_same = (one.collection, one.source) == (other.collection, other.source)
-    return is_same and 0 <= strip.start - before.end <= GAP
+    return _document_of(strip) == _document_of(before) and 0 <= strip.start - before.end <= GAP
 
 
 def _is_quotable(strip: Strip) -> bool:

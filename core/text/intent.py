@@ -1,10 +1,11 @@
-"""What kind of answer a question wants: what something is, or how something is done."""
+"""What a question wants: to know what something is, how something is done, or that a message beside it is answered."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
+from core.text.courtesy import without_courtesy
 from core.text.language import language_of
 
 Intent = Literal["definition", "instruction"]
@@ -44,3 +45,31 @@ def _matches(patterns: dict[str, str], asked: str, language: str) -> bool:
     return any(
         re.match(patterns[name], asked) is not None for name in {language, "en"} if name in patterns
     )
+
+
+#: “Can you answer this?”, and nothing that it asks itself, by language.
+_HANDING_OVER = {
+    "en": r"(?:(?:can|could|would|will) (?:you|anyone|anybody|someone|somebody|we|it) )?(?:please )?"
+    r"(?:answer|help(?: (?:me|us|him|her|them|out|here))*(?: with)?|take|handle|look (?:at|into)|check|explain|reply to|respond to)"
+    r"(?: (?:this|that|it|these|the)(?: (?:one|question|message|above|thread))?(?: above)?)?(?: for (?:me|us|him|her|them))?"
+    r"|(?:any|your) (?:idea|ideas|thoughts|answer|answers|help|clue)(?: (?:on|about|for|with|to) (?:this|that|it))?"
+    r"|do you know (?:this|that|the answer)(?: (?:one|to (?:this|that)))?|what do you (?:say|think)(?: (?:to|about|of) (?:this|that))?"
+    r"|(?:see|question) above|thoughts|what about (?:this|that)(?: one)?",
+    "de": r"(?:(?:kannst|könntest|können|könnten|könnt|weißt|wissen) (?:du|sie|ihr|jemand|wir) )?(?:bitte |mal )*"
+    r"(?:(?:das|dies|dies[er]* frage|die frage|hier|da|dazu|darauf|ihm|ihr|ihnen|uns|mir)(?: oben)? ?)*(?:bitte |mal |kurz )*"
+    r"(?:beantworte[n]?|antworten|helfen|weiterhelfen|etwas (?:dazu )?sagen|erklären|das)",
+    "fr": r"(?:(?:peux|peut|pourrais|pouvez|pourriez)-(?:tu|on|vous) |(?:tu|vous|on) (?:peux|peut|pouvez) )(?:m['’]|nous |me |y )?(?:répondre|aider|expliquer)"
+    r"(?: (?:à |avec )?(?:ça|cela|ceci|cette question|la question|lui|ce message))?|une idée",
+    "es": r"¿?(?:(?:puedes|podrías|puede|podría|podéis|pueden|alguien puede) )(?:responder|contestar|ayudar(?:me|nos)?|explicar)(?:lo|la|le)?"
+    r"(?: (?:a |con )?(?:esto|eso|ello|esta pregunta|la pregunta))?|alguna idea",
+    "pt": r"(?:(?:você|alguém) )?(?:pode|poderia|consegue) (?:responder|ajudar|explicar)(?: (?:a |com )?(?:isso|isto|essa pergunta|esta pergunta|a pergunta))?"
+    r"|alguma ideia",
+    "ja": r"(?:これ|それ|この(?:質問|件)|上の(?:質問)?|上記)?(?:に|を|について)?(?:答えて|回答|教えて|お願い|わかり|分かり)(?:もらえ|くれ|いただけ|でき|ください|ます|し|る|ま|せん|か|？|\?)*",
+}  # fmt: skip
+_ALL_HANDING_OVER = re.compile("|".join(f"(?:{each})" for each in _HANDING_OVER.values()))
+
+
+def hands_over(question: str) -> bool:
+    """Whether it only asks to answer a message beside it."""
+    asked = without_courtesy(question).strip(" ¿¡?!.,:;…、。\"'“„«*_-–\n\t").lower()
+    return bool(asked) and _ALL_HANDING_OVER.fullmatch(asked) is not None

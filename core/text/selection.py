@@ -35,11 +35,13 @@ PAGE = 0.4  # of it, elsewhere below the title
 DEFINITION_CREDIT = 0.4  # for a sentence that says what it is
 STEP_CREDIT = 0.2  # for an item, or what announces code, where the question is how something is done
 POINTER_CREDIT = -0.5  # for a sentence that only says where to read more
+NAMED_CREDIT = 0.5  # for a command, an option or an identifier of the question, as it is written
 ASIDE_CREDIT = -0.2  # for one that only adds to what was said: “You can also …”
 NAMES_COUNTED = 5
 SHORT_SENTENCE = 4  # words; a shorter sentence rarely answers alone
 
 _PRONOUN = re.compile(r"[\W_]*(?:it|its|this|these|those|they|their|he|she|his|her|such)\b", re.IGNORECASE)
+_NAMED = re.compile(r"`([^`\n]+)`|(?<![\w-])(--?[a-zA-Z][\w-]*)|\b(\w+(?:_\w+)+|\w+\(\)|[a-z]+[A-Z]\w*)")
 _NAME = re.compile(r"(?<=\w )[A-Z][a-z]+")
 
 _CUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
@@ -92,6 +94,7 @@ class _Query:
     total: float
     cue: re.Pattern[str] | None
     intent: Intent | None
+    named: frozenset[str]  #: commands, options and identifiers that the question names
 
     @classmethod
     def of(cls, question: str, weights: Mapping[str, float]) -> _Query:
@@ -102,6 +105,7 @@ class _Query:
             total=sum(weights.values()) or 1.0,
             cue=cue,
             intent=intent_of(question),
+            named=frozenset(next(filter(None, found.groups())) for found in _NAMED.finditer(question)),
         )
 
     def share(self, present: Collection[str], elsewhere: Collection[str] = ()) -> float:
@@ -144,6 +148,7 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
             together = len(phrases.intersection(pairwise(unit_terms))) / max(1, len(phrases))
             score += 0.0 if _asks(words) else PHRASE_CREDIT * together
             score += _shape_credit(query, unit, words, passage.title)
+            score += NAMED_CREDIT * any(each in words for each in query.named)
             if query.intent:
                 score += _intent_credit(query, unit, words, language, section)
             section.sentences += 1
