@@ -164,9 +164,16 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
 
 def _on_subject(ask: Ask, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
     """Of a follow-up, those of the document of its best passage: others share its few words by chance."""
-    if not strips or not ask.history or not _needs_subject(ask):
+    if not (strips and ask.history and ask.weights and _needs_subject(ask)):
         return strips
-    return tuple(strip for strip in strips if _document_of(strip) == _document_of(strips[0]))
+    best = max(
+        strips, key=lambda strip: strip.retrieved.score + FOLLOW_UP_CREDIT * _is_where_talk_is(ask, strip)
+    )
+    return tuple(strip for strip in strips if _document_of(strip) == _document_of(best))
+
+
+def _is_where_talk_is(ask: Ask, strip: Strip) -> bool:
+    return points_back(ask.question) and strip.retrieved.passage.source in cited_before(ask.history)
 
 
 def _document_of(strip: Strip) -> tuple[str, str]:
@@ -253,9 +260,8 @@ def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
         if start <= each.span.start and each.span.end <= end
     ]
     is_repeated = bool(ask.history) and strip.text[:REPEATED_LENGTH] in ask.history[-1].answer
-    is_cited = points_back(ask.question) and hit.passage.source in cited_before(ask.history)
     score = (ranked[0].score if ranked else 0.0) * (REPEATED if is_repeated else 1.0)
-    return score + FOLLOW_UP_CREDIT * is_cited
+    return score + FOLLOW_UP_CREDIT * _is_where_talk_is(ask, strip)
 
 
 def _own_weights(ask: Ask, weights: Mapping[str, float]) -> Mapping[str, float]:

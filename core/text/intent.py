@@ -42,9 +42,7 @@ def intent_of(question: str) -> Intent | None:
 
 def _matches(patterns: dict[str, str], asked: str, language: str) -> bool:
     """By the language's own pattern; a short question may pass for another language, so the English one counts too."""
-    return any(
-        re.match(patterns[name], asked) is not None for name in {language, "en"} if name in patterns
-    )
+    return any(re.match(patterns[name], asked) is not None for name in {language, "en"} if name in patterns)
 
 
 #: “Can you answer this?”, and nothing that it asks itself, by language.

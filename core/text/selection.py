@@ -118,7 +118,11 @@ class _Query:
         return max(self._agreement(part, language) for part in (heading, *_HEADING_PARTS.split(heading)))
 
     def _agreement(self, heading: str, language: str) -> float:
-        words = [found for word in _HEADING_WORDS.split(heading) if (found := terms(word, language)) and has_content(word, language)]
+        words = [
+            found
+            for word in _HEADING_WORDS.split(heading)
+            if (found := terms(word, language)) and has_content(word, language)
+        ]
         named = sum(any(term in self.weights for term in word) for word in words)
         return self.share(frozenset(chain.from_iterable(words))) * named / (len(words) or 1)
 
@@ -193,7 +197,9 @@ _POINTER = re.compile(
 )
 
 
-_ASIDE = re.compile(r"(?:\W*\w+){0,3}\W*\b(?:also|auch|außerdem|aussi|también|também)\b|(?:\W*\w+)?\W*また", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"(?:\W*\w+){0,3}\W*\b(?:also|auch|außerdem|aussi|también|também)\b|(?:\W*\w+)?\W*また", re.IGNORECASE
+)
 
 
 def _intent_credit(query: _Query, unit: Unit, words: str, language: str, section: _Section) -> float:

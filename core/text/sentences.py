@@ -29,7 +29,9 @@ STOP_WORDS = _words(
     "hers him his how i if in into is it its just know let ll m me more most my need no nor not now of off on once "
     "only or other our ours out over own please re s same she should so some such t tell than that the their theirs "
     "them then there these they this those through to too under until up us ve very want was we were what when where "
-    "which while who whom whose why will with would you your yours"
+    "which while who whom whose why will with would you your yours "
+    "aren arent cant couldn couldnt didn didnt doesn doesnt dont hadn hasn hasnt haven havent im isn isnt ive shouldn "
+    "shouldnt thats theyre wasn wasnt weren werent weve whats wouldn wouldnt youre"
 )
 
 #: Never the end of a sentence, by language; the English ones apply to all. Those with a capital only count with

@@ -37,7 +37,7 @@ _ALGORITHMS = {
 _EUROPEAN = 0x590  # letters below it are Latin, Greek, Cyrillic or Armenian
 
 _WORD = re.compile(r"\w+")
-_JOINTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_JOINTS = re.compile(r"[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 # Kana, Chinese characters, Hangul; Thai to Tibetan, Burmese, Khmer.
 _UNSPACED = re.compile(
     r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+)"
@@ -199,7 +199,7 @@ def _stems(word: str, language: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=200_000)
 def _known_stems(word: str, language: str) -> tuple[str, ...]:
-    return tuple(_stem(part, language) for part in _parts(word))
+    return tuple(dict.fromkeys(_stem(part, language) for part in _parts(word)))
 
 
 def _parts(word: str) -> Iterator[str]:

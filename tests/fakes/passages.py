@@ -54,7 +54,9 @@ def strip_of(hit: Retrieved, words: str | None = None, *, number: int = 1) -> St
     return Strip(number=number, retrieved=hit, text=text, start=start, end=start + len(text))
 
 
-def loose_strip(text: str, *, number: int = 1, title: str = "Guide", path: tuple[str, ...] = ()) -> Strip:
+def loose_strip(
+    text: str, *, number: int = 1, title: str = "Guide", path: tuple[str, ...] = (), score: float = 1.0
+) -> Strip:
     """A strip over the whole of a passage of its own."""
     passage = Passage(
         id=str(number),
@@ -69,7 +71,7 @@ def loose_strip(text: str, *, number: int = 1, title: str = "Guide", path: tuple
     )
     return Strip(
         number=number,
-        retrieved=Retrieved(passage=passage, score=1.0),
+        retrieved=Retrieved(passage=passage, score=score),
         text=text,
         start=0,
         end=len(text),

@@ -18,7 +18,7 @@ from fakes.scripted import (
 )
 from langgraph.runtime import Runtime
 
-from core.conversation import Proposal
+from core.conversation import Proposal, ThreadMessage
 from core.graph import outcomes
 from core.graph.context import Deps
 from core.graph.graph import build_graph
@@ -808,3 +808,17 @@ async def test_a_question_asked_back_does_not_list_its_readings_itself(tmp_path,
     assert outcome.kind == "clarify"
     assert outcome.options == ("Response cookies", "Request cookies")
     assert outcome.reason == reason
+
+
+@pytest.mark.parametrize("beside", [{"quoted": True}, {"quoted": False}])
+async def test_what_only_hands_a_message_over_asks_that_message_alone(tmp_path, beside):
+    asked = ThreadMessage(author="Bob", text="How tall is the tower?")
+    talk = ThreadMessage(author="Cem", text="I am at my desk until five.")
+    documents = ScriptedDocuments(default=(TOWER,))
+    said = {"quoted": (asked,)} if beside["quoted"] else {"thread_context": (asked, talk)}
+
+    async with assistant_over(tmp_path, ScriptedReasoner(), documents) as assistant:
+        outcome = await assistant.run(question("can you answer this?", **said))
+
+    assert documents.asked == ["How tall is the tower?"]
+    assert outcome.kind == "answered"

@@ -182,6 +182,38 @@ async def test_questions_about_a_real_documentation_are_answered_verbatim(shared
 
 
 @pytest.mark.parametrize(
+    ("question", "pages", "begins"),
+    [
+        (
+            "How do I mount static files?", ("advanced/templates.md", "tutorial/static-files.md"),
+            "Import `StaticFiles`.",
+        ),
+        (
+            "What is a dependency with yield?", ("tutorial/dependencies/dependencies-with-yield.md",),
+            "FastAPI supports dependencies that do some ",
+        ),
+        (
+            "What is middleware?", ("reference/middleware.md", "advanced/middleware.md", "tutorial/middleware.md"),
+            "You can add middleware to **FastAPI** applications.",
+        ),
+        ("What are lifespan events?", ("advanced/events.md",), "You can define logic (code) that should be executed "),
+    ],
+)  # fmt: skip
+async def test_what_explains_and_instructs_is_quoted_before_what_shares_the_words(
+    shared_data, question, pages, begins
+):
+    hits = [hit for page in pages for hit in passages_of(shared_data / "fastapi_docs" / page)]
+    reasoner, ask = ExtractiveReasoner(), asked(question)
+
+    grades = await reasoner.grade(ask, tuple(hits))
+    strips = refine(hits, grades.of, around=0)
+    answer = to_answer(await reasoner.write(ask, strips), strips)
+
+    assert answer.citations[0].quote.startswith(begins)
+    assert answer.citations[0].source.endswith(pages[-1].rpartition("/")[2])
+
+
+@pytest.mark.parametrize(
     ("said", "reply"),
     [
         ("hello", "Hello."),
@@ -360,6 +392,20 @@ async def test_a_question_that_points_back_is_answered_from_where_the_talk_is():
     other = await ExtractiveReasoner().write(Ask(question="Where is it kept?"), strips)
 
     assert (pointing.quotes[0], other.quotes[0]) == (2, 1)
+
+
+async def test_a_follow_up_quotes_the_document_of_its_best_passage_alone():
+    strips = (
+        loose_strip("It may be switched off in the settings.", score=1.0),
+        loose_strip("You could switch the server for any other one.", number=2, score=0.5),
+    )
+    before = Exchange(question="How do I set the title of the documentation?", answer="So. [1]", author="ada")
+
+    draft = await ExtractiveReasoner().write(
+        Ask(question="Can I switch it for another?", history=(before,)), strips
+    )
+
+    assert draft.quotes == (1,)
 
 
 def test_questions_that_name_no_subject_are_not_joined_to_each_other():

@@ -73,6 +73,30 @@ def test_headings_count_for_what_stands_below_them():
     assert candidates("caching", weights, below)[0].score > candidates("caching", weights, elsewhere)[0].score
 
 
+def test_what_a_thing_is_stands_first_below_the_heading_that_names_it():
+    about = "# Turrets\n\nA room on a roof looks far. It was for watchmen.\n\n## Roofs\n\nPaint turrets with care."
+    assert best("What is a turret?", about) == "A room on a roof looks far."
+
+    assert (
+        best("What is a turret?", "Paint a turret with care. A turret is a small room.")
+        == "A turret is a small room."
+    )
+
+
+def test_steps_come_before_remarks_and_pointers_where_somebody_asks_how():
+    steps = "# Mount disks\n\n1. Open the disk.\n2. Mount the disk."
+    remark = "# Windows\n\nYou can also mount a disk here. Read more about how to mount a disk elsewhere."
+
+    assert best("How do I mount a disk?", remark, steps) == "Mount the disk."
+
+
+def test_what_a_question_names_as_it_is_typed_is_in_the_sentence():
+    text = "What every command does is told here. `--every 1h` reads anew."
+
+    assert best("what does --every do", text) == "`--every 1h` reads anew."
+    assert best("what does `--every 1h` do", text) == "`--every 1h` reads anew."
+
+
 @thorough
 @given(documents)
 def test_every_quotable_unit_is_a_candidate_once(text):

@@ -33,6 +33,7 @@ from core.text.terms import (
         ("___", []),
         ("Caching caches cached", ["cach", "cach", "cach"]),
         ("don't user's", ["don", "t", "user", "s"]),
+        ("PRs URLs", ["prs", "pr", "url"]),
         ("request_body", ["requestbodi", "request", "bodi"]),
         ("RequestBody", ["requestbodi", "request", "bodi"]),
         ("HTTPException", ["httpexcept", "http", "except"]),
@@ -242,3 +243,7 @@ def test_a_number_is_a_term_as_it_is_and_fills_no_cache(language):
     assert found == ["0", "007", "4711", "20261123"]
     assert [_known_stems.__wrapped__(each, language) for each in found] == [(each,) for each in found]
     assert _known_stems.cache_info().currsize == before
+
+
+def test_a_contraction_without_its_apostrophe_is_no_rare_word():
+    assert query_terms("im sure it isnt there, why doesnt it sync") == query_terms("sure there, why sync")
