@@ -45,6 +45,20 @@ def _matches(patterns: dict[str, str], asked: str, language: str) -> bool:
     return any(re.match(patterns[name], asked) is not None for name in {language, "en"} if name in patterns)
 
 
+#: A question word, of the six languages.
+_OPEN = re.compile(
+    r"\b(?:what(?:['’]?s)?|how|why|where|when|which|who|whom|whose|was|wie|warum|wieso|wo|wann|welche[rsnm]?|wer|"
+    r"que|qu['’]|comment|pourquoi|où|quand|quel(?:le)?s?|qui|qué|cómo|por qué|dónde|cuándo|cuál(?:es)?|quién|"
+    r"como|onde|quando|qual|quais|quem)\b|何|なに|どう|なぜ|どこ|いつ|誰|どの|とは|方法",
+    re.IGNORECASE,
+)
+
+
+def is_open(question: str) -> bool:
+    """Whether it asks for more than yes or no."""
+    return _OPEN.search(question) is not None
+
+
 #: “Can you answer this?”, and nothing that it asks itself, by language.
 _HANDING_OVER = {
     "en": r"(?:(?:can|could|would|will) (?:you|anyone|anybody|someone|somebody|we|it) )?(?:please )?"

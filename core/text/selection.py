@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from core.library.documents import Passage, Retrieved
-from core.text.intent import Intent, intent_of
+from core.text.intent import Intent, intent_of, is_open
 from core.text.language import language_of
 from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import Unit, split_units
-from core.text.terms import has_content, terms
+from core.text.terms import has_content, query_terms, terms
 
 HEADING_CREDIT = 0.5  # for a question term in the headings above a sentence
 PREVIOUS_CREDIT = 0.4  # for one in the sentence before
@@ -36,6 +36,8 @@ DEFINITION_CREDIT = 0.4  # for a sentence that says what it is
 STEP_CREDIT = 0.2  # for an item, or what announces code, where the question is how something is done
 POINTER_CREDIT = -0.5  # for a sentence that only says where to read more
 NAMED_CREDIT = 0.5  # for a command, an option or an identifier of the question, as it is written
+REPEATED = 0.5  # of the question's weight in a sentence that may only repeat it
+REPEATED_CREDIT = -1.0  # for a sentence without a word that is neither in the question nor in the headings
 ASIDE_CREDIT = -0.2  # for one that only adds to what was said: “You can also …”
 NAMES_COUNTED = 5
 SHORT_SENTENCE = 4  # words; a shorter sentence rarely answers alone
@@ -94,6 +96,7 @@ class _Query:
     total: float
     cue: re.Pattern[str] | None
     intent: Intent | None
+    is_open: bool  #: not a question for yes or no
     named: frozenset[str]  #: commands, options and identifiers that the question names
 
     @classmethod
@@ -105,6 +108,7 @@ class _Query:
             total=sum(weights.values()) or 1.0,
             cue=cue,
             intent=intent_of(question),
+            is_open=is_open(question),
             named=frozenset(next(filter(None, found.groups())) for found in _NAMED.finditer(question)),
         )
 
@@ -124,7 +128,7 @@ class _Query:
             if (found := terms(word, language)) and has_content(word, language)
         ]
         named = sum(any(term in self.weights for term in word) for word in words)
-        return self.share(frozenset(chain.from_iterable(words))) * named / (len(words) or 1)
+        return self.share(frozenset(chain.from_iterable(words))) * (named / (len(words) or 1)) ** 2
 
     def phrases(self, language: str) -> frozenset[tuple[str, str]]:
         """Pairs of neighbouring terms, stemmed in a document's language."""
@@ -135,8 +139,8 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
     """(number, unit, score, coverage) of each quotable unit, without the passage's own score."""
     language = language_of(passage.text)
     headings = frozenset(terms(" ".join((passage.title, *passage.path)), language))
-    phrases = query.phrases(language)
-    before: frozenset[str] = frozenset()
+    known, phrases = headings | query.weights.keys(), query.phrases(language)
+    before, repeats_before = frozenset[str](), False
     section = _Section.of(query, passage, language)
     scored = []
     for number, unit in enumerate(split_units(passage.text)):
@@ -147,15 +151,21 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
             own = query.share(present)
             previous_credit = PREVIOUS_CREDIT + (PRONOUN_CREDIT if _PRONOUN.match(words) else 0.0)
             score = own + HEADING_CREDIT * query.share(headings, present)
-            if not query.weights.keys() <= before:  # otherwise the sentence before has every term
+            if repeats_before or not query.weights.keys() <= before:  # else the sentence before may tell all
                 score += previous_credit * query.share(before, present | headings)
             together = len(phrases.intersection(pairwise(unit_terms))) / max(1, len(phrases))
             score += 0.0 if _asks(words) else PHRASE_CREDIT * together
             score += _shape_credit(query, unit, words, passage.title)
+            may_repeat = (
+                query.is_open and own >= REPEATED and unit.kind == "sentence" and not _announces(words)
+            )
+            repeats = may_repeat and known.issuperset(query_terms(words, language))
+            score += REPEATED_CREDIT * repeats
             score += NAMED_CREDIT * any(each in words for each in query.named)
             if query.intent:
                 score += _intent_credit(query, unit, words, language, section)
             section.sentences += 1
+            repeats_before = repeats
             scored.append((number, unit, score, own))
         elif unit.kind == "heading":
             section.enter(query, HEADING_SIGNS.sub("", words), language)
@@ -210,7 +220,7 @@ def _intent_credit(query: _Query, unit: Unit, words: str, language: str, section
     credit = SUBJECT_CREDIT[query.intent] * section.credit() + (ASIDE_CREDIT if _ASIDE.match(words) else 0.0)
     if query.intent == "definition" and (copula := _COPULA.search(words)):
         credit += DEFINITION_CREDIT * query.agreement(words[: copula.start()], language)
-    if query.intent == "instruction" and (unit.kind == "item" or words.rstrip().endswith((":", "："))):
+    if query.intent == "instruction" and (unit.kind == "item" or _announces(words)):
         credit += STEP_CREDIT
     return credit
 
@@ -230,6 +240,10 @@ def _shape_credit(query: _Query, unit: Unit, words: str, title: str) -> float:
     if _asks(words):
         credit -= 0.3
     return credit
+
+
+def _announces(words: str) -> bool:
+    return words.rstrip("*_` \n").endswith((":", "："))
 
 
 def _asks(words: str) -> bool:
