@@ -139,7 +139,7 @@ def unanswered() -> list[Item]:
     """Everyday questions that nothing in it answers: drafts without a sentence."""
     return [
         Item(
-            id=line["id"], language="en", style="", question=line["question"], passages=(), sentences=(),
+            id=line["id"], language="en", document_language="en", style="", question=line["question"], passages=(), sentences=(),
             drafts=(NO_ANSWER, NO_ANSWER), planted=(),
         )
         for line in lines(EVALUATION / "fastapi_everyday.jsonl")
