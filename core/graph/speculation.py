@@ -18,6 +18,7 @@ from core.graph.state import Work
 from core.grounding.claims import claims_of
 from core.grounding.strips import refine
 from core.reasoning.reasoner import Ask, Draft, Strip
+from core.text.language import language_of
 
 NO_MODEL = Usage().name  # quoting is local and needs the grades' evidence: speculation gains nothing
 
@@ -25,9 +26,11 @@ NO_MODEL = Usage().name  # quoting is local and needs the grades' evidence: spec
 def may_pay(work: Work, deps: Deps) -> bool:
     """Whether a speculative draft will probably be kept."""
     has_model = deps.reasoner.usage.name != NO_MODEL
+    is_in_language = not work.languages or language_of(work.question) in work.languages
     return (
         has_model
         and work.is_addressed
+        and is_in_language
         and bool(work.passages)
         and work.confidence >= deps.policy.speculate_at
     )
