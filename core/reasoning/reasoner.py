@@ -107,7 +107,7 @@ class Draft:
     is_newer_first: bool = False  #: quotes of two documents differ, and the one changed last comes first
 
 
-Oddity = Literal["language", "twice"]
+Oddity = Literal["language", "twice", "uncited"]
 """What is wrong with a draft as a whole: not in the question's language, or a paragraph said twice."""
 
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 from aiohttp import web
 from fakes.gemini import STEP_OF_PROPERTY, Cut, Hang, Status, Step, default_reply
 
-_BLOCK = re.compile(r"<<([0-9a-f]{12}) (?P<label>[^>\n]+)>>\n(?P<text>.*?)\n<<\1 end>>", re.DOTALL)
+_BLOCK = re.compile(r"<<([0-9a-f]{6}) (?P<label>[^>\n]+)>>\n(?P<text>.*?)\n<<\1 end>>", re.DOTALL)
 
 
 @dataclass(frozen=True)

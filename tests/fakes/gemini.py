@@ -41,7 +41,7 @@ EMBEDDING_SIZE = 768  # numbers of one vector, unless the request asks for anoth
 
 #: Where several share the server, the address of each ends in a name of its own.
 _PATH = re.compile(r"(?:/(?P<client>[\w-]+))?/v1(?:beta)?/models/(?P<model>[a-z0-9.-]+):(?P<method>\w+)")
-_BLOCK = re.compile(r"<<([0-9a-f]{12}) (?P<label>[^>\n]+)>>\n(?P<text>.*?)\n<<\1 end>>", re.DOTALL)
+_BLOCK = re.compile(r"<<([0-9a-f]{6}) (?P<label>[^>\n]+)>>\n(?P<text>.*?)\n<<\1 end>>", re.DOTALL)
 
 
 @dataclass(frozen=True)
