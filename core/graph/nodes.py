@@ -28,10 +28,10 @@ from core.graph.rights import history_within
 from core.graph.routing import (
     after_checking,
     after_looking,
-    ballots_for,
     certainty_of,
     falls_short,
     further_queries,
+    grounding_votes,
     is_for_bot,
     is_half_answer,
     is_plain_answer,
@@ -40,6 +40,7 @@ from core.graph.routing import (
     may_quote,
     oddity_to_mend,
     route_of,
+    strips_for,
     useful_votes,
 )
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
@@ -56,7 +57,7 @@ from core.graph.tracer import DraftCheck
 from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
-from core.grounding.verdicts import Edited, edited, statements_of, verdicts_on
+from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of, verdicts_on
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Ask, Draft, Grounded, Plan, Rejected, Statement, Strip
@@ -287,10 +288,14 @@ async def _verified(state: State, deps: Deps) -> State:
         return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
-    if oddity := oddity_to_mend(work, deps.policy, draft):
+    claims = claims_of(draft.text) if draft.answers else ()
+    rests = rests_on_any(claims, strips)
+    if oddity := oddity_to_mend(work, deps.policy, draft, rests_on_any=rests):
         work = replace(work, rejected=Rejected(failing=(), standing=draft.text, oddity=oddity))
         return {"work": replace(work, next="generate").with_step("verify")}
-    statements = statements_of(claims_of(draft.text), strips) if draft.answers else ()
+    if draft.answers and not rests:  # no judge is needed to cut all of it
+        return _quoted(state, deps, work, quote(ask, strips), strips)
+    statements = statements_of(claims, strips)
     votes, useful = await _check(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
@@ -378,10 +383,13 @@ async def _check(
     """Grounding and usefulness votes, all cast in parallel."""
     if not statements:
         return [], []
-    ballots = ballots_for(work, deps.policy, statements)
-    useful = useful_votes(work, deps.policy)
-    grounding = [deps.reasoner.check_grounding(shown, strips, ballot) for ballot, shown in enumerate(ballots)]
-    usefulness = [deps.reasoner.check_usefulness(ask, draft.text) for _ in range(useful)]
+    grounding = [
+        deps.reasoner.check_grounding(statements, strips_for(ballot, statements, strips), ballot)
+        for ballot in range(grounding_votes(deps.policy))
+    ]
+    usefulness = [
+        deps.reasoner.check_usefulness(ask, draft.text) for _ in range(useful_votes(work, deps.policy))
+    ]
     grounded, votes = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
     return list(grounded), _cast(votes)
 

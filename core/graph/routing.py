@@ -12,7 +12,17 @@ from core.graph.state import Next, Work
 from core.grounding.doubts import oddity_of
 from core.grounding.verdicts import Edited
 from core.library.confidence import shared_terms
-from core.reasoning.reasoner import DOCUMENTS, SPEAKING, Draft, Grade, Oddity, Relevance, Route, Statement
+from core.reasoning.reasoner import (
+    DOCUMENTS,
+    SPEAKING,
+    Draft,
+    Grade,
+    Oddity,
+    Relevance,
+    Route,
+    Statement,
+    Strip,
+)
 from core.text.addressee import asks, kind_of
 from core.text.characters import as_query
 from core.text.courtesy import names_something, without_courtesy
@@ -169,10 +179,12 @@ def may_quote(work: Work, policy: Policy) -> bool:
     return certainty_of(work, policy) == "sure"
 
 
-def oddity_to_mend(work: Work, policy: Policy, draft: Draft) -> Oddity | None:
+def oddity_to_mend(work: Work, policy: Policy, draft: Draft, *, rests_on_any: bool) -> Oddity | None:
     """What code finds wrong with a draft as a whole, if another one may be written."""
     may_redraft = draft.answers and policy.weights is not None and work.drafts <= policy.redrafts
-    return oddity_of(draft.text, work.question) if may_redraft else None
+    if not may_redraft:
+        return None
+    return oddity_of(draft.text, work.question) if rests_on_any else "uncited"
 
 
 def is_half_answer(work: Work, policy: Policy, kept: Edited) -> bool:
@@ -213,15 +225,18 @@ def after_checking(
     return "answer" if chance >= policy.answer_at else "propose"
 
 
-def ballots_for(
-    work: Work, policy: Policy, statements: tuple[Statement, ...]
-) -> tuple[tuple[Statement, ...], ...]:
-    """What each grounding vote is shown: the whole draft; in one more vote on a first draft, its doubted part."""
-    if not policy.checks_grounding:
-        return ()
-    doubted = tuple(statement for statement in statements if statement.doubts)
-    more = (doubted,) if doubted and policy.votes > 1 and work.drafts <= 1 else ()
-    return (*[statements] * policy.votes, *more)
+def grounding_votes(policy: Policy) -> int:
+    """How many grounding votes are cast on a draft."""
+    return policy.votes if policy.checks_grounding else 0
+
+
+def strips_for(
+    ballot: int, statements: tuple[Statement, ...], strips: tuple[Strip, ...]
+) -> tuple[Strip, ...]:
+    """What a grounding vote reads: the first one every strip, others what is cited, unless another may state it."""
+    cited = {number for statement in statements for number in statement.cites}
+    may_be_elsewhere = any(not each.cites or each.doubts or each.is_apart for each in statements)
+    return tuple(each for each in strips if not ballot or may_be_elsewhere or each.number in cited)
 
 
 def useful_votes(work: Work, policy: Policy) -> int:

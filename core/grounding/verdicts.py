@@ -82,6 +82,12 @@ def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Sta
     return tuple(statements)
 
 
+def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
+    """Whether a draft cites a strip, or a strip shows half of a sentence: of another one a judge would leave nothing."""
+    sources = {strip.number: readable(strip) for strip in strips}
+    return any(sources.keys() & set(claim.cited) or _nearest(claim, sources, NEAR) for claim in claims)
+
+
 def _is_apart(claim: Claim, source: str, language: str) -> bool:
     """Whether what a claim cites shares little with it; an introduction has words of its own."""
     is_comparable = bool(source and language) and sure_language(source) == language and not claim.announces

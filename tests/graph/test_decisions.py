@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
-from fakes.passages import thorough
+from fakes.passages import loose_strip, thorough
 from fakes.scripted import decision, hit, web_hit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -306,17 +306,25 @@ def test_earlier_looks_count_only_where_a_model_judges():
     assert routing.evidence_of(replace(sought, sufficient=(True,))).looks == 2
 
 
-def test_every_draft_gets_votes_of_its_own_and_what_is_doubted_in_the_first_one_more():
-    plain = Statement(number=1, text="It is so.", cites=(1,))
-    doubted = Statement(number=2, text="It is 9.", cites=(1,), doubts=("the number 9",))
-    first = replace(_graded("correct"), confidence=0.9, drafts=1)
-    footnote, published = PRESETS["footnote"], PRESETS["combined"]
+def test_every_draft_gets_votes_of_its_own():
+    assert routing.grounding_votes(PRESETS["footnote"]) == 3
+    assert routing.grounding_votes(PRESETS["combined"]) == 1
+    assert routing.grounding_votes(PRESETS["crag-any"]) == 0
 
-    assert routing.ballots_for(first, footnote, (plain,)) == ((plain,),) * 3
-    assert routing.ballots_for(first, footnote, (plain, doubted)) == (*((plain, doubted),) * 3, (doubted,))
-    assert len(routing.ballots_for(replace(first, drafts=2), footnote, (plain, doubted))) == 3
-    assert routing.ballots_for(first, published, (plain, doubted)) == ((plain, doubted),)
-    assert routing.ballots_for(first, PRESETS["crag-any"], (plain,)) == ()
+
+def test_votes_after_the_first_read_what_is_cited_unless_another_strip_may_state_it():
+    strips = tuple(loose_strip(f"Text {number}.", number=number) for number in (1, 2, 3))
+    plain = Statement(number=1, text="It is so.", cites=(1,))
+    doubted = Statement(number=2, text="It is 9.", cites=(2,), doubts=("the number 9",))
+    apart = Statement(number=2, text="It is 9.", cites=(2,), is_apart=True)
+
+    def read(ballot, *statements):
+        return [strip.number for strip in routing.strips_for(ballot, statements, strips)]
+
+    assert read(0, plain) == [1, 2, 3]
+    assert read(1, plain) == read(2, plain) == [1]
+    assert read(1, plain, doubted) == read(1, plain, apart) == [1, 2, 3]
+    assert read(1, plain, replace(plain, number=2, cites=())) == [1, 2, 3]
 
 
 def test_usefulness_is_judged_again_and_again_only_where_the_evidence_is_mixed():

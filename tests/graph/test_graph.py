@@ -488,7 +488,7 @@ async def test_doubts_reach_the_judge_and_cut_nothing_by_themselves(tmp_path):
         outcome = await assistant.run(question())
 
     assert outcome.answer.text == text
-    assert shown == [(ballot, (("the number 301",),)) for ballot in range(4)]
+    assert shown == [(ballot, (("the number 301",),)) for ballot in range(3)]
 
 
 async def test_half_of_a_question_is_answered_and_a_search_offered_for_the_rest(tmp_path):
@@ -822,3 +822,24 @@ async def test_what_only_hands_a_message_over_asks_that_message_alone(tmp_path, 
 
     assert documents.asked == ["How tall is the tower?"]
     assert outcome.kind == "answered"
+
+
+async def test_a_draft_that_cites_nothing_is_written_once_more_and_then_quoted_without_a_judge(tmp_path):
+    befores, judged = [], []
+
+    class Careless(ScriptedReasoner):
+        async def write(self, ask, strips, before=None):
+            befores.append(before and before.oddity)
+            return Draft(text="Most people like it here.", composed=True)
+
+        async def check_grounding(self, statements, strips, ballot=0):
+            judged.append(ballot)
+            return await super().check_grounding(statements, strips, ballot)
+
+    documents = ScriptedDocuments(default=(TOWER,), confidence=0.95)
+    async with assistant_over(tmp_path, Careless(), documents) as assistant:
+        outcome = await assistant.run(question())
+
+    assert (befores, judged) == ([None, "uncited"], [])
+    assert outcome.answer.text.startswith("The tower is 300 metres tall.")
+    assert not outcome.answer.composed
