@@ -19,7 +19,7 @@ from core.reasoning.reasoner import Ask, Oddity, Rejected, Span, Statement, Stri
 from core.text.inline import without_tags
 from core.text.language import language_of, sure_language
 from core.text.quoting import quotable
-from core.text.sentences import UnitKind, split_units
+from core.text.sentences import split_units
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
 
@@ -29,7 +29,6 @@ SENTENCES_SHOWN = 80  # sentences of one passage; a chunk of 1,200 characters ho
 STRIP_SHOWN = 6_000  # characters of one strip; one that is a whole passage has about 1,200
 REPLY_SHOWN = 4_000  # characters of a reply that could not be used
 KEY = 6  # characters of the key of the marks around what is quoted
-CODE_SHOWN = 400  # characters of a code block that a judge of passages sees
 BALLOTS = 3  # votes after which the order of sentences repeats
 
 NO_ANSWER = "NO_ANSWER"
@@ -241,16 +240,11 @@ def _numbered_sentences(text: str) -> str:
     so that no sentence can pose as the next one. Markup, what holds no word, and a heading at the beginning, which
     the title says, are left out."""
     lines = {
-        number: _line(unit.kind, text[unit.start : unit.end])
+        number: " ".join(without_tags(text[unit.start : unit.end]).split())
         for number, unit in enumerate(split_units(text)[:SENTENCES_SHOWN], start=1)
         if unit.kind != "markup" and not (unit.kind == "heading" and number == 1)
     }
     return "\n".join(f"({number}) {line}" for number, line in lines.items() if _WORD.search(line))
-
-
-def _line(kind: UnitKind, words: str) -> str:
-    line = " ".join(without_tags(words).split())
-    return f"{line[:CODE_SHOWN]} …" if kind == "code" and len(line) > CODE_SHOWN else line
 
 
 def _strip_text(strip: Strip) -> str:
