@@ -85,7 +85,8 @@ def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float
         judged: log-odds of the model's verdicts on the passages together and on the draft
     """
     most = weights.doubted_clamp if evidence.is_judged and judged <= 0 else weights.clamp
-    least = weights.doubted_clamp if evidence.is_judged and judged > 0 else weights.clamp
+    is_doubted = evidence.is_judged and (judged > 0 or evidence.is_partial)
+    least = weights.doubted_clamp if is_doubted else weights.clamp
     return weights.local * min(max(_logit(evidence.confidence), -least), most)
 
 

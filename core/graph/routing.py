@@ -99,7 +99,10 @@ def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
 
 
 def after_looking(work: Work, policy: Policy) -> Next:
-    """After passages were graded: write, retrieve again, propose the web, or give up."""
+    """After passages were graded: write, retrieve again, propose the web, or give up.
+
+    Once there is nowhere else to look, whatever states a part of the answer is worth a draft; its check decides.
+    """
     if policy.weights is None:
         return _gate_after_looking(work, policy)
     evidence = evidence_of(work)
@@ -110,9 +113,8 @@ def after_looking(work: Work, policy: Policy) -> Next:
         return "generate"
     if can_rewrite(work, policy):
         return "regrade"
-    if work.passages and evidence.is_judged and chance >= policy.draft_at:
-        return "generate"
-    return "propose"
+    is_worth_it = chance >= policy.draft_at or (evidence.is_partial and work.proposal is None)
+    return "generate" if work.passages and evidence.is_judged and is_worth_it else "propose"
 
 
 def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:

@@ -306,6 +306,20 @@ def test_earlier_looks_count_only_where_a_model_judges():
     assert routing.evidence_of(replace(sought, sufficient=(True,))).looks == 2
 
 
+def test_what_a_last_look_found_of_the_answer_is_worth_a_draft():
+    """A question in German over English documents: its own words found nothing, those of the plan three passages."""
+    hits = tuple(hit("Text.", id=str(number), score=1 - number / 100) for number in range(16))
+    grades = {each.passage.id: Grade(relevance="incorrect") for each in hits}
+    grades |= {str(number): Grade(relevance="correct") for number in (9, 10, 11)}
+    looks = {each.passage.id: int(each.passage.id) // 8 for each in hits}
+    work = Work(question="q", confidence=0.18, passages=hits, sufficient=(False,), missed=1, rewrites=2)
+    found = replace(work, grades=grades, looks=looks)
+    nothing = replace(found, grades=dict.fromkeys(grades, Grade(relevance="incorrect")))
+
+    assert routing.after_looking(found, PRESETS["footnote"]) == "generate"
+    assert routing.after_looking(nothing, PRESETS["footnote"]) == "propose"
+
+
 def test_every_draft_gets_votes_of_its_own():
     assert routing.grounding_votes(PRESETS["footnote"]) == 3
     assert routing.grounding_votes(PRESETS["combined"]) == 1
