@@ -195,7 +195,7 @@ class _Section:
 
 
 _HEADING_PARTS = re.compile(r"\s*[()]\s*|\s+[-–—]\s+|:\s+")  # “CORS (Cross-Origin Resource Sharing)”
-_HEADING_WORDS = re.compile(r"[\s/-]+")
+_HEADING_WORDS = re.compile(r"[\s/_-]+|(?<=[a-z])(?=[A-Z])")  # “Use `StaticFiles`” names static files
 _COPULA = re.compile(
     r"\b(?:is|are|means|refers to|stands for|lets|allows|ist|sind|bedeutet|heißt|est|sont|signifie|es|son|significa|é|são)\b|とは|は"
 )

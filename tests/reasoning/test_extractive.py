@@ -186,7 +186,7 @@ async def test_questions_about_a_real_documentation_are_answered_verbatim(shared
     [
         (
             "How do I mount static files?", ("advanced/templates.md", "tutorial/static-files.md"),
-            "Import `StaticFiles`.",
+            '"Mount" a `StaticFiles()` instance in a specific path.',
         ),
         (
             "What is a dependency with yield?", ("tutorial/dependencies/dependencies-with-yield.md",),
@@ -209,8 +209,8 @@ async def test_what_explains_and_instructs_is_quoted_before_what_shares_the_word
     strips = refine(hits, grades.of, around=0)
     answer = to_answer(await reasoner.write(ask, strips), strips)
 
-    assert answer.citations[0].quote.startswith(begins)
-    assert answer.citations[0].source.endswith(pages[-1].rpartition("/")[2])
+    assert any(citation.quote.startswith(begins) for citation in answer.citations)
+    assert {citation.source for citation in answer.citations} == {pages[-1].rpartition("/")[2]}
 
 
 @pytest.mark.parametrize(
