@@ -22,6 +22,7 @@ from core.text.language import sure_language
 CODE_LINE = 4  # letters and digits; shorter lines of code are not checked
 PARAGRAPH = 40  # letters and digits; a shorter one may be said twice
 SAME = 0.9  # share of the words of two paragraphs that both have, if they say the same
+SHORT = 3  # letters and digits; a shorter identifier may stand by chance within a word: "IP" in "description"
 QUOTED = 8  # letters and digits; a shorter quotation may be a single word in quotation marks
 ABOUT = 24  # characters before a number that are searched for "approximately"
 ROUNDED = Decimal("0.1")  # share by which "about 30" may differ from the source
@@ -80,23 +81,31 @@ _SPELLED = {
 _SPELLING = re.compile(r"[〇一二三四五六七八九]|[^\W\d_]+")
 
 
-def doubts_of(text: str, sources: Sequence[str], *, is_code: bool = False) -> tuple[str, ...]:
+def doubts_of(
+    text: str, sources: Sequence[str], *, is_code: bool = False, to_the_letter: bool = False
+) -> tuple[str, ...]:
     """What is missing in the cited texts, as words for the judge; empty: nothing.
 
     Args:
         sources: headings and text of each cited strip
         is_code: the claim is a code block; each line is checked
+        to_the_letter: in code, names that stand for the reader's own are looked for too
     """
     claim = unicodedata.normalize("NFKC", text)
     squeezed = "\n".join(map(_letters_of, sources))
+
+    def is_written(code: str) -> bool:
+        parts = () if to_the_letter else OWN_NAME.split(code)
+        return _squeezed(code) in squeezed or (bool(parts) and all(_squeezed(part) in squeezed for part in parts))
+
     if is_code:
-        return tuple(f"the line `{line}`" for line in _code_lines(claim) if not _is_written(line, squeezed))
+        return tuple(f"the line `{line}`" for line in _code_lines(claim) if not is_written(line))
     prose = without_code(claim)
     found = (
         *(f"the number {number}" for number in _missing_numbers(prose, sources)),
-        *(f"`{code}`" for code in code_in(claim) if not _is_written(code, squeezed)),
+        *(f"`{code}`" for code in code_in(claim) if not is_written(code)),
         *(f"the words “{words}”" for words in _quotations(prose) if not _is_quoted(words, squeezed)),
-        *(f"“{word}”" for word in _identifiers(prose) if not _is_known(word, squeezed)),
+        *(f"“{word}”" for word in _identifiers(prose) if not _is_known(word, squeezed, sources)),
     )
     return tuple(dict.fromkeys(found))
 
@@ -130,11 +139,6 @@ class _Paragraph:
         return shared >= SAME and not (
             doubts_of(self.text, (other.text,)) or doubts_of(other.text, (self.text,))
         )
-
-
-def _is_written(code: str, squeezed: str) -> bool:
-    """Whether the source has the code, but for names that stand for the reader's own."""
-    return _squeezed(code) in squeezed or all(_squeezed(part) in squeezed for part in OWN_NAME.split(code))
 
 
 def _squeezed(text: str) -> str:
@@ -213,10 +217,13 @@ def _identifiers(prose: str) -> Iterator[str]:
     yield from (word for word in words if not OWN_NAME.fullmatch(word))
 
 
-def _is_known(word: str, squeezed: str) -> bool:
-    """Whether the source has the word, or its singular: "API" for "APIs"."""
-    bare = _squeezed(word)
-    return bare in squeezed or (bool(_PLURAL.fullmatch(word)) and bare.removesuffix("s") in squeezed)
+def _is_known(word: str, squeezed: str, sources: Sequence[str]) -> bool:
+    """Whether the sources have the word, or its singular: "API" for "APIs"."""
+    single = word[:-1] if _PLURAL.fullmatch(word) else word
+    if len(single) <= SHORT:
+        begins = re.compile(rf"(?<![A-Za-z])(?i:{re.escape(single)})|(?<=[a-z]){re.escape(single)}")
+        return any(begins.search(unicodedata.normalize("NFKC", source)) for source in sources)
+    return _squeezed(word) in squeezed or _squeezed(single) in squeezed
 
 
 def _code_lines(block: str) -> Iterator[str]:

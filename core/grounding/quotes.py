@@ -25,7 +25,7 @@ ASIDE = 0.7  # share that counts of a picture, a caption, and of code where the 
 GAIN = 0.15  # share of a sentence's weight that a neighbour must add to be quoted too
 FURTHER = 0.1  # share that what is quoted apart must hold, for a number, code or identifier of the sentence
 APART = 0.3  # share that it must add else
-NAMED = 3  # parts that a judge named
+NAMED = 3  # parts that a judge named, or items that the sentence names
 UNMATCHED = 400  # characters of a quote that has no word of its sentence
 
 #: Where a judge found the sentences of a draft, by the text of the sentence and the number of the strip.
@@ -45,6 +45,7 @@ class Sought:
     language: str  #: of the source, ISO 639-1
     weights: Mapping[Key, float]
     signs: frozenset[str]  #: its numbers, code and identifiers
+    exact: frozenset[str]  #: those of them that the source has to the letter
     total: float  #: weight
 
     @classmethod
@@ -57,9 +58,10 @@ class Sought:
             weights.update(words)
             for one, other in pairwise(terms(text, language)):
                 weights[one, other] = PAIR * min(words[one], words[other])
-        signs = _missing(parts, "")
+        exact = _missing(parts, "", to_the_letter=True) - _missing(parts, source, to_the_letter=True)
+        signs = exact | _missing(parts, "")
         weights.update(dict.fromkeys(signs, SIGN))
-        return cls(parts, language, weights, signs, sum(weights.values()) or 1.0)
+        return cls(parts, language, weights, signs, exact, sum(weights.values()) or 1.0)
 
     @property
     def has_code(self) -> bool:
@@ -68,7 +70,10 @@ class Sought:
     def held(self, text: str) -> frozenset[Key]:
         """What of it a text has."""
         words = _keys(text, self.language).intersection(self.weights)
-        return words | (self.signs - _missing(self.parts, text)) if self.signs else words
+        if not self.signs:
+            return words
+        lacks = _missing(self.parts, text) | (self.exact & _missing(self.parts, text, to_the_letter=True))
+        return words | (self.signs - lacks)
 
     def share(self, held: Collection[Key]) -> float:
         """Its part of all that is sought, 0 to 1."""
@@ -87,8 +92,12 @@ def _keys(text: str, language: str) -> frozenset[Key]:
     return frozenset((*found, *pairwise(found)))
 
 
-def _missing(parts: Iterable[Part], text: str) -> frozenset[str]:
-    return frozenset(doubt for said, is_code in parts for doubt in doubts_of(said, (text,), is_code=is_code))
+def _missing(parts: Iterable[Part], text: str, *, to_the_letter: bool = False) -> frozenset[str]:
+    return frozenset(
+        doubt
+        for said, is_code in parts
+        for doubt in doubts_of(said, (text,), is_code=is_code, to_the_letter=to_the_letter)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,7 @@ class _Piece:
     kind: str
     held: frozenset[Key]
     share: float  #: of what is sought, less for what is beside the text
+    is_said: bool  #: an item of a list all of whose words the sentence has
 
 
 def quoted(
@@ -137,7 +147,8 @@ def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
             not sought.has_code if kind == "code" else kind == "sentence" and not _ENDS.search(words)
         )
         share = sought.share(held)
-        yield _Piece(start, end, kind, held, ASIDE * share if is_aside else share)
+        is_said = kind == "item" and held.issuperset(terms(words, sought.language))
+        yield _Piece(start, end, kind, held, ASIDE * share if is_aside else share, is_said)
 
 
 def _within(pieces: Sequence[_Piece], spans: Sequence[Span], offset: int) -> list[int]:
@@ -164,7 +175,8 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
 
 
 def _further(pieces: Sequence[_Piece], chosen: Sequence[int], sought: Sought) -> list[int]:
-    """The piece that has most of what those chosen lack: a sign of the sentence, or much of its words."""
+    """The piece that has most of what those chosen lack: a sign of the sentence, or much of its words; and the items
+    of a list that the sentence names."""
     have = frozenset[Key]().union(*(pieces[number].held for number in chosen))
     new = [piece.held - have for piece in pieces]
     near = [
@@ -173,11 +185,13 @@ def _further(pieces: Sequence[_Piece], chosen: Sequence[int], sought: Sought) ->
         if (new[number] & sought.signs and sought.share(piece.held) >= FURTHER)
         or (sought.share(new[number]) >= APART and _may_join(piece, sought))
     ]
-    return (
-        [max(near, key=lambda number: (len(new[number] & sought.signs), pieces[number].share))]
-        if near
-        else []
-    )
+    most = max(near, key=lambda number: (len(new[number] & sought.signs), pieces[number].share), default=None)
+    named = [
+        number
+        for number, piece in enumerate(pieces)
+        if piece.is_said and number != most and any(sought.weights[key] >= 1 for key in new[number])
+    ]
+    return ([] if most is None else [most]) + named[:NAMED]
 
 
 def _may_join(piece: _Piece, sought: Sought) -> bool:

@@ -16,7 +16,7 @@ from typing import Literal
 from core.conversation import Omission, ThreadMessage
 from core.library.documents import Retrieved, is_kept
 from core.reasoning.reasoner import Ask, Oddity, Rejected, Span, Statement, Strip
-from core.text.inline import without_tags
+from core.text.inline import without_tags, without_targets
 from core.text.language import language_of, sure_language
 from core.text.quoting import quotable
 from core.text.sentences import split_units
@@ -237,10 +237,10 @@ def _is_by_person(found: Retrieved) -> bool:
 
 def _numbered_sentences(text: str) -> str:
     """One line per sentence, with the number that evidence uses. White space inside a sentence becomes a blank,
-    so that no sentence can pose as the next one. Markup, what holds no word, and a heading at the beginning, which
-    the title says, are left out."""
+    so that no sentence can pose as the next one. Markup, what holds no word, where links lead, and a heading at the
+    beginning, which the title says, are left out."""
     lines = {
-        number: " ".join(without_tags(text[unit.start : unit.end]).split())
+        number: " ".join(without_targets(without_tags(text[unit.start : unit.end])).split())
         for number, unit in enumerate(split_units(text)[:SENTENCES_SHOWN], start=1)
         if unit.kind != "markup" and not (unit.kind == "heading" and number == 1)
     }
@@ -248,7 +248,8 @@ def _numbered_sentences(text: str) -> str:
 
 
 def _strip_text(strip: Strip) -> str:
-    return f"{_title(strip.retrieved)}\n{strip.text[:STRIP_SHOWN]}"
+    """The words of a strip. Where links lead within the documents is of no use to a reader of the answer."""
+    return f"{_title(strip.retrieved)}\n{without_targets(strip.text, inner_alone=True)[:STRIP_SHOWN]}"
 
 
 def _numbered_lines(strip: Strip) -> str:

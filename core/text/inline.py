@@ -19,6 +19,7 @@ _NUMBERED = re.compile(r"\[(\s*\d{1,4}(?:[\s,;–-]+\d{1,4})*\s*)\]")
 _LABEL = r"\[(?P<words>(?:[^\[\]`]++|`[^`]*+`|\[[^\[\]]*+\])*)\]"
 _TARGET = r"\((?:<[^<>]*>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
 _LINK = re.compile(rf"!?{_LABEL}{_TARGET}(?:\{{[^{{}}]*\}})?")
+_INNER_LINK = re.compile(rf"!?{_LABEL}(?!\(<?(?:https?:|mailto:)){_TARGET}(?:\{{[^{{}}]*\}})?")
 _PICTURE = re.compile(rf"!{_LABEL}(?:{_TARGET}|\[[^\[\]]*\])")
 _REFERENCE = re.compile(rf"(?<!\w)!?(?!{MARKER.pattern}){_LABEL}\[[^\[\]]*\]")
 #: Elements of HTML's body whose tags show no words. Names that texts also use as placeholders, as in "cp <source>
@@ -100,6 +101,14 @@ def without_pictures(text: str) -> str:
     return outside_code(text, lambda prose: _PICTURE.sub(" ", prose)) if "![" in text else text
 
 
+def without_targets(text: str, *, inner_alone: bool = False) -> str:
+    """The text with links reduced to their words; of ``inner_alone``, those that lead nowhere outside the document."""
+    pattern = _INNER_LINK if inner_alone else _LINK
+    for _ in range(LINK_DEPTH if "](" in text else 0):
+        text = pattern.sub(_words_outside(without_code(text)), text)
+    return text
+
+
 def without_tags(text: str) -> str:
     """The text without HTML tags, except in code."""
     return outside_code(text, _untagged)
@@ -121,9 +130,7 @@ def as_words(text: str) -> str:
     A source's relative links do not work in an answer. Its ``[3]`` is shown as ``(3)``, so that nobody takes
     it for a footnote of the answer.
     """
-    for _ in range(LINK_DEPTH):
-        text = _LINK.sub(_words_outside(without_code(text)), text)
-    return outside_code(text, _plain)
+    return outside_code(without_targets(text), _plain)
 
 
 def _words_outside(prose: str) -> Callable[[re.Match[str]], str]:

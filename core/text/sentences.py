@@ -132,12 +132,21 @@ def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit
             code.popleft()
         if code and code[0][0] < match.start():
             continue
-        following = _first_visible(text, match.end(), end)
+        last = _before_next(text, start, match, code[0][0] if code else end)
+        following = _first_visible(text, last, end)
         if following == end or _is_boundary(text, start, match, following):
-            yield Unit(start, match.end(), kind)
+            yield Unit(start, last, kind)
             start = following
     if start < end:
         yield Unit(start, end, kind)
+
+
+def _before_next(text: str, start: int, match: re.Match[str], code: int) -> int:
+    """Where a sentence ends whose next one may begin without a blank, with code or in bold: 。`.env`, 。**Build**."""
+    last = min(match.end(), code)
+    bold = text.find("**", match.start(), last)
+    is_open = bold >= 0 and text.count("**", start, bold) % 2 == 0
+    return bold if is_open and last < len(text) and not text[last].isspace() else last
 
 
 def _first_visible(text: str, start: int, end: int) -> int:

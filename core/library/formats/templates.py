@@ -18,9 +18,9 @@ STATEMENT_LIMIT = 5_000  # characters of an import or export of MDX
 NO_BREAK_SPACE = "\xa0"
 ALT_WORDS = 4  # fewer words name a picture ("the build badge") and say nothing
 
-_CANDIDATE = re.compile(r"\{[{%#/]|</?[A-Z]|<img\b|^(?:import|export)\s|\{[^{}\n]*\}", re.MULTILINE)
-_OPENING = re.compile(r"\{\{|\{%|\{#|\{/\*|</?(?=[A-Z])|<(?=(?i:img)\b)")
-_CLOSINGS = {"{{": "}}", "{%": "%}", "{#": "#}", "{/*": "*/}"}
+_CANDIDATE = re.compile(r"\{[{%#/]|<%|</?[A-Z]|<img\b|^(?:import|export)\s|\{[^{}\n]*\}", re.MULTILINE)
+_OPENING = re.compile(r"\{\{|\{%|\{#|\{/\*|<%|</?(?=[A-Z])|<(?=(?i:img)\b)")
+_CLOSINGS = {"{{": "}}", "{%": "%}", "{#": "#}", "{/*": "*/}", "<%": "%>"}
 _PARAGRAPH_END = re.compile(r"(?:\r\n?|\n)[ \t]*(?:\r\n?|\n)")
 
 #: Components of JSX begin with a capital; what is in quotation marks and braces may hold any sign.
@@ -176,7 +176,7 @@ def _name(text: str, tag: _Tag) -> str:
 
 
 def _tag(text: str, at: int, opening: str, ends: _Ends, *, is_markdown: bool) -> _Tag | None:
-    if opening[0] == "<":
+    if opening in ("<", "</"):
         return _element(text, at, ends, is_markdown=is_markdown)
     end = text.find(_CLOSINGS[opening], at + len(opening), at + TAG_LIMIT)
     if end < 0 or _PARAGRAPH_END.search(text, at, end):
@@ -187,6 +187,8 @@ def _tag(text: str, at: int, opening: str, ends: _Ends, *, is_markdown: bool) ->
         return tag if "}" not in inner else None  # {#anchor} is no comment
     if opening == "{/*":
         return tag
+    if opening == "<%":  # of ERB and EJS: an expression shows something, a statement does not
+        return _Tag(tag.start, tag.end, _gap(text, tag)) if inner[:1] == "=" else tag
     return (
         _expression(text, tag)
         if opening == "{{" and inner[:1] not in "<%"
