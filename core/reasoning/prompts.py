@@ -19,7 +19,7 @@ from core.reasoning.reasoner import Ask, Oddity, Rejected, Span, Statement, Stri
 from core.text.inline import without_tags, without_targets
 from core.text.language import language_of, sure_language
 from core.text.quoting import quotable
-from core.text.sentences import split_units
+from core.text.sentences import Unit, split_units
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
 
@@ -237,19 +237,29 @@ def _is_by_person(found: Retrieved) -> bool:
 
 def _numbered_sentences(text: str) -> str:
     """One line per sentence, with the number that evidence uses. White space inside a sentence becomes a blank,
-    so that no sentence can pose as the next one. Markup, what holds no word, where links lead, and a heading at the
+    so that no sentence can pose as the next one. Markup, what holds no word, where links lead, and headings at the
     beginning, which the title says, are left out."""
+    units = split_units(text)[:SENTENCES_SHOWN]
+    above = _headings_above(units)
     lines = {
         number: " ".join(without_targets(without_tags(text[unit.start : unit.end])).split())
-        for number, unit in enumerate(split_units(text)[:SENTENCES_SHOWN], start=1)
-        if unit.kind != "markup" and not (unit.kind == "heading" and number == 1)
+        for number, unit in enumerate(units, start=1)
+        if unit.kind != "markup" and number > above
     }
     return "\n".join(f"({number}) {line}" for number, line in lines.items() if _WORD.search(line))
 
 
+def _headings_above(units: Sequence[Unit]) -> int:
+    """How many headings stand before the first text."""
+    return next((number for number, unit in enumerate(units) if unit.kind != "heading"), 0)
+
+
 def _strip_text(strip: Strip) -> str:
-    """The words of a strip. Where links lead within the documents is of no use to a reader of the answer."""
-    return f"{_title(strip.retrieved)}\n{without_targets(strip.text, inner_alone=True)[:STRIP_SHOWN]}"
+    """The words of a strip, without the headings above them and where links lead within the documents."""
+    units = split_units(strip.text)
+    above = _headings_above(units)
+    text = strip.text[units[above - 1].end :].strip("\n") if above else strip.text
+    return f"{_title(strip.retrieved)}\n{without_targets(text, inner_alone=True)[:STRIP_SHOWN]}"
 
 
 def _numbered_lines(strip: Strip) -> str:
