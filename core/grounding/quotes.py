@@ -26,6 +26,7 @@ GAIN = 0.15  # share of a sentence's weight that a neighbour must add to be quot
 FURTHER = 0.1  # share that what is quoted apart must hold, for a number, code or identifier of the sentence
 APART = 0.3  # share that it must add else
 NAMED = 3  # parts that a judge named, or items that the sentence names
+PRECISE = 0.2  # share of a piece's rank that its words lose which the sentence does not have
 UNMATCHED = 400  # characters of a quote that has no word of its sentence
 
 #: Where a judge found the sentences of a draft, by the text of the sentence and the number of the strip.
@@ -35,6 +36,7 @@ Key = str | tuple[str, str]  # a term, two neighbouring ones, or a sign as a dou
 
 _WORD = re.compile(r"\w")
 _ENDS = re.compile(r"[.!?:;…。！？：；।]\W*\Z")
+_ANNOUNCES = re.compile(r"[:：][\s*_`]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,9 @@ class _Piece:
     kind: str
     held: frozenset[Key]
     share: float  #: of what is sought, less for what is beside the text
+    rank: float  #: the share, less for words that the sentence does not have
     is_said: bool  #: an item of a list all of whose words the sentence has
+    announces: bool  #: a list or code below it
 
 
 def quoted(
@@ -146,9 +150,13 @@ def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
         is_aside = is_picture or (
             not sought.has_code if kind == "code" else kind == "sentence" and not _ENDS.search(words)
         )
-        share = sought.share(held)
-        is_said = kind == "item" and held.issuperset(terms(words, sought.language))
-        yield _Piece(start, end, kind, held, ASIDE * share if is_aside else share, is_said)
+        share = sought.share(held) * (ASIDE if is_aside else 1)
+        own = weighed_terms(words, sought.language, common=COMMON)
+        precision = sum(own[key] for key in own.keys() & held) / (sum(own.values()) or 1)
+        rank = share * (1 - PRECISE + PRECISE * precision)
+        announces = bool(_ANNOUNCES.search(words))
+        is_said = kind == "item" and not announces and held.issuperset(own)
+        yield _Piece(start, end, kind, held, share, rank, is_said, announces)
 
 
 def _within(pieces: Sequence[_Piece], spans: Sequence[Span], offset: int) -> list[int]:
@@ -162,16 +170,35 @@ def _within(pieces: Sequence[_Piece], spans: Sequence[Span], offset: int) -> lis
 
 def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
     """The piece that shows most, with the neighbours that add much; none if nothing is shown."""
-    best = max(range(len(pieces)), key=lambda number: pieces[number].share, default=0)
+    best = max(range(len(pieces)), key=lambda number: pieces[number].rank, default=0)
     if not pieces or not pieces[best].held:
         return []
+    if (item := _said_below(pieces, sought, best)) is not None:
+        return item
     return [best] + [
         number
         for number in (best - 1, best + 1)
-        if 0 <= number < len(pieces)
-        and _may_join(pieces[number], sought)
-        and sought.share(pieces[number].held - pieces[best].held) >= GAIN
+        if 0 <= number < len(pieces) and _belongs(pieces, best, number, sought)
     ]
+
+
+def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
+    """What announces a list and the item of it that the sentence names, if both together show more than the best."""
+    groups = []
+    for number, piece in enumerate(pieces):
+        above = next((n for n in range(number - 1, -1, -1) if pieces[n].kind != "item"), None)
+        if piece.is_said and above is not None and pieces[above].announces:
+            groups.append((sought.share(pieces[above].held | piece.held), [above, number]))
+    share, group = max(groups, default=(0.0, []))
+    return group if share > pieces[best].share else None
+
+
+def _belongs(pieces: Sequence[_Piece], best: int, number: int, sought: Sought) -> bool:
+    """Whether a neighbour adds much, or is the code with a sign of the sentence that the best piece announces."""
+    piece = pieces[number]
+    if piece.kind == "code" and number > best and pieces[best].announces and piece.held & sought.signs:
+        return True
+    return _may_join(piece, sought) and sought.share(piece.held - pieces[best].held) >= GAIN
 
 
 def _further(pieces: Sequence[_Piece], chosen: Sequence[int], sought: Sought) -> list[int]:
