@@ -8,7 +8,6 @@ thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -40,8 +39,6 @@ from core.graph.routing import (
     may_quote,
     oddity_to_mend,
     route_of,
-    strips_for,
-    useful_votes,
 )
 from core.graph.speculation import strips_ahead, with_draft, writing_ahead
 from core.graph.state import (
@@ -54,13 +51,14 @@ from core.graph.state import (
     with_reopened,
 )
 from core.graph.tracer import DraftCheck
+from core.graph.votes import cast_votes, usable
 from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of, verdicts_on
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
-from core.reasoning.reasoner import Ask, Draft, Grounded, Plan, Rejected, Statement, Strip
+from core.reasoning.reasoner import Draft, Plan, Rejected, Strip
 from core.text.characters import without_shaping
 from core.text.smalltalk import small_talk
 from core.wording import Sentence
@@ -296,16 +294,17 @@ async def _verified(state: State, deps: Deps) -> State:
     if draft.answers and not rests:  # no judge is needed to cut all of it
         return _quoted(state, deps, work, quote(ask, strips), strips)
     statements = statements_of(claims, strips)
-    votes, useful = await _check(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
+    votes, useful = await cast_votes(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
-        useful = _cast([await deps.reasoner.check_usefulness(ask, kept.text)])
+        useful = usable([await deps.reasoner.check_usefulness(ask, kept.text)])
     deps.tracer.checked(
         DraftCheck(work=work, strips=strips, statements=statements, votes=votes, useful=useful, kept=kept)
     )
     rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
     work = replace(work, rejected=rejected)
     shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
+    shares += shares[-1:] * (grounding_votes(deps.policy) - len(shares))  # of a vote that was not needed
     is_half = is_half_answer(work, deps.policy, kept)
     follows = after_checking(
         work, deps.policy, unsupported=shares, useful=useful, is_empty=not kept.text, is_half=is_half
@@ -369,33 +368,6 @@ async def converse(state: State, _: Runtime[Deps]) -> State:
 async def clarify(state: State, _: Runtime[Deps]) -> State:
     """Ask which reading is meant."""
     return outcomes.end_with_clarification(state, state["work"].with_step("clarify"))
-
-
-async def _check(
-    deps: Deps,
-    ask: Ask,
-    *,
-    work: Work,
-    draft: Draft,
-    statements: tuple[Statement, ...],
-    strips: tuple[Strip, ...],
-) -> tuple[list[Grounded], list[bool]]:
-    """Grounding and usefulness votes, all cast in parallel."""
-    if not statements:
-        return [], []
-    grounding = [
-        deps.reasoner.check_grounding(statements, strips_for(ballot, statements, strips), ballot)
-        for ballot in range(grounding_votes(deps.policy))
-    ]
-    usefulness = [
-        deps.reasoner.check_usefulness(ask, draft.text) for _ in range(useful_votes(work, deps.policy))
-    ]
-    grounded, votes = await asyncio.gather(asyncio.gather(*grounding), asyncio.gather(*usefulness))
-    return list(grounded), _cast(votes)
-
-
-def _cast(votes: Iterable[bool | None]) -> list[bool]:
-    return [vote for vote in votes if vote is not None]
 
 
 def _strips_behind(work: Work, policy: Policy) -> tuple[Strip, ...]:

@@ -96,7 +96,9 @@ def doubts_of(
 
     def is_written(code: str) -> bool:
         parts = () if to_the_letter else OWN_NAME.split(code)
-        return _squeezed(code) in squeezed or (bool(parts) and all(_squeezed(part) in squeezed for part in parts))
+        return _squeezed(code) in squeezed or (
+            bool(parts) and all(_squeezed(part) in squeezed for part in parts)
+        )
 
     if is_code:
         return tuple(f"the line `{line}`" for line in _code_lines(claim) if not is_written(line))

@@ -110,6 +110,16 @@ def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> d
     }
 
 
+def are_settled(statements: Sequence[Statement], votes: Sequence[Grounded]) -> bool:
+    """Whether a third vote can change no verdict of two, since they agree on every sentence."""
+    return all(len({_said_of(each.number, vote) for vote in votes}) == 1 for each in statements)
+
+
+def _said_of(number: int, vote: Grounded) -> tuple[object, ...]:
+    kinds = (vote.judged, vote.unsupported, vote.idle, vote.absent, vote.leaning)
+    return (*(number in kind for kind in kinds), vote.elsewhere.get(number, ()))
+
+
 def _disagree(statements: Sequence[Statement], votes: Sequence[Grounded]) -> bool:
     split = 0
     for statement in statements:

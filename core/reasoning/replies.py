@@ -22,7 +22,8 @@ from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed
 from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts
-from core.reasoning.prompts import NO_ANSWER, lines_of
+from core.reasoning.instructions import NO_ANSWER
+from core.reasoning.prompts import lines_of
 from core.reasoning.reasoner import (
     SPEAKING,
     Ask,

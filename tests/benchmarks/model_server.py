@@ -26,7 +26,7 @@ from fakes.gemini import Call, FakeGemini, Step
 
 from benchmarks import ROOT
 from core.conversation import value
-from core.reasoning.prompts import NO_ANSWER
+from core.reasoning.instructions import NO_ANSWER
 
 API_KEY = "local"
 REWORD = "Reword"  # how a rewriter's instructions begin: its reply is plain text, as a writer's is

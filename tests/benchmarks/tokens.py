@@ -31,7 +31,7 @@ from bots.terminal.receive import ask
 from bots.terminal.session import fresh_conversation, run_in_order, situation
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import value
-from core.reasoning.prompts import NO_ANSWER
+from core.reasoning.instructions import NO_ANSWER
 from core.settings import Settings
 
 STEPS = ("plan", "grade", "write", "grounding", "usefulness")

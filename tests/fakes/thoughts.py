@@ -14,7 +14,7 @@ from itertools import combinations
 
 from fakes.gemini import Answer, Call, FakeGemini, Step, default_reply
 
-from core.reasoning.prompts import NO_ANSWER
+from core.reasoning.instructions import NO_ANSWER
 
 WAKING = 5.0  # seconds that a process which slept may take to notice it
 BARELY = 0.1  # seconds by which two thoughts seem to overlap where one has just ended

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
+from core.graph.votes import AT_ONCE
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.fallback import FallbackReasoner
@@ -30,7 +31,7 @@ PASSAGES = (
 )
 WEB = (web_hit("The tower is 330 metres tall with its antenna, says the town hall."),)
 OVERLAP = 0.03  # seconds a reply takes, so that calls side by side overlap at the server
-VOTES = ["grounding"] * PRESETS["footnote"].votes  # on a draft that no program doubts
+VOTES = ["grounding"] * AT_ONCE  # on a draft that no program doubts and on which they agree
 TRIPS, CALLS = 11, 16  # of one turn at the worst
 FAIR, SURE = 0.7, 0.9  # local confidence below and above what a draft ahead of its grades takes
 

@@ -24,10 +24,11 @@ from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.graph.state import Work
+from core.graph.votes import AT_ONCE
 from core.graph.web_nodes import web_search
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
-from core.reasoning.reasoner import Draft, Plan, Rejected
+from core.reasoning.reasoner import Draft, Grounded, Plan, Rejected
 from core.traces.log import NO_LOG
 from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
@@ -82,7 +83,7 @@ async def test_plan_and_grade_share_one_round_trip_and_the_checks_another(tmp_pa
     ) as assistant:
         await assistant.run(question())
 
-    assert reasoner.calls == ["plan", "grade", "write", *["grounding"] * 3, "usefulness"]
+    assert reasoner.calls == ["plan", "grade", "write", *["grounding"] * AT_ONCE, "usefulness"]
 
 
 async def test_the_plan_is_told_the_languages_of_the_library_and_not_of_what_was_found(tmp_path):
@@ -129,7 +130,7 @@ async def test_a_turn_cut_off_between_nodes_goes_on_where_it_stopped(tmp_path):
 
     assert unfinished == question()
     assert outcome.kind == "answered"
-    assert survivor.calls == ["write", *["grounding"] * 3, "usefulness"]
+    assert survivor.calls == ["write", *["grounding"] * AT_ONCE, "usefulness"]
 
 
 async def test_not_enough_ends_in_a_proposal_that_names_the_exact_query_and_sends_nothing(tmp_path):
@@ -405,7 +406,7 @@ async def test_a_draft_in_another_language_or_with_a_paragraph_twice_is_written_
     assert outcome.answer.text == f"{TALL} [1]"
     assert told == [None, Rejected(failing=(), standing=first, oddity=oddity)]
     assert outcome.steps == ("open", "generate", "verify", "generate", "verify")
-    assert reasoner.calls.count("grounding") == PRESETS["footnote"].votes
+    assert reasoner.calls.count("grounding") == AT_ONCE
 
 
 async def test_a_second_draft_in_another_language_is_judged_like_any_other(tmp_path):
@@ -488,7 +489,26 @@ async def test_doubts_reach_the_judge_and_cut_nothing_by_themselves(tmp_path):
         outcome = await assistant.run(question())
 
     assert outcome.answer.text == text
-    assert shown == [(ballot, (("the number 301",),)) for ballot in range(3)]
+    assert shown == [(ballot, (("the number 301",),)) for ballot in range(AT_ONCE)]
+
+
+@pytest.mark.parametrize("against", [(0,), (1,), (0, 1), (0, 2)])
+async def test_a_third_judge_is_asked_where_two_differ_and_the_most_of_them_decide(tmp_path, against):
+    class Judge(ScriptedReasoner):
+        async def check_grounding(self, statements, strips, ballot=0):
+            self.calls.append("grounding")
+            return Grounded(judged=(1, 2), unsupported=(2,) if ballot in against else ())
+
+    text = "The tower is 300 metres tall. [1]\n\nThe tower in Paris is 300 metres tall. [1]"
+    reasoner = Judge(writes=lambda _ask, _strips: Draft(text=text, composed=True))
+
+    async with assistant_over(
+        tmp_path, reasoner, ScriptedDocuments(default=(TOWER,), confidence=0.9)
+    ) as assistant:
+        outcome = await assistant.run(question())
+
+    assert reasoner.calls.count("grounding") == (2 if against == (0, 1) else 3)
+    assert bool(outcome.answer.left_out) == (len(against) == 2)
 
 
 async def test_half_of_a_question_is_answered_and_a_search_offered_for_the_rest(tmp_path):

@@ -15,6 +15,7 @@ from core.graph.context import Deps
 from core.graph.policy import PRESETS
 from core.graph.speculation import is_confirmed, may_pay, strips_ahead, with_draft, writing_ahead
 from core.graph.state import Work
+from core.graph.votes import AT_ONCE
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.reasoner import Ask, Draft, Grade, Plan
 
@@ -22,7 +23,7 @@ TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
 OTHER = hit("Bridges are not towers.", id="2", score=0.5)
 THIRD = hit("The tower has three floors.", id="3", score=0.4)
 SURE = 0.9
-VOTES = ["grounding"] * PRESETS["footnote"].votes
+VOTES = ["grounding"] * AT_ONCE  # on a draft that no program doubts and on which they agree
 ASK = Ask(question="How tall is the tower?")
 
 

@@ -76,6 +76,13 @@ def test_what_the_source_does_not_hold_is_named(claim, doubt):
     assert doubts_of(claim, [TOWER]) == (doubt,)
 
 
+@pytest.mark.parametrize(
+    ("source", "is_known"), [("See the description.", False), ("Its IPs.", True), ("clientIP", True)]
+)
+def test_a_short_name_is_known_by_a_word_that_begins_with_it_and_not_by_chance_within_one(source, is_known):
+    assert doubts_of("Give the IP.", [source]) == (() if is_known else ("“IP”",))
+
+
 def test_of_code_every_line_is_looked_for_but_not_its_comments():
     block = "```python\n# climb it\nclimb( tower )\njump(bridge)  # now\n\n```"
 

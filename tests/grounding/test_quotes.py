@@ -56,6 +56,49 @@ def test_numbers_commands_and_identifiers_weigh_more_than_words(said, quote):
     assert any(quote in each for each in quotes(said, source))
 
 
+DESK = (
+    "Ask us if you have questions about what the budget for your desk covers.\n\n- Monitor\n- Keyboard\n- Mouse\n\n"
+    "We publish the source of our code openly, and open source code needs a licence. There are grounds to keep "
+    "something closed, for example:\n\n- keys and credentials\n- private data\n\n"
+    "HTTP is redirected to HTTPS (on port `80`).\n\n"
+    "You can adapt or disable the automatic HTTPS if you need to; for example, you can skip certain domains or disable "
+    "redirects (for a Caddyfile, do this with the global options)."
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "quote"),
+    [
+        ("Yes, a monitor is among the items that the budget for your desk covers. [1]", "- Monitor"),
+        ("Open code needs care: keys and credentials are kept closed. [1]",
+         "There are grounds to keep something closed, for example:\n\n- keys and credentials"),
+        ("Caddy redirects HTTP to HTTPS by itself, so you need nothing for that. [1]",
+         "HTTP is redirected to HTTPS (on port `80`)."),
+    ],
+)  # fmt: skip
+def test_an_item_that_a_sentence_names_is_quoted_and_so_is_what_says_little_besides(said, quote):
+    assert any(each.endswith(quote) for each in quotes(said, DESK))
+
+
+def test_names_for_the_readers_own_are_found_to_the_letter_where_the_source_has_them():
+    source = (
+        "For `https://<USER>.example.org/` or a domain of your own, such as `www.example.com`, set `base` to `'/'`.\n\n"
+        "For `https://<USER>.example.org/<REPO>/` (your repository), set `base` to `'/<REPO>/'`."
+    )
+
+    assert quotes("With `https://<USER>.example.org/<REPO>/`, `base` is `'/<REPO>/'`. [1]", source) == [
+        "For `https://<USER>.example.org/<REPO>/` (your repository), set `base` to `'/<REPO>/'`."
+    ]
+
+
+def test_code_that_has_a_sign_of_the_sentence_comes_with_what_announces_it():
+    source = "The same, but lasting:\n\n```\nredir https://example.org permanent\n```\n\nAnother way:\n\n```\nrewrite /\n```"
+
+    assert quotes("For the same, but lasting, append `permanent`. [1]", source) == [
+        "The same, but lasting:\n\n```\nredir https://example.org permanent\n```"
+    ]
+
+
 LEAVE = (
     "Leave is asked for in the calendar, by mail or in person. Anybody may ask.\n\n"
     "Your lead approves it. Of leave that was asked for, 5 days may be moved."

@@ -45,6 +45,8 @@ def test_offsets_and_lines_stay_where_they_are_in_the_file(text, is_mdx):
         ("{% include a.html %}\nText.", "Text."),
         ("{%- comment -%}\nText.", "Text."),
         ("# {{ page.title }}", "#"),
+        ("# <%= current_page.data.title %>", "#"),
+        ("<% if x do %>\nAsk <%= team %> first.\n<% end %>", "Ask … first."),
         ('A {{< glossary_tooltip text="Pod" term_id="pod" >}} runs.', "A Pod runs."),
         ("{{< note >}}\nMind it.\n{{< /note >}}", "Mind it."),
         ("{{% alert %}}Mind it.{{% /alert %}}", "Mind it."),

@@ -7,7 +7,16 @@ from fakes.passages import documents, thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.inline import as_words, cited, code_in, code_spans, outside_code, without_code, without_markers
+from core.text.inline import (
+    as_words,
+    cited,
+    code_in,
+    code_spans,
+    outside_code,
+    without_code,
+    without_markers,
+    without_targets,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +84,15 @@ def test_markers_are_read_and_taken_out(text, numbers, bare):
 )  # fmt: skip
 def test_links_tags_and_numbers_of_a_source_become_words(source, shown):
     assert as_words(source) == shown
+
+
+def test_links_within_the_documents_lose_where_they_lead_and_others_where_it_is_asked_for():
+    text = "See [a page](../page.md#part){.x}, [a site](https://example.org/a?b=c), ![a picture](p.png) and `[a](b)`."
+
+    assert without_targets(text) == "See a page, a site, a picture and `[a](b)`."
+    assert without_targets(text, inner_alone=True) == (
+        "See a page, [a site](https://example.org/a?b=c), a picture and `[a](b)`."
+    )
 
 
 @thorough

@@ -114,6 +114,18 @@ def test_sentences_of_scripts_without_spaces_end_at_their_own_punctuation():
     assert sentences(text) == ["東京タワーは高い。", "「本当？」", "そうです！", "终わり｡", "हिन्दी है।", "और"]
 
 
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("型定義を提供します。`.env.[mode]` で定義できます。", ["型定義を提供します。", "`.env.[mode]` で定義できます。"]),
+        ("設定に移動します。**Build** の下にある。", ["設定に移動します。", "**Build** の下にある。"]),
+        ("**重要です。**次の文です。", ["**重要です。**", "次の文です。"]),
+    ],
+)  # fmt: skip
+def test_code_and_bold_that_begin_a_sentence_without_a_blank_before_it_belong_to_it(text, sentences):
+    assert [text[unit.start : unit.end] for unit in split_units(text)] == sentences
+
+
 def test_items_begin_after_their_markers_and_hold_their_sentences():
     text = "Steps:\n\n- One. Two.\n  goes on\n* Three\n1. Four\n2) Five\n• Six\n- [ ] Seven\n  - Eight"
 

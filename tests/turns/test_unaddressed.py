@@ -12,7 +12,7 @@ from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWe
 from test_graph import TOWER, assistant_over
 
 from core.reasoning import prompts
-from core.reasoning.prompts import UNADDRESSED
+from core.reasoning.instructions import UNADDRESSED
 from core.reasoning.reasoner import Ask, Plan
 from core.reasoning.replies import PlanReply, to_plan
 from core.turns.archive import questions_since
