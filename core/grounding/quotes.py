@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from core.grounding.doubts import doubts_of
 from core.reasoning.reasoner import Span, Strip
-from core.text.inline import as_words, without_pictures
+from core.text.inline import as_words, without_pictures, without_targets
 from core.text.language import language_of
 from core.text.quoting import quotable
 from core.text.terms import terms, weighed_terms
@@ -25,7 +25,8 @@ ASIDE = 0.7  # share that counts of a picture, a caption, and of code where the 
 GAIN = 0.15  # share of a sentence's weight that a neighbour must add to be quoted too
 FURTHER = 0.1  # share that what is quoted apart must hold, for a number, code or identifier of the sentence
 APART = 0.3  # share that it must add else
-NAMED = 3  # parts that a judge named, or items that the sentence names
+NAMED = 3  # parts that a judge named, or items of other lists that the sentence names
+ITEMS = 8  # of one list that the sentence names
 PRECISE = 0.2  # share of a piece's rank that its words lose which the sentence does not have
 UNMATCHED = 400  # characters of a quote that has no word of its sentence
 
@@ -151,7 +152,7 @@ def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
             not sought.has_code if kind == "code" else kind == "sentence" and not _ENDS.search(words)
         )
         share = sought.share(held) * (ASIDE if is_aside else 1)
-        own = weighed_terms(words, sought.language, common=COMMON)
+        own = weighed_terms(without_targets(words), sought.language, common=COMMON)
         precision = sum(own[key] for key in own.keys() & held) / (sum(own.values()) or 1)
         rank = share * (1 - PRECISE + PRECISE * precision)
         announces = bool(_ANNOUNCES.search(words))
@@ -183,14 +184,18 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
 
 
 def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
-    """What announces a list and the item of it that the sentence names, if both together show more than the best."""
-    groups = []
+    """What announces a list and the items of it that the sentence names, if together they show more than the best."""
+    lists: dict[int, list[int]] = {}
+    above = -1
     for number, piece in enumerate(pieces):
-        above = next((n for n in range(number - 1, -1, -1) if pieces[n].kind != "item"), None)
-        if piece.is_said and above is not None and pieces[above].announces:
-            groups.append((sought.share(pieces[above].held | piece.held), [above, number]))
-    share, group = max(groups, default=(0.0, []))
-    return group if share > pieces[best].share else None
+        above = number if piece.kind != "item" else above
+        if piece.is_said and above >= 0 and pieces[above].announces:
+            lists.setdefault(above, [above]).append(number)
+    held = {start: frozenset[Key]().union(*(pieces[n].held for n in named)) for start, named in lists.items()}
+    most = max(held, key=lambda start: sought.share(held[start]), default=None)
+    if most is None or sought.share(held[most]) <= pieces[best].share:
+        return None
+    return lists[most][: 1 + ITEMS]
 
 
 def _belongs(pieces: Sequence[_Piece], best: int, number: int, sought: Sought) -> bool:

@@ -18,10 +18,10 @@ FIELDS = (
     "datemodified", "lastupdate.date", "lastupdate", "date.updated",
 )  # fmt: skip
 #: Names and properties of ``<meta>``: Open Graph, schema.org, Dublin Core, and one that only pages of old have.
+#: ``date`` alone is when the page was written, as in front matter.
 META = frozenset(
     {"article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"}
 )
-LAST_META = "date"  # of ``<meta name>``; it may be the day of writing, so it counts where no other is given
 AHEAD = 86_400.0  # seconds that a clock elsewhere, or a day without a zone, may be ahead of ours
 HEAD = 200_000  # characters of a page, in which its head is
 
@@ -90,14 +90,10 @@ def changed_in_fields(front_matter: str, now: Callable[[], float] = time.time) -
 
 def changed_in_head(page: str, now: Callable[[], float] = time.time) -> float | None:
     """What the head of a page of HTML says of its last change."""
-    last = None
     for tag in _META.finditer(page, 0, HEAD):
         given = {name.lower(): first or second for name, first, second in _ATTRIBUTE.findall(tag[1])}
         names = {given.get(name, "").lower() for name in ("name", "property", "itemprop", "http-equiv")}
-        is_last = given.get("name", "").lower() == LAST_META
-        if not (is_last or names & META) or (moment := moment_in(given.get("content", ""), now)) is None:
-            continue
-        if names & META:
+        moment = moment_in(given.get("content", ""), now) if names & META else None
+        if moment is not None:
             return moment
-        last = moment if last is None else last
-    return last
+    return None
