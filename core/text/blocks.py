@@ -25,6 +25,7 @@ QUOTATION_MARK = r"[ \t>]*>[ \t]?"
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTATION = re.compile(QUOTATION_MARK)
 _ITEM = re.compile(rf"{LIST_MARKER}(?:\s++|\Z)")
+_TAGGED_ITEM = re.compile(r"<(?:li|dt|dd)(?:\s[^<>]*)?>", re.IGNORECASE)  # of HTML, which Markdown may hold
 _LATER_NUMBER = re.compile(r"(?!1[.)])\d")  # no list item inside a paragraph: "… in\n2019. The …"
 _FENCE = re.compile(rf"(?:{LIST_MARKER}\s++)?(`{{3,}}+(?!.*`)|~{{3,}}+)")  # "```x``` is" is inline code
 _COMMENT = re.compile(r"<!--(?!.*-->)")
@@ -159,7 +160,7 @@ def _opened(words: str) -> TextBlockKind:
         return "table"
     if _COMMENT.match(words) or (len(words) <= MARKUP_LIMIT and _MARKUP.fullmatch(words)):
         return "markup"
-    return "item" if _ITEM.match(words) else "prose"
+    return "item" if _ITEM.match(words) or _TAGGED_ITEM.match(words) else "prose"
 
 
 def _is_title(lines: Sequence[_Line], number: int) -> bool:

@@ -51,7 +51,9 @@ def test_a_moment_to_come_is_none_but_a_clock_elsewhere_may_be_a_day_ahead(now):
 
 def test_a_document_that_names_a_day_to_come_is_as_old_as_it_says_elsewhere():
     fields = "updated: 2026-03-12\nlastmod: 2025-01-01"
-    head = '<meta name="last-modified" content="2026-03-12"><meta itemprop="dateModified" content="2025-01-01">'
+    head = (
+        '<meta name="last-modified" content="2026-03-12"><meta itemprop="dateModified" content="2025-01-01">'
+    )
     for read, text in ((changed_in_fields, fields), (changed_in_head, head)):
         assert read(text, lambda: at(2026, 3, 12)) == at(2026, 3, 12)
         assert read(text, lambda: at(2026, 3, 10)) == at(2025, 1, 1)

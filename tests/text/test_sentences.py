@@ -142,6 +142,20 @@ def test_items_begin_after_their_markers_and_hold_their_sentences():
     ]
 
 
+def test_each_item_of_a_list_of_html_is_one():
+    text = "Bring along:\n<ul>\n<li>A passport</li>\n<li class='x'>A photo.\n  It is for the badge.</li>\n</ul>\nThat is all."
+
+    assert [
+        (text[unit.start : unit.end], unit.kind) for unit in split_units(text) if unit.kind != "markup"
+    ] == [
+        ("Bring along:", "sentence"),
+        ("<li>A passport</li>", "item"),
+        ("<li class='x'>A photo.", "item"),
+        ("It is for the badge.</li>", "item"),
+        ("That is all.", "sentence"),
+    ]
+
+
 def test_a_wrapped_line_that_begins_with_a_number_is_no_item():
     text = "It was rebuilt in\n2019. The tower stands.\n\n1. An item.\n2. Another."
 
