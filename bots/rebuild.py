@@ -13,9 +13,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from bots.chat.indexing import Targets, ingest_targets, require_documents
 from bots.chat.texts import counted
 from bots.chat.uploads import Upload, uploads_in
-from bots.indexing import Targets, ingest_targets, require_documents
 from bots.terminal.screen import Screen
 from core.answers.answers import sync
 from core.answers.store import SCHEMA, STORE

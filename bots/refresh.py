@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from bots.indexing import BackgroundVectors, Watcher, run_in_thread
+from bots.chat.indexing import BackgroundVectors, Watcher, run_in_thread
 from core.errors import FootnoteError, StoreUnavailable
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bots.chat.channel_address import typed_channel
+from bots.chat.source_addresses import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import read_discord_settings
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.settings import read_slack_settings
-from bots.source_addresses import DISCORD_CHANNELS, SLACK_CHANNELS
 from core.settings import Settings
 from core.sources.credentials import Credential
 from core.sources.kinds import KINDS

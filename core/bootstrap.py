@@ -29,7 +29,7 @@ from core.library.library import Library
 from core.library.scoped_documents import Refresh, ScopedDocuments
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
-from core.reasoning.models import open_models, prices_of, reasoner_maker
+from core.models import open_models, prices_of, reasoner_maker
 from core.settings import Settings
 from core.storage.schema import version_in
 from core.storage.sqlite import SqliteDatabase

@@ -42,6 +42,7 @@ Verdict = Literal["approve", "deny"]
 Grounding = Literal["documents", "web", "both", "none"]
 Origin = Literal["documents", "web"]
 OutcomeKind = Literal["answered", "approval_needed", "no_answer", "clarify", "failed"]
+WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
 Stage = Literal["waiting", "reading", "checking", "writing", "verifying", "searching", "fetching"]
 
 EVALUATION = "evaluation"  # the channel of questions that only test the answers: nobody counts them

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from core.conversation import WebApproval
 from core.errors import SettingsError
 from core.reasoning.prices import Price
 from core.setting_values import PARSERS, bare_name
@@ -19,7 +20,6 @@ from core.turns.rate_limits import Rate
 ENV_FILE = Path(".env")
 
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
-WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from bots.chat.channel_schema import SCHEMA, STORE
 from bots.chat.channels import OWN, AccessRule
+from bots.chat.source_addresses import ADDRESSES
 from bots.chat.uploads import discard
-from bots.source_addresses import ADDRESSES
 from core.conversation import value
 from core.errors import NotFound, SettingsError
 from core.library.entries import Entry

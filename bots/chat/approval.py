@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from bots.chat.platform import Approver, CardContext, People
 from bots.chat.texts import ENGINE_NAMES
-from core.conversation import Decision, Proposal, Question
+from core.conversation import Decision, Proposal, Question, WebApproval
 from core.graph.approval import may_allow_reading, may_decide
-from core.settings import Settings, WebApproval
+from core.settings import Settings
 from core.turns.messenger import ReplyRoute
 
 

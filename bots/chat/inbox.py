@@ -367,7 +367,9 @@ class Inbox:
 
 async def admission_of(footnote: Footnote, turns: Turns, platform: str) -> Admission | None:
     """How much a platform's people may ask; the questions of earlier processes count."""
-    admission = open_admission(footnote.settings, footnote.storage)
+    settings = footnote.settings
+    rates = Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
+    admission = open_admission(rates, footnote.storage)
     if admission is not None and admission.shared is None:
         for question in await turns.questions_since(time.time() - admission.rates.longest):
             if question.conversation.platform == platform:

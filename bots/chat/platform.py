@@ -19,10 +19,10 @@ from core.conversation import (
     Proposal,
     Question,
     ThreadMessage,
+    WebApproval,
     value,
 )
 from core.library.entries import Entry
-from core.settings import WebApproval
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
 

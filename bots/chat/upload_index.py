@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
+from bots.chat.indexing import Targets, ingest_targets, run_in_thread
 from bots.chat.platform import Attachments
 from bots.chat.uploads import check_size, discard, folder_of
-from bots.indexing import Targets, ingest_targets, run_in_thread
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Attachment, Question, value
 from core.errors import DocumentError, FootnoteError, reason_of

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from bots.arguments import every_of, span_of
 from bots.chat.access import check_name
+from bots.chat.indexing import Targets, document_of, read_targets
+from bots.chat.source_addresses import ingest_command
 from bots.chat.texts import counted, nothing_to_read
-from bots.indexing import Targets, document_of, read_targets
-from bots.source_addresses import ingest_command
 from bots.terminal.markdown import line
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher

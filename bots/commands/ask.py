@@ -16,8 +16,8 @@ from rich.text import Text
 
 from bots import process
 from bots.chat import texts
+from bots.chat.indexing import Targets, read_targets
 from bots.commands.backend import open_backend
-from bots.indexing import Targets, read_targets
 from bots.record import failed, record_of
 from bots.terminal import render
 from bots.terminal.backend import Backend

@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from bots.chat.access import forget_documents
+from bots.chat.indexing import BackgroundVectors, Targets, run_in_thread
 from bots.commands.preparing import index_documents, load_embedder, prepare
-from bots.indexing import BackgroundVectors, Targets, run_in_thread
 from bots.terminal.backend import Backend, CommandTurns, Forgotten
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, is_served, open_footnote, reads_everything

@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from bots import process
 from bots.chat import texts
+from bots.chat.indexing import read_targets
 from bots.commands.backend import open_backend
-from bots.indexing import read_targets
 from bots.terminal.prompt import open_lines
 from bots.terminal.screen import Screen
 from bots.terminal.session import Session, conversation_named, fresh_conversation

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 
 from bots import process
+from bots.chat.indexing import Targets
 from bots.commands.ask import run_turn
 from bots.commands.backend import open_backend
-from bots.indexing import Targets
 from bots.terminal.backend import CommandTurns
 from bots.terminal.receive import decide
 from bots.terminal.screen import Screen

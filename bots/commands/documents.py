@@ -18,10 +18,10 @@ from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
 from bots.chat.channel_schema import STORE as CHANNELS
 from bots.chat.channels import ChannelStore, open_channel_store
+from bots.chat.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
+from bots.chat.source_addresses import ways_of_reading
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
-from bots.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
-from bots.source_addresses import ways_of_reading
 from bots.source_kinds import source_kinds
 from bots.terminal.backend import Forgotten
 from bots.terminal.prompt import ask_line, is_interactive

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bots import process
+from bots.chat.indexing import Targets, read_targets
 from bots.chat.texts import ENGINE_NAMES, counted
 from bots.commands.backend import open_backend
 from bots.eval import history, outcomes
 from bots.eval.judging import Corpus, Judgement, judge
 from bots.eval.questions import EvalQuestion, ask_all, read_questions
 from bots.eval.report import Report, now, print_report, write_report
-from bots.indexing import Targets, read_targets
 from bots.record import record_of
 from bots.terminal.backend import Backend
 from bots.terminal.screen import Screen

@@ -11,10 +11,10 @@ from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
+from bots.chat.indexing import find_embedder
 from bots.chat.texts import counted
 from bots.csv_rows import write_gaps
 from bots.gap_words import left_out, people_of, reasons_of, trend_of
-from bots.indexing import find_embedder
 from bots.terminal.markdown import line
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library

@@ -9,8 +9,8 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
-from bots.stores.schemas import IN_FOLDER, IN_POSTGRES, files_in
-from core.errors import IndexInUse, SettingsError
+from bots.stores.schemas import IN_FOLDER, files_in, make_postgres_stores
+from core.errors import IndexInUse
 from core.library.data_lock import lock_data_dir, refuse_incomplete
 from core.settings import Settings
 from core.storage.schema import VERSIONS, Schema, prepare, version_in
@@ -52,32 +52,6 @@ async def _migrate_postgres(storage: Storage) -> list[str]:
     before = _versions(storage)
     await make_postgres_stores(storage)
     return list(_changes(before, _versions(storage)))
-
-
-async def make_postgres_stores(storage: Storage) -> None:
-    """Every store that is not there, and those of an older version brought to this one."""
-    from core.turns.checkpoints_postgres import open_postgres_checkpoints
-    from core.turns.leases import open_leases
-
-    for store, schema in IN_POSTGRES.items():
-        storage.database(store, schema).close()
-    async with open_leases(storage, "footnote migrate") as leases:
-        await open_postgres_checkpoints(storage, leases)
-    await asyncio.to_thread(_migrate_queue, str(storage.url))
-
-
-def _migrate_queue(url: str) -> None:
-    """The tables of DBOS, which has versions of its own."""
-    from dbos import DBOS
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from core.storage.postgres import making_tables
-
-    try:
-        with making_tables(url):
-            DBOS.migrate(url)
-    except SQLAlchemyError as fault:
-        raise SettingsError("The queue's tables could not be made; LOG_LEVEL=info shows why.") from fault
 
 
 def _versions(storage: Storage) -> Versions:

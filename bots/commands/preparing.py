@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bots.indexing import Targets, find_embedder, require_documents, run_in_thread, update_index
+from bots.chat.indexing import Targets, find_embedder, require_documents, run_in_thread, update_index
 from bots.terminal.screen import Screen
 from core.bootstrap import Footnote, make_fetcher
 from core.errors import IndexMismatch, ModelTrouble, SettingsError

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_address import channel_in
 from bots.chat.channel_documents import ChannelMessage
 from bots.chat.channel_source import ChannelSource, EntryPage, channel_kind, only_one
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.chat.platform import Refused
+from bots.chat.source_addresses import DISCORD_CHANNELS, channel_in
 from bots.discord.calls import MESSAGES, MISSING_ACCESS, MISSING_PERMISSIONS, UNKNOWN_CHANNEL, DiscordCalls
 from bots.discord.channel_messages import (
     FORUMS,
@@ -43,7 +43,6 @@ from bots.discord.people import DiscordPeople
 from bots.discord.permissions import VIEW
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.settings import read_discord_settings
-from bots.source_addresses import DISCORD_CHANNELS
 from core.conversation import Conversation, value
 from core.errors import SettingsError
 from core.sources.source import (

@@ -10,12 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from bots.discord import doctor as discord
-from bots.doctor import folder, index, models, search, settings, sources
+from bots.doctor import discord, folder, index, models, search, settings, slack, sources
 from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
 from bots.page.settings import NAMES as PAGE_SETTINGS
-from bots.slack import doctor as slack
 from bots.source_kinds import source_kinds
 from core.conversation import value
 

@@ -13,6 +13,7 @@ from bots.doctor.findings import Finding, State, from_error, ok, warning
 from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.embedding.embedder import Embedder
+from core.models import access_of
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed, Fault
 from core.reasoning.providers import (
@@ -21,7 +22,6 @@ from core.reasoning.providers import (
     KEYS,
     OLLAMA,
     OPENAI,
-    Access,
     connect,
     disconnect,
     split_name,
@@ -97,7 +97,7 @@ async def _call(setting: str, name: str, settings: Settings, open_now: AsyncExit
     from core.reasoning.replies import check_ending
 
     timeout = min(TIMEOUT, settings.model_timeout)
-    model = await asyncio.to_thread(connect, setting, name, Access.of(settings, timeout=timeout))
+    model = await asyncio.to_thread(connect, setting, name, access_of(settings, timeout=timeout))
     open_now.push_async_callback(disconnect, model)
     begun = time.monotonic()
     try:

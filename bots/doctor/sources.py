@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import cast
 
 from bots.arguments import span_of
+from bots.chat.source_addresses import ADDRESSES, ingest_command
 from bots.chat.texts import counted, told_of
 from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
-from bots.source_addresses import ADDRESSES, ingest_command
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
 from core.sources.credentials import Credential, read_owner_only

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_address import channel_in
 from bots.chat.channel_documents import ChannelMessage
 from bots.chat.channel_source import ChannelSource, EntryPage, channel_kind, only_one
 from bots.chat.channels import ChannelStore, own_collection, source_of
+from bots.chat.source_addresses import SLACK_CHANNELS, channel_in
 from bots.slack.calls import (
     AskedToWait,
     MissingScope,
@@ -38,7 +38,6 @@ from bots.slack.installations import Installation
 from bots.slack.people import SlackPeople
 from bots.slack.route import PLATFORM, Payload
 from bots.slack.settings import read_slack_settings
-from bots.source_addresses import SLACK_CHANNELS
 from core.conversation import Conversation
 from core.sources.source import (
     SourceContext,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,13 +10,14 @@ from bots.chat import channel_schema
 from bots.page import sessions
 from bots.slack import oauth
 from core.answers import store as answers
+from core.errors import SettingsError
 from core.gaps import store as gaps
 from core.library import tables
 from core.reasoning import limits
 from core.settings import Settings
 from core.sources import store as sources
 from core.storage.schema import Schema
-from core.storage.storage import file_of, queue_file
+from core.storage.storage import Storage, file_of, queue_file
 from core.traces import log
 from core.turns import admission, checkpoints, queue
 
@@ -50,3 +52,29 @@ def files_in(settings: Settings) -> dict[str, Path]:
     if queue_at is None:
         return {}
     return {store: file_of(settings.data_dir, store) for store in IN_FOLDER} | {"turns": queue_at}
+
+
+async def make_postgres_stores(storage: Storage) -> None:
+    """Every store that is not there, and those of an older version brought to this one."""
+    from core.turns.checkpoints_postgres import open_postgres_checkpoints
+    from core.turns.leases import open_leases
+
+    for store, schema in IN_POSTGRES.items():
+        storage.database(store, schema).close()
+    async with open_leases(storage, "footnote migrate") as leases:
+        await open_postgres_checkpoints(storage, leases)
+    await asyncio.to_thread(_migrate_queue, str(storage.url))
+
+
+def _migrate_queue(url: str) -> None:
+    """The tables of DBOS, which has versions of its own."""
+    from dbos import DBOS
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from core.storage.postgres import making_tables
+
+    try:
+        with making_tables(url):
+            DBOS.migrate(url)
+    except SQLAlchemyError as fault:
+        raise SettingsError("The queue's tables could not be made; LOG_LEVEL=info shows why.") from fault

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from bots.commands.migrate import make_postgres_stores
 from bots.slack.oauth_stores import make_all_tables
 from bots.stores.folder import FolderUploads, batches_of, compare, put_uploads
+from bots.stores.schemas import make_postgres_stores
 from bots.stores.server import (
     DBOS_SCHEMA,
     ServerSource,

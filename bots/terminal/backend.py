@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from bots.indexing import BackgroundVectors, Targets
+from bots.chat.indexing import BackgroundVectors, Targets
 from bots.terminal.screen import Screen
 from core.conversation import Conversation, Outcome, Proposal, Turn
 from core.library.library import Library, Notify

@@ -17,8 +17,15 @@ from typing import Any, Protocol
 from bots.chat.access import forget_documents
 from bots.chat.channels import ChannelStore
 from bots.chat.experts import request_about
+from bots.chat.indexing import (
+    Targets,
+    Watcher,
+    ingest_targets,
+    require_documents,
+    run_in_thread,
+    update_index,
+)
 from bots.chat.names import note_names
-from bots.indexing import Targets, Watcher, ingest_targets, require_documents, run_in_thread, update_index
 from bots.refresh import IndexRefresher
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation

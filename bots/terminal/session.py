@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bots.chat import texts
+from bots.chat.indexing import BackgroundVectors
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
-from bots.indexing import BackgroundVectors
 from bots.terminal import render
 from bots.terminal.backend import Backend, CommandTurns
 from bots.terminal.markdown import line

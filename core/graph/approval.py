@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.conversation import QUERY_LIMIT, Decision, Proposal, Question
+from core.conversation import QUERY_LIMIT, Decision, Proposal, Question, WebApproval
 from core.errors import QuestionRejected
-from core.settings import WebApproval
 from core.text.characters import hides_something, without_shaping
 from core.wording import Sentence, clock
 

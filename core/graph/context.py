@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from core.conversation import Exchange, Progress
+from core.conversation import Exchange, Progress, WebApproval
 from core.graph.policy import Policy
 from core.graph.tracer import Tracer
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.reasoner import Reasoner
-from core.settings import WebApproval
 
 
 class Documents(Protocol):

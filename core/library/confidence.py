@@ -17,7 +17,7 @@ from core.library.coefficients import LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
 from core.library.lexical import highest
 from core.text.language import language_of
-from core.text.selection import is_opposed
+from core.text.opposites import is_opposed
 from core.text.sentences import split_sentences
 from core.text.terms import query_terms, terms, weight_of, weights_among
 

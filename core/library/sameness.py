@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from core.library.documents import Passage, is_kept
 from core.text.characters import whole
 from core.text.language import language_of
-from core.text.selection import is_opposed
+from core.text.opposites import is_opposed
 from core.text.terms import query_terms, terms
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from core.reasoning.reasoner import (
     Statement,
     Strip,
 )
+from core.reasoning.selection import Candidate, candidates
 from core.text.characters import one_line
 from core.text.followup import (
     REMEMBERED_QUESTIONS,
@@ -38,7 +39,6 @@ from core.text.followup import (
 )
 from core.text.language import language_of
 from core.text.quoting import is_quotable
-from core.text.selection import Candidate, candidates
 from core.text.sentences import STOP_WORDS, split_units
 from core.text.smalltalk import small_talk
 from core.text.terms import query_terms, terms, weights_among

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from core.errors import SettingsError, how_to_install
-from core.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -53,19 +52,6 @@ class Access:
     anthropic_url: str = ""
     ollama_host: str = ""
     timeout: float = 60.0  #: seconds for one call
-
-    @classmethod
-    def of(cls, settings: Settings, *, timeout: float) -> Access:
-        return cls(
-            google_api_key=settings.google_api_key,
-            google_url=settings.google_gemini_base_url,
-            openai_api_key=settings.openai_api_key,
-            openai_url=settings.openai_base_url,
-            anthropic_api_key=settings.anthropic_api_key,
-            anthropic_url=settings.anthropic_base_url,
-            ollama_host=settings.ollama_host,
-            timeout=timeout,
-        )
 
     def key_of(self, provider: str) -> str:
         return {

@@ -7,9 +7,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from core.settings import Settings
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Database
 from core.storage.schema import Schema
@@ -24,12 +23,23 @@ if TYPE_CHECKING:
 SQLITE = "sqlite:///"  # begins the URL of a file
 
 
+class DataSettings(Protocol):
+    """What the operator chose of where the data lies."""
+
+    @property
+    def data_dir(self) -> Path: ...
+    @property
+    def database_url(self) -> str: ...
+    @property
+    def postgres_url(self) -> str | None: ...
+
+
 def file_of(data_dir: Path, store: str) -> Path:
     """Where a store is that is not in PostgreSQL."""
     return data_dir / f"{store}.sqlite"
 
 
-def queue_file(settings: Settings) -> Path | None:
+def queue_file(settings: DataSettings) -> Path | None:
     """Where the queue of turns is, which DATABASE_URL may have elsewhere; None if it is in PostgreSQL."""
     if not settings.database_url:
         return file_of(settings.data_dir, "turns")
@@ -69,7 +79,7 @@ class Storage:
 
 
 @contextmanager
-def open_storage(settings: Settings, *, may_be_incomplete: bool = False) -> Iterator[Storage]:
+def open_storage(settings: DataSettings, *, may_be_incomplete: bool = False) -> Iterator[Storage]:
     """Raises SettingsError when PostgreSQL cannot be reached, or a copy into it was cut off."""
     url = settings.postgres_url
     if url is None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core.conversation import Question
-from core.settings import Settings
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.database import Row
 from core.storage.schema import Schema
@@ -101,9 +100,8 @@ def _subject(question: Question, key: str) -> str:
     return f"{question.conversation.platform}/{key}"
 
 
-def open_admission(settings: Settings, storage: Storage) -> Admission | None:
+def open_admission(rates: Rates, storage: Storage) -> Admission | None:
     """None without rates. Raises SettingsError when the store cannot be used."""
-    rates = Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
     if not rates.longest:
         return None
     if storage.url is None:

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingsError
-from core.settings import Settings
 from core.storage.schema import Schema, add_fields, prepare
-from core.storage.storage import SQLITE, file_of
+from core.storage.storage import SQLITE, DataSettings, file_of
 from core.turns.dbos_patches import (
     Claims,
     check_patched,
@@ -81,7 +80,7 @@ POSTGRES_ENGINE = {
 DISCREET = {"hide_parameters": True}
 
 
-def queue_url(settings: Settings) -> str:
+def queue_url(settings: DataSettings) -> str:
     """The address of its database."""
     return settings.database_url or f"{SQLITE}{file_of(settings.data_dir.resolve(), 'turns')}"
 

@@ -1,4 +1,4 @@
-"""Fit the credits of core/text/selection.py on half of the articles and say what they are worth on the other.
+"""Fit the credits of core/reasoning/selection.py on half of the articles and say what they are worth on the other.
 
 Articles go to a half by the order of
 the hashes of their names. One credit at a time is moved up and down, as long as that is better on the
@@ -32,8 +32,8 @@ from bots.eval.report import Section, Table
 from core.conversation import value
 from core.library.documents import Retrieved
 from core.library.retriever import Query
+from core.reasoning import selection
 from core.reasoning.extractive import MEANING_PASSAGES
-from core.text import selection
 from core.text.sentences import split_units
 
 CREDITS = [name for name in vars(selection) if name.endswith("_CREDIT")]

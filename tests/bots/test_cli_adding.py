@@ -10,9 +10,9 @@ from fakes.sources import ADDRESS, Shelf
 from fakes.terminals import CTRL_C, CTRL_D, ENTER, Terminal
 from harbour import FERRY, HARBOUR
 
+from bots.chat.indexing import Targets
 from bots.commands.adding import Addition, Questions, choices_of
 from bots.commands.documents import _channel_store
-from bots.indexing import Targets
 from bots.source_kinds import source_kinds
 from bots.terminal.screen import Screen
 from core.errors import SettingsError

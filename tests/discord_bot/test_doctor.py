@@ -16,8 +16,6 @@ from fakes.served import FERRY, PATIENCE, environment
 from server import Server
 
 from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
-from bots.discord.doctor import compare
-from bots.discord.doctor_servers import ServerChannel
 from bots.discord.permissions import (
     HISTORY,
     NEEDED,
@@ -27,6 +25,8 @@ from bots.discord.permissions import (
     channel_permissions,
     server_permissions,
 )
+from bots.doctor.discord import compare
+from bots.doctor.discord_servers import ServerChannel
 
 ANOTHER_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OQ.ReSeSa.sesame-sesame-sesame-sesame-0"
 ITS_APPLICATION = "1234567890123456789"  # with which both tokens here begin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bots.indexing import read_targets
+from bots.chat.indexing import read_targets
 from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.confluence.address import canonical_address, label_of, parse

@@ -13,7 +13,7 @@ from fakes.website import FakeWebsite, WebAuthor, html, own_documents
 from source_desk import open_desk
 
 from bots.chat.access import forget_documents
-from bots.indexing import Targets, ingest_targets
+from bots.chat.indexing import Targets, ingest_targets
 from core.bootstrap import make_fetcher
 from core.conversation import Citation, Outcome
 from core.library.formats.read import parse_html

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from bots.indexing import read_targets
+from bots.chat.indexing import read_targets
 from core.errors import SettingsError
 from core.library.formats.read import parse_html
 from core.sources.kinds import source_address

@@ -11,7 +11,7 @@ from core.conversation import Conversation, Question
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.turns.admission import open_admission
-from core.turns.rate_limits import Rate
+from core.turns.rate_limits import Rate, Rates
 
 HERE = Conversation(platform="test", space="T1", channel="C1", thread="1.1")
 NOW = 1_790_000_000.0
@@ -24,11 +24,10 @@ def asked(number, author="ann", at=NOW):
 @pytest.fixture
 def processes(postgres_url, tmp_path):
     """Two processes on one PostgreSQL, with the limit of two questions an hour."""
-    settings = Settings(
-        data_dir=tmp_path, database_url=postgres_url, questions_per_person=Rate(count=2, period="hour")
-    )
+    settings = Settings(data_dir=tmp_path, database_url=postgres_url)
+    rates = Rates(per_person=Rate(count=2, period="hour"))
     with open_storage(settings) as first, open_storage(settings) as second:
-        yield open_admission(settings, first), open_admission(settings, second)
+        yield open_admission(rates, first), open_admission(rates, second)
 
 
 async def test_a_question_counts_once_whichever_process_takes_it(processes):
@@ -67,9 +66,8 @@ async def test_the_last_question_within_the_rate_is_admitted_by_one_process_alon
 
 
 async def test_without_postgres_a_process_counts_for_itself(tmp_path):
-    settings = Settings(data_dir=tmp_path, questions_per_channel=Rate(count=1, period="day"))
-    with open_storage(settings) as storage:
-        admission = open_admission(settings, storage)
+    with open_storage(Settings(data_dir=tmp_path)) as storage:
+        admission = open_admission(Rates(per_channel=Rate(count=1, period="day")), storage)
 
         told = [await admission.admit(asked(number)) for number in (1, 2)]
 

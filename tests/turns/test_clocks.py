@@ -16,10 +16,10 @@ from fakes.messengers import RecordingMessenger
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
 from test_graph import OTHER, TOWER, WEB, assistant_over
 
+from bots.chat.indexing import DOWNLOAD_FAILED, failed_recently
 from bots.discord.backfill import BACKFILL_LIMIT, backfill_start
 from bots.discord.commands import application_of
 from bots.discord.settings import DiscordSettings
-from bots.indexing import DOWNLOAD_FAILED, failed_recently
 from bots.slack.http import CLOCK_SKEW, skew_of
 from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
@@ -52,7 +52,7 @@ READ_ON_THE_WALL = {
     "bots/discord/backfill.py": "reads what it is given",
     "bots/doctor/folder.py": "tells how old a thread is",
     "bots/eval/report.py": "stands in the report",
-    "bots/indexing.py": "a note of a time to come says nothing",
+    "bots/chat/indexing.py": "a note of a time to come says nothing",
     "bots/commands/remote.py": "orders the work that a command leaves to a bot, which runs apart from all else",
     "bots/terminal/messenger.py": "which results of killed commands are old; a jump deletes them earlier or later",
     "bots/stores/server_copy.py": "which questions of the last day a move lets rate limits count",
@@ -89,7 +89,7 @@ READ_ON_THE_WALL = {
     "bots/terminal/session.py": "tells when a question was asked",
     "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
-    "bots/slack/doctor_tokens.py": "compares it with Slack's",
+    "bots/doctor/slack_tokens.py": "compares it with Slack's",
     "bots/slack/oauth_stores.py": "which begun installations have expired; who is turned away begins again",
     "bots/slack/http.py": "Slack's own rule of five minutes; what is refused for it is told in the log",
     "bots/slack/serve.py": "when a modal was submitted, which carries no time",

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from bots.chat.source_addresses import ADDRESSES, ingest_command
 from bots.chat.texts import counted, nothing_to_read
-from bots.source_addresses import ADDRESSES, ingest_command
 from core.bootstrap import Announce, make_embedder
 from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError

@@ -11,6 +11,7 @@ from core.conversation import Turn
 from core.library.library import Library
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
 from core.reasoning.prices import Prices
+from core.reasoning.providers import Access
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 from core.storage.storage import Storage
@@ -27,7 +28,6 @@ def open_models(settings: Settings, storage: Storage, open_now: AsyncExitStack) 
         return None
     from core.reasoning.chat_model import ChatModels
     from core.reasoning.limits import open_budget
-    from core.reasoning.providers import Access
 
     limits = (
         settings.tokens_per_day, settings.tokens_per_day_per_channel, settings.tokens_per_day_per_person
@@ -41,12 +41,26 @@ def open_models(settings: Settings, storage: Storage, open_now: AsyncExitStack) 
     models = ChatModels.open(
         chat_model=settings.chat_model,
         grader_model=settings.judging_model,
-        access=Access.of(settings, timeout=settings.model_timeout),
+        access=access_of(settings, timeout=settings.model_timeout),
         budget=budget,
         prices=prices_of(settings),
     )
     open_now.push_async_callback(models.aclose)
     return models
+
+
+def access_of(settings: Settings, *, timeout: float) -> Access:
+    """How the services of models are reached; ``timeout``: seconds for one call."""
+    return Access(
+        google_api_key=settings.google_api_key,
+        google_url=settings.google_gemini_base_url,
+        openai_api_key=settings.openai_api_key,
+        openai_url=settings.openai_base_url,
+        anthropic_api_key=settings.anthropic_api_key,
+        anthropic_url=settings.anthropic_base_url,
+        ollama_host=settings.ollama_host,
+        timeout=timeout,
+    )
 
 
 def prices_of(settings: Settings) -> Prices:

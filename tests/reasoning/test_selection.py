@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakes.passages import documents, loose_strip, thorough
 from hypothesis import given
 
-from core.text.selection import candidates
+from core.reasoning.selection import candidates
 from core.text.sentences import split_units
 from core.text.terms import query_terms
 

@@ -23,9 +23,9 @@ from bots.discord.commands import (
     open_api,
     read_application,
 )
-from bots.discord.doctor_servers import PATIENCE, SERVERS, of_servers
 from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
 from bots.discord.settings import API_URL, DiscordSettings, read_discord_settings
+from bots.doctor.discord_servers import PATIENCE, SERVERS, of_servers
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.folder import report_events, thread_ids
 from bots.doctor.settings import Configuration, faults_by_setting

@@ -19,8 +19,8 @@ from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.folder import find_owner, report_events, thread_ids
 from bots.doctor.settings import Configuration, faults_by_setting
+from bots.doctor.slack_tokens import APP, BOT, NETWORK, PATIENCE, SOURCES, Bot, ask, bot_side, workspaces
 from bots.slack.calls import open_calls
-from bots.slack.doctor_tokens import APP, BOT, NETWORK, PATIENCE, SOURCES, Bot, ask, bot_side, workspaces
 from bots.slack.manifest import EVENTS_PATH
 from bots.slack.route import PLATFORM
 from bots.slack.settings import NAMES, SlackSettings, read_slack_settings, settings_of
