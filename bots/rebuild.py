@@ -22,17 +22,16 @@ from core.answers.store import SCHEMA, STORE
 from core.bootstrap import LIBRARY, make_fetcher, open_library
 from core.errors import IndexDamaged, SettingsError, VersionMismatch
 from core.library.library import Library
-from core.library.rebuild import BESIDE, Recovery, is_damaged, keep_old, recover, remove, replace_file
+from core.library.rebuild import BESIDE, Recovery, is_damaged, recover, remove, replace_file
 from core.library.sync import SyncReport
 from core.settings import Settings
-from core.storage.schema import UNRELEASED, version_in
 from core.storage.storage import open_storage
 
 NAMED = 3  # pages in one sentence
 
 
 def is_needed(settings: Settings) -> bool:
-    """Whether the index is damaged, from before the first release, or gone although there are uploads.
+    """Whether the index is damaged, or gone although there are uploads.
 
     Never in PostgreSQL, which has no file that we could replace.
     """
@@ -41,7 +40,7 @@ def is_needed(settings: Settings) -> bool:
     data_dir = settings.data_dir
     file = data_dir / LIBRARY
     if file.is_file() and file.stat().st_size:
-        return is_damaged(file) or version_in(file) == UNRELEASED
+        return is_damaged(file)
     return bool(uploads_in(data_dir)) or (data_dir / f"{LIBRARY}{BESIDE}").exists()
 
 
@@ -51,8 +50,7 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
     The caller owns the data folder. Raises SettingsError if it is not known what to read.
     """
     file = settings.data_dir / LIBRARY
-    state = "from before the first release" if version_in(file) == UNRELEASED else "damaged or gone"
-    screen.note(f"{file} is {state}: it is rebuilt from the documents.")
+    screen.note(f"{file} is damaged or gone: it is rebuilt from the documents.")
     with closing(_opened_beside(settings)) as library:
         require_documents(library, targets)
         salvaged = recover(file, library.store)
@@ -71,19 +69,6 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
     for sentence in _notes(salvaged, targets, aside):
         screen.note(sentence)
     return report
-
-
-def set_old_stores_aside(settings: Settings, screen: Screen) -> None:
-    """Set aside other databases from before the first release. The caller owns the data folder."""
-    from bots.stores.schemas import files_in  # loads LangGraph
-
-    for store, file in files_in(settings).items():
-        if store != "library" and version_in(file) == UNRELEASED:
-            aside = keep_old(file)
-            file.unlink(missing_ok=True)
-            screen.note(
-                f"{file} is from before the first release: it lies in {aside} now, and a new one begins."
-            )
 
 
 def _opened_beside(settings: Settings) -> Library:

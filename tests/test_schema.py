@@ -140,19 +140,6 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(file):
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 99])
-def test_a_file_from_before_the_first_release_is_refused_whatever_its_number(tmp_path, number):
-    file = tmp_path / "notes.sqlite"
-    with closing(sqlite3.connect(file)) as notes:
-        notes.executescript(f"CREATE TABLE documents (text TEXT); PRAGMA user_version = {number};")
-    before = file.read_bytes()
-
-    with pytest.raises(VersionMismatch, match=r"before the first release.*`footnote ingest --rebuild`"):
-        opened(file, NOTES)
-
-    assert (file.read_bytes(), version_in(file)) == (before, 0)
-
-
 @pytest.mark.parametrize("script", ["CREATE TABLE notes (text TEXT)", "PRAGMA application_id = 7"])
 def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path, script):
     file = tmp_path / "library.sqlite"
@@ -198,7 +185,7 @@ def test_a_library_of_version_1_is_migrated_when_it_is_opened(changed):
 
     assert "docs/ferry.md" in sources
     assert languages == [("en",)]
-    assert version_in(changed.data_dir / "library.sqlite") == tables.SCHEMA.version > 2
+    assert version_in(changed.data_dir / "library.sqlite") == tables.SCHEMA.version == 2
 
 
 def test_while_another_process_holds_the_folder_its_library_is_not_migrated(changed):

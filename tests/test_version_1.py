@@ -9,7 +9,6 @@ import json
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from dataclasses import MISSING, fields
-from datetime import UTC, datetime
 from importlib import import_module
 
 import ormsgpack
@@ -32,7 +31,6 @@ from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
 from core.storage.schema import version_in
 from core.storage.storage import Storage
-from core.traces.log import open_question_log
 from core.turns.workflow import open_turns
 from core.wording import Sentence
 
@@ -113,40 +111,6 @@ def test_all_is_found_and_no_file_is_read_again(data):
     assert set(opened) <= {"ferry.md", "harbour.md"}  # for their dates are those of the copy
 
 
-def test_what_may_say_when_it_was_changed_is_read_again(data):
-    ferry = data.parent / "docs" / "ferry.md"
-    ferry.write_text(f"---\nupdated: 2026-03-12\n---\n{ferry.read_text()}")
-    with closing(sqlite3.connect(data / "library.sqlite")) as database, database:  # as if it had been so then
-        database.execute(
-            'UPDATE passages SET start = start + 28, "end" = "end" + 28'
-            " WHERE document = (SELECT id FROM documents WHERE source = 'docs/ferry.md')"
-        )
-        for file in (ferry, ferry.with_name("harbour.md")):
-            status = file.stat()
-            values = (status.st_size, max(status.st_mtime_ns, status.st_ctime_ns), str(file))
-            database.execute("UPDATE documents SET size = ?, modified = ? WHERE address = ?", values)
-
-    with closing(open_library(data)) as library, files_read(data.parent / "docs") as opened:
-        library.refresh()
-        dates = {entry.source: entry.changed_at for entry in library.store.entries()}
-
-    assert opened == ["ferry.md"]
-    assert dates["docs/ferry.md"] == datetime(2026, 3, 12, tzinfo=UTC).timestamp()
-    assert dates["docs/harbour.md"] is None
-
-
-def test_restructuredtext_is_read_again_for_its_pictures(data):
-    with closing(sqlite3.connect(data / "library.sqlite")) as database, database:
-        database.execute(
-            "UPDATE documents SET address = replace(address, '.md', '.rst') WHERE source = 'docs/ferry.md'"
-        )
-
-    with closing(open_library(data)) as library:
-        again = [entry.source for entry in library.store.entries() if entry.modified == -1]
-
-    assert again == ["docs/ferry.md"]
-
-
 def test_what_was_forgotten_stays_forgotten(data):
     with closing(open_library(data)) as library:
         library.refresh()
@@ -193,8 +157,6 @@ async def test_a_field_that_was_not_stored_has_a_default(data):
             stored.setdefault(getattr(import_module(module), name), set()).update(given)
         return code
 
-    async with assistant_of(data):  # which migrates what is older
-        pass
     for (checkpoint,) in rows(data / "conversations.sqlite", "SELECT checkpoint FROM checkpoints"):
         ormsgpack.unpackb(checkpoint, ext_hook=read, option=ormsgpack.OPT_NON_STR_KEYS)
 
@@ -286,11 +248,6 @@ async def test_channels_and_threads_are_known(data):
         assert (room.follow, room.knows_thread, room.asker, room.since) == ("mentions", True, "U1", 5.0)
         assert await rooms.moved_to(moved.thread) == QUAY
         assert await rooms.watermark("discord") == 7
-        with open_question_log(Storage(data_dir=data), days=14) as log:
-            await log.rate("q1", "U2", is_positive=False, at=5.0)
-            assert await rooms.hand_over_ratings(log) == 1
-            assert await rooms.hand_over_ratings(log) == 0
-            assert await log.ratings("q1") == {"U1": True, "U2": False}
         assert [await rooms.is_first(word) for word in ("w1", "w2")] == [False, True]
 
 
@@ -327,50 +284,3 @@ async def test_tokens_of_the_day_are_counted(data):
 
 def test_every_file_says_its_version(data):
     assert {version_in(data / f"{store}.sqlite") for store in STORES} == {1}
-
-
-async def test_a_channel_that_chose_to_follow_everybody_does_so_still_and_one_that_chose_nothing_follows_askers(
-    data,
-):
-    with closing(sqlite3.connect(data / "rooms.sqlite")) as database, database:
-        for channel, follow, collection in (
-            ("C2", "thread", "default"),  # was said: nothing else makes such a row
-            ("C3", "thread", "handbook"),  # a row that "use" made has the old default
-            ("C4", "mention", "handbook"),
-        ):
-            database.execute(
-                "INSERT INTO channels VALUES (?, ?, ?)", (f"slack/T1/{channel}", follow, collection)
-            )
-
-    with open_channel_store(Storage(data_dir=data)) as rooms:
-        followed = [
-            (
-                await rooms.thread_state(
-                    Conversation(platform="slack", space="T1", channel=channel, thread="1")
-                )
-            ).follow
-            for channel in ("C2", "C3", "C4", "C5")
-        ]
-        kept = rows(data / "rooms.sqlite", "SELECT channel, reads FROM channels ORDER BY 1")
-
-    opened = rows(data / "rooms.sqlite", "SELECT * FROM access ORDER BY 3")
-
-    assert opened == [("handbook", "channel", "slack/T1/C3"), ("handbook", "channel", "slack/T1/C4")]
-    assert followed == ["thread", "asker", "mention", "asker"]
-    assert kept[1:] == [
-        ("slack/T1/C2", "default"), ("slack/T1/C3", "handbook"), ("slack/T1/C4", "handbook"),
-    ]  # fmt: skip
-    assert columns_of(data / "rooms.sqlite") == columns_of_new_rooms(data.parent)
-
-
-def columns_of_new_rooms(folder):
-    (folder / "today").mkdir()
-    with open_channel_store(Storage(data_dir=folder / "today")):
-        return columns_of(folder / "today" / "rooms.sqlite")
-
-
-async def test_an_older_version_refuses_the_turns_and_conversations_of_this_one(data):
-    async with turns_of(data, RecordingMessenger()):
-        pass
-
-    assert [version_in(data / f"{store}.sqlite") for store in ("conversations", "turns")] == [4, 4]

@@ -23,7 +23,6 @@ from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.readers import ReaderSets, base_of
 from core.storage.asynchronous import AsyncDatabase
 from core.storage.storage import Storage
-from core.traces.log import QuestionLog
 from core.turns.messenger import Unreachable
 from core.wording import Sentence
 
@@ -289,15 +288,6 @@ class ChannelStore:
 
     async def was_forgotten(self, turn_id: str) -> bool:
         return await self._one("SELECT 1 FROM handled WHERE id = ?", turn_id) is not None
-
-    async def hand_over_ratings(self, log: QuestionLog) -> int:
-        """Give the log of questions the ratings that an earlier version wrote here; how many there were."""
-        rows = await self.database.rows("SELECT turn, author, is_positive, given_at FROM feedback")
-        for turn, author, is_positive, given_at in rows:
-            if author not in await log.ratings(turn):  # a later one counts
-                await log.rate(turn, author, is_positive=bool(is_positive), at=given_at)
-            await self._write("DELETE FROM feedback WHERE turn = ? AND author = ?", turn, author)
-        return len(rows)
 
     async def note_unasked(self, turn_id: str, conversation: Conversation, at: float) -> bool:
         """An answer was given that nobody asked the bot for; False if that was noted before."""

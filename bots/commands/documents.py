@@ -117,8 +117,6 @@ def _carry_out(arguments: Namespace, targets: Targets, settings: Settings, scree
 def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
     with own_data_dir(settings, "footnote ingest"):
         report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
-        if arguments.rebuild:
-            rebuild.set_old_stores_aside(settings, screen)
         with closing(open_library(settings, is_owner=True)) as library:
             report = report or _ingest(library, targets, arguments, settings, screen)
             if not arguments.json:

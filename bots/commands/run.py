@@ -120,7 +120,6 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as link,
             log_lag(),
         ):
-            await channel_store.hand_over_ratings(footnote.log)
             with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote, link)}\n")
                 sys.stdout.flush()

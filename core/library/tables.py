@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from core.errors import IndexDamaged
-from core.library.fts5_terms import indexed_from, places_of, words_row
-from core.library.readers import MARK, base_of, is_restricted
-from core.storage.database import Connection
 from core.storage.schema import Schema
 
 #: The scope and the terms of every passage. The text is split into terms before it is inserted,
@@ -111,99 +106,11 @@ CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
 
-def _add_included(library: Connection) -> None:
-    """What documents include is known from now on; those whose text shows a directive or a tag are read again."""
-    library.execute("ALTER TABLE documents ADD COLUMN included TEXT NOT NULL DEFAULT '[]'")
-    signs = ("{*", "{!", "{%", "{{", "--8<--", "literalinclude", "<img")
-    library.execute(
-        "UPDATE documents SET modified = -1, hash = '' WHERE modified > 0 AND id IN"
-        f" (SELECT document FROM passages WHERE {' OR '.join('text LIKE ?' for _ in signs)})",
-        tuple(f"%{sign}%" for sign in signs),
-    )
-
-
-def _add_changes_and_lines(library: Connection) -> None:
-    library.execute("ALTER TABLE documents ADD COLUMN changed_at REAL")
-    library.execute("ALTER TABLE passages ADD COLUMN line INTEGER")
-    library.execute("CREATE INDEX documents_rooted ON documents (root, address)")
-
-
-def _add_anchors(library: Connection) -> None:
-    library.execute("ALTER TABLE documents ADD COLUMN anchors TEXT")
-
-
-def _add_readers(library: Connection) -> None:
-    library.execute("CREATE INDEX documents_named ON documents (source)")
-    for statement in filter(str.strip, _READERS.split(";")):
-        library.execute(statement)
-
-
-def _add_dates(library: Connection) -> None:
-    library.execute("ALTER TABLE documents ADD COLUMN seen_at REAL")
-    _read_pages(library)
-
-
-def _read_pages(library: Connection) -> None:
-    """Pages, and what begins with front matter, are read again: for when they were changed, and what is a heading."""
-    begins_later = "id IN (SELECT document FROM passages WHERE ordinal = 0 AND start > 0)"
-    suffixes = ("md", "markdown", "mdown", "mkd", "mdx", "qmd")
-    is_markdown = " OR ".join("lower(address) LIKE ?" for _ in suffixes)
-    library.execute(
-        "UPDATE documents SET modified = -1, hash = ''"
-        f" WHERE modified > 0 AND (lower(address) LIKE ? OR {begins_later} AND ({is_markdown}))",
-        ("%.%htm%", *(f"%.{suffix}" for suffix in suffixes)),
-    )
-
-
-def _read_pictures(library: Connection) -> None:
-    """What pictures show is read in reStructuredText too: these files are read again."""
-    library.execute(
-        "UPDATE documents SET modified = -1, hash = '' WHERE modified > 0 AND lower(address) LIKE ?",
-        ("%.rst",),
-    )
-
-
-def _search_sets_together(library: Connection) -> None:
-    """Sets of readers beside one collection are searched together."""
-    if not isinstance(library, sqlite3.Connection):
-        library.execute("CREATE INDEX IF NOT EXISTS terms_across ON terms (term, collection)")
-        return
-    library.execute(WORD_COUNTS)
-    names = [name for (name,) in library.execute("SELECT name FROM collections").fetchall()]
-    library.executemany(
-        "INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING",
-        ((base_of(name),) for name in names if is_restricted(name)),
-    )
-    places = places_of(dict(library.execute("SELECT name, number FROM collections").fetchall()))
-    rows = library.execute(
-        "SELECT p.id, d.collection, d.address FROM collections c JOIN documents d ON d.collection = c.number"
-        " JOIN passages p ON p.document = d.id WHERE instr(c.name, ?)",
-        (MARK,),
-    ).fetchall()
-    for passage, collection, address in rows:
-        held = library.execute("SELECT scope, title, body FROM words WHERE rowid = ?", (passage,))
-        for words in held.fetchall():
-            library.execute(
-                "UPDATE words SET scope = ?, title = ?, body = ? WHERE rowid = ?",
-                (*words_row(indexed_from(*words), places[collection], address), passage),
-            )
-
-
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
     tables=f"{_CATALOGUE}{_READERS}{WORDS_TABLE};{WORD_COUNTS};",
     postgresql=_CATALOGUE + _READERS + _POSTINGS,
-    migrations=(
-        _add_included,
-        _add_changes_and_lines,
-        _add_anchors,
-        _add_readers,
-        _add_dates,
-        _read_pictures,
-        _search_sets_together,
-        _read_pages,
-    ),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,

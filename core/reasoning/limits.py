@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from core.errors import StoreUnavailable
 from core.storage.asynchronous import AsyncDatabase
-from core.storage.database import Connection
 from core.storage.schema import Schema
 from core.storage.storage import Storage
 
@@ -30,14 +29,8 @@ CREATE TABLE spent_by (
 """
 
 
-def _count_by_spender(database: Connection) -> None:
-    """Version 2: what channels and people took."""
-    database.execute(_SPENT_BY)
-
-
 SCHEMA = Schema(
     tables=f"CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL); {_SPENT_BY}",
-    migrations=(_count_by_spender,),
     cure="Move it away to count today's tokens from zero.",
 )
 _CHARGE = (

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 
 from core.errors import FootnoteError
 from core.storage.database import Database, Row
-from core.storage.schema import Migration, Schema
+from core.storage.schema import Schema
 from core.storage.sqlite import SqliteDatabase
 
 AT_ONCE = 500  # values of a query
@@ -26,7 +26,6 @@ class Memory:
 
     FILE: ClassVar[str]
     TABLES: ClassVar[str]
-    MIGRATIONS: ClassVar[tuple[Migration, ...]] = ()
 
     database: Database
 
@@ -55,7 +54,7 @@ def open_memory(kind: type[M], folder: Path) -> Iterator[M]:
     """The memory in the folder of a source. One that is damaged, or of another version of Footnote, is made anew with
     all that lies in the folder.
     """
-    schema = Schema(tables=kind.TABLES, migrations=kind.MIGRATIONS, cure="Delete it: it is made anew.")
+    schema = Schema(tables=kind.TABLES, cure="Delete it: it is made anew.")
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     try:
         database = SqliteDatabase(folder / kind.FILE, schema)

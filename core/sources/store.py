@@ -132,23 +132,8 @@ CREATE TABLE IF NOT EXISTS forgotten_source_items (
 """
 
 
-def _add_sightings(sources: Connection) -> None:
-    sources.execute("ALTER TABLE source_items ADD COLUMN seen_at REAL")
-
-
-def _know_authors(sources: Connection) -> None:
-    """Version 3: who wrote what channels say."""
-    sources.execute("ALTER TABLE source_items ADD COLUMN authors TEXT NOT NULL DEFAULT '[]'")
-
-
-def _keep_notes(sources: Connection) -> None:
-    """Version 4: what a source says of itself is no failure; what stands there leaves with its next sync."""
-    sources.execute("ALTER TABLE sources ADD COLUMN note TEXT NOT NULL DEFAULT ''")
-
-
 SCHEMA = Schema(
     tables=_TABLES,
-    migrations=(_add_sightings, _know_authors, _keep_notes),
     cure="Move it away, and ingest your sources again: their documents stay, and are compared.",
 )
 #: What forgetting deletes from.

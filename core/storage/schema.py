@@ -4,7 +4,7 @@ The first release has version 1. An older store is migrated to the newest versio
 a process that is killed in the middle leaves it as it was.
 
 In a file of SQLite, ``PRAGMA application_id`` says that it is Footnote's, and ``PRAGMA user_version`` which
-version it has. A newer file is refused, and so is one from before the first release.
+version it has. A newer file is refused.
 
 In PostgreSQL a table says which version each store has. The first process migrates under a lock while others
 wait. During a deploy the processes of the version before go on beside it, so **a migration only adds**: what
@@ -27,10 +27,7 @@ from core.errors import SettingsError, VersionMismatch
 from core.storage.database import Connection
 
 APPLICATION_ID = 0x466F6F74  # "Foot"
-UNRELEASED = 0  # the version of a file from before the first release
 FOREIGN = -1  # that of another program's file
-#: A file from before the first release has one of these tables, and no application id.
-OUR_TABLES = frozenset({"documents", "channels", "checkpoints", "spent", "workflow_status"})
 
 VERSIONS = "footnote_versions"  # the table in PostgreSQL
 
@@ -49,10 +46,6 @@ class AdvisoryLock(IntEnum):
 
 
 logger = logging.getLogger(__name__)
-
-
-def add_fields(_database: Connection) -> None:
-    """The migration for stored values that got fields with defaults: only an older version must not read them."""
 
 
 @value
@@ -130,12 +123,6 @@ def check(file: Path, version: int | None, schema: Schema) -> None:
     """VersionMismatch for a version that cannot be opened."""
     if version == FOREIGN:
         raise VersionMismatch(f"{file} belongs to another program. Set DATA_DIR to another folder.")
-    if version == UNRELEASED:
-        raise VersionMismatch(
-            f"{file} is from before the first release of Footnote. Run `footnote ingest --rebuild`: it indexes "
-            "your documents, uploads and web pages again. Conversations, channel settings and waiting turns "
-            "start empty; the old files are kept."
-        )
     if version is not None and version > schema.version:
         raise VersionMismatch(
             f"{file} was written by a newer version of Footnote. "
@@ -168,7 +155,5 @@ def _version_of(database: sqlite3.Connection) -> int | None:
     if application == APPLICATION_ID:
         ((version,),) = database.execute("PRAGMA user_version")
         return int(version)
-    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-    if not tables and not application:
-        return None
-    return UNRELEASED if not application and tables & OUR_TABLES else FOREIGN
+    is_empty = not (application or database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
+    return None if is_empty else FOREIGN

@@ -29,14 +29,14 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from psycopg_pool import PoolTimeout
 
 from core.errors import SettingsError, StoreTrouble
-from core.storage.schema import Schema, add_fields, prepare
+from core.storage.schema import Schema, prepare
 from core.turns.disk_watch import disk_trouble
 from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
 
 #: LangGraph makes the tables. A type of :class:`State` that gets another name, module or field needs a migration.
-SCHEMA = Schema(migrations=(add_fields, add_fields, add_fields))
+SCHEMA = Schema()
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: Within a turn, a checkpoint does not wait for the disk. With a write-ahead log, a killed process loses nothing;

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingsError
-from core.storage.schema import Schema, add_fields, prepare
+from core.storage.schema import Schema, prepare
 from core.storage.storage import SQLITE, DataSettings, file_of
 from core.turns.dbos_patches import (
     Claims,
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = Schema(
-    migrations=(add_fields, add_fields, add_fields)
-)  # DBOS makes the tables; a change of a turn's fields needs a migration
+SCHEMA = Schema()  # DBOS makes the tables; a change of a turn's fields needs a migration
 QUEUE = "turns"
 APPLICATION = "footnote"  # whose workflows DBOS begins
 APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found

@@ -335,15 +335,15 @@ async def change(machine, statement):
 async def test_an_index_of_another_version_is_told_with_what_to_run(indexed):
     await change(indexed, "PRAGMA user_version = 99")
     newer = await examined(indexed)
-    await change(indexed, "PRAGMA application_id = 0")
-    unreleased = await examined(indexed)
+    await change(indexed, "PRAGMA application_id = 7")
+    foreign = await examined(indexed)
 
     assert only(newer, "index")["state"] == "failed"
     assert "a newer version of Footnote" in only(newer, "index")["finding"]
     assert only(newer, "index")["fix"].startswith("Install that version again")
-    assert only(unreleased, "index")["state"] == "failed"
-    assert "from before the first release" in only(unreleased, "index")["finding"]
-    assert only(unreleased, "index")["fix"].startswith("Run `footnote ingest --rebuild`")
+    assert only(foreign, "index")["state"] == "failed"
+    assert "belongs to another program" in only(foreign, "index")["finding"]
+    assert only(foreign, "index")["fix"].startswith("Set DATA_DIR")
 
 
 async def test_another_file_of_another_version_is_told_too(indexed):
@@ -354,8 +354,8 @@ async def test_another_file_of_another_version_is_told_too(indexed):
     found = await examined(indexed)
 
     told = with_state(found, "data folder", "failed")
-    assert told["finding"] == ".footnote/conversations.sqlite is from before the first release of Footnote."
-    assert told["fix"].startswith("Run `footnote ingest --rebuild`")
+    assert told["finding"] == ".footnote/conversations.sqlite belongs to another program."
+    assert told["fix"].startswith("Set DATA_DIR")
 
 
 async def test_vectors_of_another_model_missing_ones_and_an_index_without_its_vectors_are_told(machine):

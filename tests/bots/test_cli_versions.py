@@ -10,25 +10,12 @@ import pytest
 from fakes.version_1 import EDITED, PAGE, STORES, lay_down
 from harbour import CUP_QUESTION, FERRY_QUESTION, FRANCE
 
-OTHERS = [store for store in STORES if store != "library"]
-UNRELEASED = "is from before the first release of Footnote. Run `footnote ingest --rebuild`:"
-
 
 @pytest.fixture
 def first(machine):
     """A machine whose data folder version 1 wrote."""
     lay_down(machine.folder)
     return machine
-
-
-@pytest.fixture
-def unreleased(first):
-    """The same from before the first release: its tables have no version, and some have other columns."""
-    for store in STORES:
-        change(first, store, "PRAGMA application_id = 0")
-    change(first, "library", "ALTER TABLE documents ADD COLUMN language TEXT")
-    change(first, "rooms", "ALTER TABLE threads DROP COLUMN since")
-    return first
 
 
 def opened(machine, store, ending=""):
@@ -93,74 +80,18 @@ async def test_a_decision_that_a_kill_cut_off_sends_the_query_that_a_person_had_
     assert EDITED in chat.out
 
 
-# Before the first release
+# Another version, and files of others
 
 
-@pytest.mark.parametrize("command", [("ask", FERRY_QUESTION), ("sources",), ("ingest", "docs"), ("chat",)])
-async def test_a_folder_from_before_the_first_release_is_refused_and_left_alone(unreleased, command):
-    before = {store: content_of(unreleased, store) for store in STORES}
-
-    refused = await unreleased.run(*command)
-
-    assert (refused.code, refused.out) == (2, "")
-    assert f"library.sqlite {UNRELEASED}" in refused.err
-    assert len(refused.err.splitlines()) == 1
-    assert {store: content_of(unreleased, store) for store in STORES} == before
-
-
-async def test_one_command_builds_it_anew_and_deletes_nothing(unreleased):
-    before = {store: content_of(unreleased, store) for store in STORES}
-
-    rebuilt = await unreleased.run("ingest", "--rebuild")
-
-    assert rebuilt.code == 0, rebuilt.err
-    assert "1 page from the web came over whole." in rebuilt.err
-    assert await sources(unreleased) == EVERYTHING
-    for store in OTHERS:
-        assert f"{store}.sqlite is from before the first release: it lies in" in rebuilt.err
-    assert {store: content_of(unreleased, store, ".old") for store in STORES} == before
-    asked = await unreleased.run("ask", FERRY_QUESTION, "--thread", "ferry", "--json")
-    assert (asked.code, asked.err) == (0, "")
-    assert asked.record["citations"][0]["source"] == "docs/ferry.md"
-
-
-@pytest.mark.parametrize("store", ["conversations", "spending"])
-async def test_a_single_file_from_before_the_first_release_is_told_and_begun_anew(first, store):
-    first.settings |= {"GOOGLE_API_KEY": "none", "TOKENS_PER_DAY": "1000"}
-    change(first, store, "PRAGMA application_id = 0")
-
-    refused = await first.run("ask", FERRY_QUESTION)
-    rebuilt = await first.run("ingest", "--rebuild")
-
-    assert refused.code == 2
-    assert f"{store}.sqlite {UNRELEASED}" in refused.err
-    assert f"{store}.sqlite is from before the first release: it lies in" in rebuilt.err
-    assert await sources(first) == EVERYTHING
-
-
-async def test_a_file_that_is_none_of_ours_stays_where_it_is(unreleased):
-    theirs = unreleased.folder / ".footnote" / "theirs.sqlite"
+async def test_a_file_that_is_none_of_ours_stays_where_it_is(first):
+    theirs = first.folder / ".footnote" / "theirs.sqlite"
     with closing(sqlite3.connect(theirs)) as database:
         database.execute("CREATE TABLE notes (text TEXT)")
 
-    rebuilt = await unreleased.run("ingest", "--rebuild")
+    rebuilt = await first.run("ingest", "--rebuild")
 
     assert rebuilt.code == 0
     assert theirs.exists()
-
-
-async def test_turns_kept_elsewhere_are_begun_anew_too(first, tmp_path):
-    first.settings |= {"DATABASE_URL": f"sqlite:///{tmp_path}/queue.sqlite"}
-    change(first, "turns", "PRAGMA application_id = 0")
-    (first.folder / ".footnote" / "turns.sqlite").rename(tmp_path / "queue.sqlite")
-
-    rebuilt = await first.run("ingest", "--rebuild")
-
-    assert (
-        f"queue.sqlite is from before the first release: it lies in {tmp_path}/queue.sqlite.old"
-        in rebuilt.err
-    )
-    assert not (tmp_path / "queue.sqlite").exists()
 
 
 async def test_a_folder_of_a_newer_version_is_refused_and_left_alone(first):

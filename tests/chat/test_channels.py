@@ -8,7 +8,6 @@ from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store, own_collection
 from core.conversation import Conversation
 from core.library.library import Library
-from core.traces.log import open_question_log
 from tests.library.shelf import open_store
 
 
@@ -93,19 +92,6 @@ async def test_a_channel_keeps_how_it_is_followed(storage):
 
     with open_channel_store(storage) as channel_store:
         assert (await channel_store.thread_state(place("C1", "2.2"))).follow == "thread"
-
-
-async def test_ratings_of_an_earlier_version_go_to_the_log_of_questions_once(storage):
-    with open_channel_store(storage) as channel_store, open_question_log(storage, days=14) as log:
-        await channel_store.database.write_all(
-            "INSERT INTO feedback VALUES (?, ?, ?, ?)", [("q1", "ann", 1, 1.0), ("q1", "bob", 0, 1.0)]
-        )
-        await log.rate("q1", "ann", is_positive=False, at=2.0)  # she thinks otherwise by now
-
-        counts = [await channel_store.hand_over_ratings(log) for _ in range(2)]
-
-        assert counts == [2, 0]
-        assert await log.ratings("q1") == {"ann": False, "bob": False}
 
 
 async def test_an_answer_that_is_withdrawn_counts_once_for_thirty_days_and_its_thread_is_not_followed(

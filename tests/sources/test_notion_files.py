@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
@@ -17,11 +15,8 @@ from core.library.sync import SyncReport
 from core.settings import Settings
 from core.sources import http
 from core.sources.kinds import KINDS
-from core.sources.memory import open_memory
-from core.sources.notion.memory import _TABLES, NotionMemory
 from core.sources.notion.page import file_of_block, is_of_notion
 from core.sources.notion.source import KIND, open_notion
-from core.storage.schema import APPLICATION_ID
 
 DAY = 86_400
 
@@ -227,20 +222,6 @@ async def test_a_memory_that_is_lost_loses_no_files(desk, notion, settings):
     await ingest(desk)
 
     assert "Home / crane.md" in texts(desk)
-
-
-def test_a_memory_without_files_is_migrated(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "notion.db")) as old:
-        old.executescript(_TABLES)
-        old.execute("INSERT INTO pages VALUES ('p', 'Home', 1)")
-        old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        old.execute("PRAGMA user_version = 1")
-        old.commit()
-
-    with open_memory(NotionMemory, tmp_path) as memory:
-        assert memory.titles(["p"]) == {"p": "Home"}
-        assert memory.files(["p"]) == {}
-        assert memory.mark() == memory.mark() != ""
 
 
 BUCKET = "https://prod-files-secure.s3.us-west-2.amazonaws.com"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -12,11 +10,8 @@ from source_desk import Clock, Desk, open_desk
 
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.formats.read import parse_html
-from core.settings import Settings
 from core.sources.sightings import DAY, Sightings
 from core.sources.source import SourceBatch, SourceUnavailable, UnreadItem
-from core.sources.store import SCHEMA
-from core.storage.schema import version_in
 
 PAGE = "https://tides.example/pier"
 
@@ -129,22 +124,3 @@ async def test_every_citation_of_an_outcome_is_marked_but_those_of_the_web(desk,
     assert marked.proposal.closest[0].unseen_since == first
     assert [each.unseen_since for each in marked.closest] == [first, None, None]
     assert sightings(desk, clock, days=0).marked(outcome) == outcome
-
-
-async def test_the_sources_of_an_older_version_are_kept(tmp_path, clock, shelf):
-    settings = Settings(data_dir=tmp_path / "data")
-    with open_desk(settings, clock, shelf.kinds) as desk:
-        await ingest(desk)
-        expected = desk.syncs.store.all()
-    (file,) = settings.data_dir.glob("sources*.sqlite")
-    with closing(sqlite3.connect(file)) as database, database:
-        for column in ("seen_at", "authors"):
-            database.execute(f"ALTER TABLE source_items DROP COLUMN {column}")
-        database.execute("ALTER TABLE sources DROP COLUMN note")
-        database.execute("PRAGMA user_version = 1")
-
-    with open_desk(settings, clock, shelf.kinds) as desk:
-        kept, seen = desk.syncs.store.all(), unseen(desk, clock)
-
-    assert (kept, seen) == (expected, {})
-    assert version_in(file) == SCHEMA.version

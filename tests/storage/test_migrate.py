@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from threading import Event, Thread
 from time import sleep
 
@@ -11,6 +12,7 @@ import pytest
 from fakes.version_1 import lay_down
 
 from bots.commands.migrate import run
+from bots.stores.schemas import IN_FOLDER
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
 from core.storage import postgres
@@ -59,13 +61,15 @@ def test_an_empty_postgres_gets_every_store_once(postgres_url, tmp_path, told):
     assert queued == [(0,)]
 
 
-def test_a_folder_of_version_1_is_migrated(tmp_path, told):
+def test_a_folder_of_an_older_version_is_migrated(tmp_path, told, monkeypatch):
     settings = Settings(data_dir=lay_down(tmp_path))
+    newer = replace(IN_FOLDER["rooms"], migrations=(lambda rooms: rooms.execute("DROP TABLE opted_out"),))
+    monkeypatch.setitem(IN_FOLDER, "rooms", newer)
 
     first, second = told(settings), told(settings)
 
-    assert first["rooms.sqlite"] == "migrated from version 1 to 7"
-    assert second["rooms.sqlite"] == "version 7, unchanged"
+    assert first["rooms.sqlite"] == "migrated from version 1 to 2"
+    assert second["rooms.sqlite"] == "version 2, unchanged"
 
 
 def test_beside_a_process_that_serves_the_folder_there_is_nothing_to_do(tmp_path, capsys):

@@ -47,7 +47,7 @@ def test_stores_of_other_versions_are_named(postgres_url, tmp_path, capsys):
     settings = Settings(data_dir=tmp_path, database_url=postgres_url)
     run(Namespace(), settings)
     with open_storage(settings) as storage, storage.database("rooms", SCHEMA).transaction() as writing:
-        writing.execute(f"UPDATE {VERSIONS} SET version = 2 WHERE store = 'rooms'")
+        writing.execute(f"UPDATE {VERSIONS} SET version = 0 WHERE store = 'rooms'")
         writing.execute(f"UPDATE {VERSIONS} SET version = 99 WHERE store = 'library'")
 
     states = {text: state for state, text, _ in told(settings)}

@@ -47,11 +47,6 @@ CREATE TABLE IF NOT EXISTS marks (mark TEXT NOT NULL);  -- one row, which tells 
 """
 
 
-def _add_files(database: Connection) -> None:
-    for each in (_FILES, _ROW_LISTS, _MARK):
-        database.execute(each)
-
-
 ChildKind = Literal["page", "database"]
 
 
@@ -69,7 +64,6 @@ class NotionMemory(Memory):
 
     FILE = "notion.db"
     TABLES = _TABLES + _FILES + _ROW_LISTS + _MARK
-    MIGRATIONS = (_add_files,)
 
     def keep(self, titles: Mapping[str, str], *, are_items: bool) -> None:
         """Remember pages by their IDs; one that is an item stays one."""
