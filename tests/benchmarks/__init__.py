@@ -31,6 +31,7 @@ BENCHMARKS = {
     "drafts": "what is shown of drafts by language models whose false sentences are known",
     "trips": "round trips to the model and time of a question, beside five published graphs",
     "tokens": "tokens of the models for one question, by step",
+    "path": "the files and functions that a question, an approval and a repository enter",
     "overhead": "processor time of one turn, and where it is spent",
     "traces": "processor time and bytes of the log of questions, and of its figures",
     "week": "what a team is answered before and after what its experts taught, in a made-up week",

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import sys
-import threading
 from collections import Counter
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from benchmarks.path import Way
 from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FRANCE, PATIENCE
 
@@ -23,7 +20,6 @@ from core.storage.storage import Storage
 from core.turns.checkpoints import PrunedSqliteSaver
 from core.turns.workflow import open_turns
 
-ROOT = Path(__file__).resolve().parents[2]
 WAY = (
     "bots/",
     "core/turns/",
@@ -36,45 +32,12 @@ FORMATTING = (
 )  # fmt: skip
 
 
-#: Entered by chance alone: where a pool of threads grows meanwhile, and where a busy machine takes so long that the
-#: person is told what is done meanwhile.
-BY_CHANCE = {
-    ("core/turns/queue.py", "_configure"),
-    ("bots/slack/sessions.py", "SlackSessions.update_plan"),
-}
+#: Of a question and of an approval, formatting and answering included: `python -m benchmarks path` says which.
+MOST_FILES, MOST_FUNCTIONS = (83, 95), (475, 530)
 
 
-class Way:
-    """The functions that were entered: each once, without lambdas, comprehensions and special methods."""
-
-    def __init__(self):
-        self.entered: set[tuple[str, str]] = set()
-
-    @contextmanager
-    def recorded(self):
-        threading.setprofile(self._enter)
-        sys.setprofile(self._enter)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)
-
-    @property
-    def files(self):
-        return {file for file, _ in self.entered}
-
-    @property
-    def steps(self):
-        return {step for step in self.entered if not step[0].startswith(FORMATTING)}
-
-    def _enter(self, frame, event, _argument):
-        file, name = frame.f_code.co_filename, frame.f_code.co_qualname
-        if event == "call" and file.startswith(f"{ROOT}/"):
-            file = file.removeprefix(f"{ROOT}/")
-            is_named = name.rpartition(".")[2][0] != "<" and not name.endswith("__")
-            if file.startswith(WAY) and is_named and (file, name) not in BY_CHANCE:
-                self.entered.add((file, name))
+def steps(way: Way) -> set[tuple[str, str]]:
+    return {step for step in way.entered if not step[0].startswith(FORMATTING)}
 
 
 @pytest.fixture
@@ -130,7 +93,7 @@ async def answered(slack, asked, count=1):
 async def test_a_question_takes_few_steps_and_looks_nothing_up_twice(slack, ann, general, lookups):
     await answered(slack, await slack.mention(ann, general, FERRY))  # what is cached is cached
     lookups.clear()
-    way = Way()
+    way = Way(below=WAY)
 
     with way.recorded():
         await answered(slack, await slack.mention(ann, general, FERRY))
@@ -142,7 +105,7 @@ async def test_a_question_takes_few_steps_and_looks_nothing_up_twice(slack, ann,
     # the session says that it works, and a plan is begun and closed; two look for names, and two
     # find out who thinks there. Of the last seven, three know which run of the turn this is, two make certain that
     # it is this process's own before anything is posted, one posts once, and one waits for a database that is away.
-    assert len(way.steps) <= 131
+    assert len(steps(way)) <= 131
     # Slack delivers a mention as two events: for each, whether it was forgotten and what the thread is.
     # Which collections may be read is asked when the documents are searched, and again before the answer is shown.
     # The checkpoint is read once, by us and for LangGraph.
@@ -160,3 +123,20 @@ async def test_an_approval_looks_at_the_proposal_where_it_may_have_changed(slack
     # The proposal: when the press arrives and when its turn comes. The run itself: one.
     # Rights are asked once more before the answer is shown: a search takes its time.
     assert lookups == {"SELECT": 3 + 1, "checkpoint": 2 + 1}
+
+
+async def test_all_that_a_question_and_an_approval_enter_is_no_more_than_it_was(slack, ann, general, lookups):
+    await answered(slack, await slack.mention(ann, general, FERRY))  # what is cached is cached
+    question, approval = Way(), Way()
+
+    with question.recorded():
+        await answered(slack, await slack.mention(ann, general, FERRY))
+    asked = await slack.mention(ann, general, CUP)
+    (card,) = await answered(slack, asked)
+    with approval.recorded():
+        await slack.press(card, "approve", ann)
+        await answered(slack, asked, 2)
+
+    ways = [(len(way.files), len(way.entered)) for way in (question, approval)]
+    assert all(files <= most for (files, _), most in zip(ways, MOST_FILES, strict=True)), ways
+    assert all(functions <= most for (_, functions), most in zip(ways, MOST_FUNCTIONS, strict=True)), ways

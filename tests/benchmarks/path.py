@@ -1,0 +1,234 @@
+"""The functions and files that a question in Slack, an approved search and an ingested repository enter.
+
+Each is counted once, formatting and answering included; lambdas, comprehensions and special methods are not. The
+second of two questions is recorded, so that what is cached is cached. “Looked up again” are queries of the stores
+that were sent more than once with the same values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from types import FrameType
+from unittest.mock import patch
+
+# Where the tests of Slack keep what they share.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "slack"))
+
+from fakes.slack import FakeSlack, Message
+from fakes.web_servers import FakeSearXNG
+from office import CUP, FERRY, FRANCE, PATIENCE, make_data_dir
+
+from benchmarks import ROOT, Say
+from bots.chat.channels import open_channel_store
+from bots.commands.run import schedule_of
+from bots.eval.report import Section, Table
+from bots.slack.serve import open_slack
+from bots.slack.settings import read_slack_settings
+from core.bootstrap import open_footnote
+from core.settings import read_settings
+from core.storage.storage import Storage
+from core.turns.workflow import open_turns
+
+PRODUCT = ("bots/", "core/")
+#: Entered by chance alone: where a pool of threads grows meanwhile, and where a busy machine takes so long that the
+#: person is told what is done meanwhile.
+BY_CHANCE = {
+    ("core/turns/queue.py", "_configure"),
+    ("bots/slack/sessions.py", "SlackSessions.update_plan"),
+}
+PAGES = {
+    "harbour.md": "# Harbour\n\nThe pontoon closes at nine.\n",
+    "docs/ferry.md": "# Ferry\n\nIt sails at ten.\n",
+}
+
+
+@dataclass
+class Way:
+    """The functions that were entered below these folders: (file, name)."""
+
+    below: tuple[str, ...] = PRODUCT
+    entered: set[tuple[str, str]] = field(default_factory=set)
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        threading.setprofile(self._enter)
+        sys.setprofile(self._enter)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+    @property
+    def files(self) -> set[str]:
+        return {file for file, _ in self.entered}
+
+    def _enter(self, frame: FrameType, event: str, _argument: object) -> None:
+        file, name = frame.f_code.co_filename, frame.f_code.co_qualname
+        if event == "call" and file.startswith(f"{ROOT}/"):
+            file = file.removeprefix(f"{ROOT}/")
+            is_named = name.rpartition(".")[2][0] != "<" and not name.endswith("__")
+            if file.startswith(self.below) and is_named and (file, name) not in BY_CHANCE:
+                self.entered.add((file, name))
+
+
+@contextmanager
+def queries_counted() -> Iterator[Counter[str]]:
+    """The SELECTs, with their values, that connections send which are opened meanwhile."""
+    counted: Counter[str] = Counter()
+    connect = sqlite3.connect
+
+    def note(statement: str) -> None:
+        if statement.startswith("SELECT"):
+            counted[" ".join(statement.split())] += 1
+
+    def connecting(*given: object, **options: object) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*given, **options)  # type: ignore[call-overload]
+        connection.set_trace_callback(note)
+        return connection
+
+    with patch("sqlite3.connect", connecting):
+        yield counted
+
+
+@asynccontextmanager
+async def served(folder: Path, slack: FakeSlack, searxng: FakeSearXNG) -> AsyncIterator[None]:
+    """Footnote in this process, by words alone and without a model."""
+    settings = read_settings(
+        {
+            "DATA_DIR": str(folder / ".footnote"), "EMBEDDING_MODEL": "none",
+            "WEB_SEARCH": "searxng", "SEARXNG_URL": searxng.url,
+        },
+        None,
+    )  # fmt: skip
+    queue = f"sqlite:///{settings.data_dir / 'turns.sqlite'}"
+    with open_channel_store(Storage(data_dir=settings.data_dir)) as channels:
+        async with (
+            open_footnote(settings, purpose="a benchmark", reads=channels.reads) as footnote,
+            open_slack(read_slack_settings(slack.environment, None), footnote, channels) as server,
+            open_turns(footnote.assistant, {"slack": server.messenger}, database_url=queue) as turns,
+            server.serving(turns, None, schedule_of(footnote, turns)),
+        ):
+            await slack.until_connected(2, within=PATIENCE)
+            yield
+
+
+async def answered(slack: FakeSlack, asked: Message, count: int = 1) -> list[Message]:
+    """So many final messages in the thread."""
+
+    def finals() -> Sequence[Message]:
+        found = slack.finals(asked.channel, asked.ts)
+        return found if len(found) == count else []
+
+    await slack.until_acked(asked, within=PATIENCE)
+    return list(await slack.until(finals, within=PATIENCE))
+
+
+async def in_slack(folder: Path) -> Mapping[str, tuple[Way, Counter[str]]]:
+    """The ways of a question and of an approval, with what was asked of the stores."""
+    await asyncio.to_thread(make_data_dir, folder)
+    ways: dict[str, tuple[Way, Counter[str]]] = {}
+    with queries_counted() as counted:
+        async with FakeSlack() as slack, FakeSearXNG([FRANCE]) as searxng, served(folder, slack, searxng):
+            ann = slack.add_user("ann")
+            general = slack.add_channel("general", ann)
+            await answered(slack, await slack.mention(ann, general, FERRY))
+            counted.clear()
+            question = Way()
+            with question.recorded():
+                await answered(slack, await slack.mention(ann, general, FERRY))
+            ways["question"] = question, Counter(counted)
+            asked = await slack.mention(ann, general, CUP)
+            (card,) = await answered(slack, asked)
+            counted.clear()
+            approval = Way()
+            with approval.recorded():
+                await slack.press(card, "approve", ann)
+                await answered(slack, asked, 2)
+            ways["approval"] = approval, Counter(counted)
+    return ways
+
+
+def of_a_repository(folder: Path) -> tuple[Way, Counter[str]]:
+    """The way of a repository of two files that is ingested by its command."""
+    for name, text in PAGES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    for words in (
+        ("init", "-q"),
+        ("add", "."),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "Write"),
+    ):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    way = Way()
+    with queries_counted() as counted, redirect_stdout(TextIOWrapper(BytesIO())), way.recorded():
+        ingested(folder)
+    return way, counted
+
+
+def ingested(folder: Path) -> None:
+    from bots.cli import main
+
+    data = {"DATA_DIR": str(folder / ".footnote"), "EMBEDDING_MODEL": "none"}
+    with patch.dict("os.environ", data):
+        main(["ingest", f"git+{folder.as_uri()}"])
+
+
+def run(say: Say) -> Section:
+    with tempfile.TemporaryDirectory() as scratch:
+        say("a question and an approval in Slack")
+        slack, repository = Path(scratch, "slack"), Path(scratch, "repository")
+        for folder in (slack, repository):
+            folder.mkdir()
+        ways = dict(asyncio.run(in_slack(slack)))
+        say("a repository")
+        ways["repository"] = of_a_repository(repository)
+    entered = Table(
+        title="Entered",
+        columns=("way", "files", "functions"),
+        rows=tuple((name, len(way.files), len(way.entered)) for name, (way, _) in ways.items()),
+    )
+    folders = (
+        Table(title=f"{name}: by folder", columns=("folder", "files", "functions"), rows=by_folder(way))
+        for name, (way, _) in ways.items()
+    )
+    repeated = (
+        Table(title=f"{name}: looked up again", columns=("query", "times"), rows=rows)
+        for name, (_, counted) in ways.items()
+        if (rows := again(counted))
+    )
+    return Section(
+        name="path",
+        title="The way of what people do",
+        what="The functions and files that a question in Slack, an approval and an ingested repository enter.",
+        tables=(entered, *folders, *repeated),
+        figures={
+            f"{what} of {name}": count for name, way_of in ways.items() for what, count in counts(way_of[0])
+        },
+        note="Queries are those of the stores with the same values, cut at 120 characters.",
+    )
+
+
+def counts(way: Way) -> tuple[tuple[str, int], tuple[str, int]]:
+    return ("files", len(way.files)), ("functions", len(way.entered))
+
+
+def by_folder(way: Way) -> tuple[tuple[str, int, int], ...]:
+    files = Counter(str(Path(file).parent) for file in way.files)
+    functions = Counter(str(Path(file).parent) for file, _ in way.entered)
+    return tuple((folder, files[folder], count) for folder, count in functions.most_common())
+
+
+def again(counted: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple((query[:120], times) for query, times in counted.most_common() if times > 1)
