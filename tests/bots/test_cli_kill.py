@@ -61,7 +61,7 @@ async def test_another_question_first_finishes_the_one_that_was_cut_off(machine,
 
     finishing, *answered = other.err.splitlines()
     assert finishing == f"First finishing “{FERRY_QUESTION}”, which was cut off…"
-    assert answered == ["**Ferry timetable** The ferry to Sark leaves pier three at half past nine. [1]"]
+    assert answered == ["The ferry to Sark leaves pier three at half past nine. [1]"]
     assert "18 euros" in other.out
     assert await questions_remembered(machine, "sark") == [FERRY_QUESTION, PONTOON_QUESTION]
 

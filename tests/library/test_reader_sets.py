@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,7 +11,6 @@ from core.library.entries import NewDocument
 from core.library.readers import collection_for
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
-from core.storage.storage import Storage
 
 SETS = [collection_for("default", {f"p{number}@harbour.example"}) for number in range(100)]
 FILLED = 24  # of them have documents
@@ -142,37 +139,3 @@ def test_the_number_of_statements_does_not_grow_with_the_sets(store):
         counts.append(rows.count - before)
 
     assert set(counts) == {counts[0]}
-
-
-SEARCHED_APART = 7  # the last version of the library whose sets were searched one by one
-
-
-def test_sets_of_the_version_before_are_found(tmp_path):
-    """Their terms were those of any collection."""
-    storage = Storage(data_dir=tmp_path)
-    with closing(DocumentStore(storage.database("library", SCHEMA))) as store:
-        for number, name in enumerate(SETS[:20]):
-            put(store, name, f"/wiki/{number}", *texts(number))
-    with closing(sqlite3.connect(tmp_path / "library.sqlite")) as database, database:
-        for rowid, *columns in database.execute(
-            "SELECT w.rowid, c.number, w.scope, w.title, w.body FROM words w JOIN passages p ON p.id = w.rowid"
-            " JOIN documents d ON d.id = p.document JOIN collections c ON c.number = d.collection"
-        ).fetchall():
-            number, *held = columns
-            old = [
-                " ".join(f"c{number}x{each.split('x', 1)[1].partition('¦')[0]}" for each in text.split())
-                for text in held
-            ]
-            database.execute("UPDATE words SET scope = ?, title = ?, body = ? WHERE rowid = ?", (*old, rowid))
-        database.execute("DROP TABLE word_counts")
-        database.execute("DELETE FROM collections WHERE name = 'default'")
-        database.execute(f"PRAGMA user_version = {SEARCHED_APART}")
-
-    with closing(DocumentStore(storage.database("library", SCHEMA))) as store:
-        scope = Scope(collections=frozenset(SETS[:15]))
-        few = Scope(collections=frozenset(SETS[:2]), addresses=("/wiki/1",))
-
-        assert store.lexical.document_frequencies(["fox"], scope) == {"fox": 7}
-        assert len(sources(store, ["fox"], scope)) == 7
-        assert store.lexical.languages(scope) == {"en": 1}
-        assert sources(store, ["fox"], few) == [("1", "A fox meets a cat.")]
