@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -79,21 +79,25 @@ INSTALLED = {normal(each.name) for each in metadata.distributions()}
 
 def imported_by(*folders: str) -> dict[str, str]:
     """The packages that the code in these folders imports, at its top or within a function: package -> a file."""
+    not_packages = sys.stdlib_module_names | our_modules()
     return {
         package_of(module): str(file.relative_to(ROOT))
         for folder in folders
         for file in sorted((ROOT / folder).rglob("*.py"))
         for module in imports_of(file)
-        if first(module) not in sys.stdlib_module_names | our_modules()
+        if first(module) not in not_packages
     }
 
 
-def imports_of(file: Path) -> Iterator[str]:
+@cache
+def imports_of(file: Path) -> tuple[str, ...]:
+    found: list[str] = []
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            found += (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            found += (f"{node.module}.{name.name}" for name in node.names)
+    return tuple(found)
 
 
 def first(module: str) -> str:
