@@ -49,6 +49,7 @@ APPLICATION = "footnote"  # whose workflows DBOS begins
 APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
 CONCURRENCY = 1_000  # turns that run at once; most of them wait
+SETTLED, SETTLING = 0.2, 0.01  # seconds that DBOS may take to write how a turn ended, and between two looks
 CLOSE = 60  # seconds after which the database is closed even if a turn does not end
 LOCKED = (
     2_000  # milliseconds that SQLite waits for another program; DBOS's 30 s are too long without a sentence
@@ -111,7 +112,7 @@ async def launched(
         finally:
             sweeping.cancel()
             await asyncio.wait([sweeping])
-            await _close(close, disk)
+            await _close(close, disk, replicas.executor)
 
 
 def _launch(database_url: str, executor: str) -> None:
@@ -166,6 +167,7 @@ def _config(database_url: str, executor: str) -> DBOSConfig:
     }
     if database_url.startswith("sqlite"):
         config["sys_db_pool_size"] = SQLITE_CONNECTIONS
+        config["notification_listener_polling_interval_sec"] = POLLING  # a stop waits for the next one
         config["db_engine_kwargs"] = DISCREET | SQLITE_ENGINE
     else:
         from core.turns.leases import LEASE
@@ -209,19 +211,41 @@ def _configure(connection: Any, record: ConnectionPoolEntry, *_: object) -> None
         connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
 
 
-async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
+def _destroy(executor: str) -> None:
+    """Where nothing runs here, DBOS need not wait for it, which takes it a second at least."""
+    from dbos import DBOS
+
+    until = time.monotonic() + SETTLED
+    while is_running := _is_any_running(executor):
+        if time.monotonic() > until:
+            break
+        time.sleep(SETTLING)
+    DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=CLOSE if is_running else 0)
+
+
+def _is_any_running(executor: str) -> bool:
+    from dbos import DBOS
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        return bool(
+            DBOS.list_workflows(
+                status="PENDING", executor_id=executor, limit=1, load_input=False, load_output=False
+            )
+        )
+    except SQLAlchemyError:
+        return True
+
+
+async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch, executor: str) -> None:
     """Begin no more turns, let running ones end, then close the database.
 
     If the disk takes nothing, waiting longer would not record anything.
     """
-    from dbos import DBOS
-
     # DBOS installs its own threads in the loop and stops them with itself; later shutdown steps need others.
     threads = ThreadPoolExecutor(thread_name_prefix="footnote")
     loop = asyncio.get_running_loop()
-    destroyed = loop.run_in_executor(
-        threads, lambda: DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=CLOSE)
-    )
+    destroyed = loop.run_in_executor(threads, _destroy, executor)
     await close()
     await asyncio.wait([destroyed], timeout=CLOSE_FULL_DISK if disk.trouble else None)
     if destroyed.done():
