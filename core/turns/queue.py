@@ -112,7 +112,7 @@ async def launched(
         finally:
             sweeping.cancel()
             await asyncio.wait([sweeping])
-            await _close(close, disk, replicas.executor)
+            await _close(close, disk)
 
 
 def _launch(database_url: str, executor: str) -> None:
@@ -211,33 +211,20 @@ def _configure(connection: Any, record: ConnectionPoolEntry, *_: object) -> None
         connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
 
 
-def _destroy(executor: str) -> None:
+def _destroy() -> None:
     """Where nothing runs here, DBOS need not wait for it, which takes it a second at least."""
     from dbos import DBOS
+    from dbos._dbos import _get_dbos_instance
 
+    # DBOS's own list, by which it waits: its public one asks the database, and for ever where that is away.
+    running = _get_dbos_instance()._active_workflows_set.activeList  # noqa: SLF001
     until = time.monotonic() + SETTLED
-    while is_running := _is_any_running(executor):
-        if time.monotonic() > until:
-            break
+    while running() and time.monotonic() < until:
         time.sleep(SETTLING)
-    DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=CLOSE if is_running else 0)
+    DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=CLOSE if running() else 0)
 
 
-def _is_any_running(executor: str) -> bool:
-    from dbos import DBOS
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        return bool(
-            DBOS.list_workflows(
-                status="PENDING", executor_id=executor, limit=1, load_input=False, load_output=False
-            )
-        )
-    except SQLAlchemyError:
-        return True
-
-
-async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch, executor: str) -> None:
+async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
     """Begin no more turns, let running ones end, then close the database.
 
     If the disk takes nothing, waiting longer would not record anything.
@@ -245,7 +232,7 @@ async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch, executor
     # DBOS installs its own threads in the loop and stops them with itself; later shutdown steps need others.
     threads = ThreadPoolExecutor(thread_name_prefix="footnote")
     loop = asyncio.get_running_loop()
-    destroyed = loop.run_in_executor(threads, _destroy, executor)
+    destroyed = loop.run_in_executor(threads, _destroy)
     await close()
     await asyncio.wait([destroyed], timeout=CLOSE_FULL_DISK if disk.trouble else None)
     if destroyed.done():
