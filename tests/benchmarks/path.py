@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures.thread import _WorkItem
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from io import BytesIO, TextIOWrapper
@@ -30,7 +31,7 @@ from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FRANCE, PATIENCE, make_data_dir
 
 from benchmarks import ROOT, Say
-from bots.chat.channels import open_channel_store
+from bots.chat.channels import ChannelStore, open_channel_store
 from bots.commands.run import schedule_of
 from bots.eval.report import Section, Table
 from bots.slack.serve import open_slack
@@ -62,13 +63,24 @@ class Way:
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
+        run = _WorkItem.run
+
+        def run_noted(item: _WorkItem) -> None:
+            sys.setprofile(self._enter)
+            try:
+                run(item)
+            finally:
+                sys.setprofile(None)
+
         threading.setprofile(self._enter)
         sys.setprofile(self._enter)
-        try:
-            yield
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)
+        # A thread of a pool that was there before is told with the next thing that it does.
+        with patch.object(_WorkItem, "run", run_noted):
+            try:
+                yield
+            finally:
+                sys.setprofile(None)
+                threading.setprofile(None)
 
     @property
     def files(self) -> set[str]:
@@ -103,7 +115,7 @@ def queries_counted() -> Iterator[Counter[str]]:
 
 
 @asynccontextmanager
-async def served(folder: Path, slack: FakeSlack, searxng: FakeSearXNG) -> AsyncIterator[None]:
+async def served(folder: Path, slack: FakeSlack, searxng: FakeSearXNG) -> AsyncIterator[ChannelStore]:
     """Footnote in this process, by words alone and without a model."""
     settings = read_settings(
         {
@@ -121,15 +133,15 @@ async def served(folder: Path, slack: FakeSlack, searxng: FakeSearXNG) -> AsyncI
             server.serving(turns, None, schedule_of(footnote, turns)),
         ):
             await slack.until_connected(2, within=PATIENCE)
-            yield
+            yield channels
 
 
 async def answered(slack: FakeSlack, asked: Message, count: int = 1) -> list[Message]:
-    """So many final messages in the thread."""
+    """So many final messages in the thread, and nothing else."""
 
     def finals() -> Sequence[Message]:
-        found = slack.finals(asked.channel, asked.ts)
-        return found if len(found) == count else []
+        found, shown = slack.finals(asked.channel, asked.ts), slack.replies(asked.channel, asked.ts)
+        return found if len(found) == len(shown) == count else []
 
     await slack.until_acked(asked, within=PATIENCE)
     return list(await slack.until(finals, within=PATIENCE))

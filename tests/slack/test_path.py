@@ -6,19 +6,11 @@ import shutil
 from collections import Counter
 
 import pytest
-from benchmarks.path import Way
+from benchmarks.path import Way, answered, served
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FRANCE, PATIENCE
+from office import CUP, FERRY, FRANCE
 
-from bots.chat.channels import open_channel_store
-from bots.commands.run import schedule_of
-from bots.slack.serve import open_slack
-from bots.slack.settings import read_slack_settings
-from core.bootstrap import open_footnote
-from core.settings import read_settings
-from core.storage.storage import Storage
 from core.turns.checkpoints import PrunedSqliteSaver
-from core.turns.workflow import open_turns
 
 WAY = (
     "bots/",
@@ -33,7 +25,7 @@ FORMATTING = (
 
 
 #: Of a question and of an approval, formatting and answering included: `python -m benchmarks path` says which.
-MOST_FILES, MOST_FUNCTIONS = (83, 95), (475, 530)
+MOST_FILES, MOST_FUNCTIONS = (94, 106), (555, 585)
 
 
 def steps(way: Way) -> set[tuple[str, str]]:
@@ -58,36 +50,10 @@ async def lookups(template, tmp_path, slack, searxng, monkeypatch):
 
     monkeypatch.setattr(PrunedSqliteSaver, "aget_tuple", counting)
     shutil.copytree(template, tmp_path, dirs_exist_ok=True)
-    settings = read_settings(
-        {
-            "DATA_DIR": str(tmp_path / ".footnote"), "EMBEDDING_MODEL": "none",
-            "WEB_SEARCH": "searxng", "SEARXNG_URL": searxng.url,
-        },
-        None,
-    )  # fmt: skip
-    queue = f"sqlite:///{settings.data_dir / 'turns.sqlite'}"
-    with open_channel_store(Storage(data_dir=settings.data_dir)) as channels:
+    async with served(tmp_path, slack, searxng) as channels:
         for connection in (channels.database.database._reading, channels.database.database._writing):
             connection.set_trace_callback(lambda statement: counted.update([statement.split()[0]]))
-        async with (
-            open_footnote(settings, purpose="a test", reads=channels.reads) as footnote,
-            open_slack(read_slack_settings(slack.environment, None), footnote, channels) as server,
-            open_turns(footnote.assistant, {"slack": server.messenger}, database_url=queue) as turns,
-            server.serving(turns, None, schedule_of(footnote, turns)),
-        ):
-            await slack.until_connected(2, within=PATIENCE)
-            yield counted
-
-
-async def answered(slack, asked, count=1):
-    """So many final messages in the thread, and nothing else."""
-
-    def finals():
-        found, shown = slack.finals(asked.channel, asked.ts), slack.replies(asked.channel, asked.ts)
-        return found if len(found) == len(shown) == count else []
-
-    await slack.until_acked(asked, within=PATIENCE)
-    return await slack.until(finals, within=PATIENCE)
+        yield counted
 
 
 async def test_a_question_takes_few_steps_and_looks_nothing_up_twice(slack, ann, general, lookups):
