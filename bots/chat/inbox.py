@@ -367,9 +367,8 @@ class Inbox:
 
 async def admission_of(footnote: Footnote, turns: Turns, platform: str) -> Admission | None:
     """How much a platform's people may ask; the questions of earlier processes count."""
-    settings = footnote.settings
-    rates = Rates(per_person=settings.questions_per_person, per_channel=settings.questions_per_channel)
-    admission = open_admission(rates, footnote.storage)
+    person, channel = footnote.settings.questions_per_person, footnote.settings.questions_per_channel
+    admission = open_admission(Rates(per_person=person, per_channel=channel), footnote.storage)
     if admission is not None and admission.shared is None:
         for question in await turns.questions_since(time.time() - admission.rates.longest):
             if question.conversation.platform == platform:

@@ -26,7 +26,7 @@ Examine = Callable[[Configuration], Awaitable[list[Finding]]]
 
 
 class PlatformDoctor(Protocol):
-    """What the module ``doctor`` of a platform's adapter contains."""
+    """The module of a platform beside this one."""
 
     TITLE: str  #: as people write it
     SETUP: str  #: how to set it up

@@ -55,7 +55,7 @@ class Policy:
     checks_usefulness: bool = True
     when_useless: WhenUseless = "web"
     redrafts: int = 1  #: further drafts after an unsupported one
-    votes: int = 3  #: parallel grounding votes on a draft, and usefulness votes if the evidence is mixed
+    votes: int = 3  #: at most: grounding votes on a draft, and usefulness votes if the evidence is mixed
     weights: EvidenceWeights | None = field(
         default_factory=EvidenceWeights
     )  #: None: each verdict decides alone

@@ -95,10 +95,8 @@ def doubts_of(
     squeezed = "\n".join(map(_letters_of, sources))
 
     def is_written(code: str) -> bool:
-        parts = () if to_the_letter else OWN_NAME.split(code)
-        return _squeezed(code) in squeezed or (
-            bool(parts) and all(_squeezed(part) in squeezed for part in parts)
-        )
+        parts = [code] if to_the_letter else OWN_NAME.split(code)
+        return _squeezed(code) in squeezed or all(_squeezed(part) in squeezed for part in parts)
 
     if is_code:
         return tuple(f"the line `{line}`" for line in _code_lines(claim) if not is_written(line))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from core.grounding.doubts import doubts_of
+from core.grounding.doubts import OWN_NAME, doubts_of
 from core.reasoning.reasoner import Span, Strip
 from core.text.inline import as_words, without_pictures, without_targets
 from core.text.language import language_of
@@ -48,7 +48,9 @@ class Sought:
     language: str  #: of the source, ISO 639-1
     weights: Mapping[Key, float]
     signs: frozenset[str]  #: its numbers, code and identifiers
-    exact: frozenset[str]  #: those of them that the source has to the letter
+    exact: frozenset[
+        str
+    ]  #: those of them with a name for the reader's own, which the source has to the letter
     total: float  #: weight
 
     @classmethod
@@ -61,7 +63,8 @@ class Sought:
             weights.update(words)
             for one, other in pairwise(terms(text, language)):
                 weights[one, other] = PAIR * min(words[one], words[other])
-        exact = _missing(parts, "", to_the_letter=True) - _missing(parts, source, to_the_letter=True)
+        own = frozenset(sign for sign in _missing(parts, "", to_the_letter=True) if OWN_NAME.search(sign))
+        exact = own - _missing(parts, source, to_the_letter=True) if own else own
         signs = exact | _missing(parts, "")
         weights.update(dict.fromkeys(signs, SIGN))
         return cls(parts, language, weights, signs, exact, sum(weights.values()) or 1.0)
@@ -75,7 +78,9 @@ class Sought:
         words = _keys(text, self.language).intersection(self.weights)
         if not self.signs:
             return words
-        lacks = _missing(self.parts, text) | (self.exact & _missing(self.parts, text, to_the_letter=True))
+        lacks = _missing(self.parts, text)
+        if self.exact:
+            lacks |= self.exact & _missing(self.parts, text, to_the_letter=True)
         return words | (self.signs - lacks)
 
     def share(self, held: Collection[Key]) -> float:
@@ -174,8 +179,8 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
     best = max(range(len(pieces)), key=lambda number: pieces[number].rank, default=0)
     if not pieces or not pieces[best].held:
         return []
-    if (item := _said_below(pieces, sought, best)) is not None:
-        return item
+    if (listed := _said_below(pieces, sought, best)) is not None:
+        return listed
     return [best] + [
         number
         for number in (best - 1, best + 1)
