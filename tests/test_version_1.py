@@ -22,7 +22,7 @@ from shelf import files_read, found, open_library, quotable
 from test_graph import TOWER, assistant_over
 
 from bots.chat.channels import open_channel_store, own_collection
-from bots.chat.emails import state_email, stated_emails
+from bots.chat.people import state_email, stated_emails
 from core.conversation import Conversation, Decision, Exchange, Outcome, Proposal, Question
 from core.errors import StoreTrouble
 from core.graph.state import Work

@@ -14,9 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bots.chat.approval import Approval
-from bots.chat.asking import asked_anew, question_from, turn_asked_by
-from bots.chat.cards import Cards
+from bots.chat.cards import Cards, asked_anew, question_from, turn_asked_by
 from bots.chat.channels import ChannelStore
 from bots.chat.experts import asking_once
 from bots.chat.incoming import (
@@ -32,6 +30,7 @@ from bots.chat.incoming import (
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
 from bots.chat.private_replies import PrivateReplies
+from bots.chat.proposals import Approval
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict

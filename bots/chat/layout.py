@@ -1,13 +1,20 @@
-"""What the messages of both platforms have in common: what they show, and in which of them it stands. Pure."""
+"""What the messages of both platforms have in common: what they show, in which of them it stands, and what a
+notification says of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar, assert_never
 
+from bots.chat.markdown.blocks import plain_line, plain_words
+from bots.chat.markdown.safe import is_blank, line
 from bots.chat.platform import CardContext, CommandReply, Footnotes, Note, Renderer, Shown, Sources
-from bots.chat.texts import say_in
+from bots.chat.proposals import decision, in_utc, whole_query, would_search
+from bots.chat.texts import clipped, say_in, text_of
 from core.conversation import Outcome, Proposal
+from core.text.inline import without_markers
+from core.text.sentences import split_sentences
 
 T = TypeVar("T")
 
@@ -69,3 +76,34 @@ def reply_messages(renderer: Renderer[Shown], reply: CommandReply) -> tuple[Show
             return renderer.quotes(reply) or (renderer.note(say_in(language)("no_footnotes")),)
         case _:
             assert_never(reply)
+
+
+NOTIFIED = 300  # characters; clients cut what they show, a phone at about 150
+
+
+def notification(outcome: Outcome, card_context: CardContext) -> str:
+    """The words for the message that shows this outcome; an answer's may go on with the query of a search."""
+    said = "" if outcome.kind == "approval_needed" else first_sentence(text_of(outcome))
+    asks = (
+        of_search(outcome.proposal, card_context)
+        if outcome.proposal and not card_context.is_forgotten
+        else ""
+    )
+    return " ".join(filter(None, (said, asks))) or say_in(outcome.language)("unfinished")
+
+
+def of_search(proposal: Proposal, card_context: CardContext) -> str:
+    """The exact query, and who decided about it."""
+    if proposal.is_open:
+        return f"{would_search(proposal, card_context)} {whole_query(proposal.query)}"
+    decided = decision(proposal, card_context, name=line, time=in_utc)
+    return f"{whole_query(proposal.allowed or proposal.query)} · {decided}"
+
+
+def first_sentence(markdown: str) -> str:
+    """The first sentence in plain words, without footnotes."""
+    words = plain_words(without_markers(markdown))
+    for start, end in split_sentences(words):
+        if not is_blank(words[start:end]):
+            return clipped(words[start:end], NOTIFIED)
+    return clipped(plain_line(markdown), NOTIFIED)

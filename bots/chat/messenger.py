@@ -10,20 +10,19 @@ from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from bots.chat.approval import Approval
 from bots.chat.cards import Cards
 from bots.chat.channels import ChannelStore, thread_collection
-from bots.chat.command_runner import CommandRunner
-from bots.chat.commands import ChatCommands
+from bots.chat.commands import ChatCommands, CommandRunner
 from bots.chat.incoming import TELL, is_small_talk
-from bots.chat.names import named_decision, named_messages, named_question
+from bots.chat.people import named_decision, named_messages, named_question
 from bots.chat.platform import Attachments, People, Posts, Refused, Renderer, Shown
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.progress import ProgressNotes
+from bots.chat.proposals import Approval
 from bots.chat.teaching import Teaching, TeachingRenderer
 from bots.chat.texts import clipped, language_of_turn
 from bots.chat.unreadable import MALFORMED
-from bots.chat.upload_index import UploadIndex
+from bots.chat.uploads import UploadIndex
 from core.bootstrap import Footnote
 from core.conversation import (
     Command,

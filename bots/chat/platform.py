@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from bots.chat.texts import clipped
 from core.conversation import (
@@ -331,3 +333,13 @@ class Attachments(Protocol):
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:
         """Its name and its content. Raises DocumentError and Unreachable."""
         ...
+
+
+def is_reached_directly(url: str) -> bool:
+    """Whether NO_PROXY covers the host; platforms' libraries do not all ask that."""
+    return bool(proxy_bypass(urlsplit(url).hostname or ""))
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy to go through, if any."""
+    return None if is_reached_directly(url) else getproxies().get(urlsplit(url).scheme)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Generic
 
 from bots.chat import proposals
-from bots.chat.approval import Approval
 from bots.chat.cards import Cards
 from bots.chat.layout import reply_messages
 from bots.chat.platform import (
@@ -20,6 +19,7 @@ from bots.chat.platform import (
     Renderer,
     Shown,
 )
+from bots.chat.proposals import Approval
 from bots.chat.texts import language_of_turn, say_in
 from core.conversation import (
     Command,

@@ -11,7 +11,7 @@ from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
 from bots.chat.experts import experts_about
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
-from bots.chat.names import named_messages
+from bots.chat.people import named_messages
 from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import clipped, language_of_turn, say_in

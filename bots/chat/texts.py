@@ -13,7 +13,7 @@ from itertools import groupby
 from math import floor, log10
 from pathlib import Path
 
-from bots.chat.markdown.plain import plain_line, plain_quote
+from bots.chat.markdown.blocks import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line
 from core.conversation import (
     Answer,

@@ -1,8 +1,9 @@
-"""Events and messages of a shape that nobody described: each stops nothing but itself."""
+"""Events and messages of a shape that nobody described: each stops nothing but itself, and is logged once."""
 
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +11,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import extract_tb
 
-from bots.chat.log_limit import LogLimit
-
 logger = logging.getLogger(__name__)
+
+
+SECONDS = 60.0  # between two lines about the same thing
+
+
+@dataclass(slots=True)
+class LogLimit:
+    """Whether it is time to log something again."""
+
+    _next: dict[str, float] = field(default_factory=dict)  #: by what the line is about; few things
+
+    def admits(self, about: str) -> bool:
+        """True once a minute."""
+        now = time.monotonic()
+        if now < self._next.get(about, now):
+            return False
+        self._next[about] = now + SECONDS
+        return True
+
 
 #: What reading a value of another shape raises.
 MALFORMED = (AttributeError, LookupError, OverflowError, TypeError, ValueError)

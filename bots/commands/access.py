@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
 
 from bots.chat.access import CHANNEL, GROUP, PERSON, AccessChange, access_rules, change_access, readers
-from bots.chat.channel_schema import SCHEMA, STORE
-from bots.chat.emails import state_email, stated_emails
+from bots.chat.channels import SCHEMA, STORE
+from bots.chat.people import state_email, stated_emails
 from bots.discord import route as discord
 from bots.slack import route as slack
 from bots.terminal.screen import Screen

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from bots import process, rebuild
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
-from bots.chat.channel_schema import STORE as CHANNELS
+from bots.chat.channels import STORE as CHANNELS
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
 from bots.chat.source_addresses import ways_of_reading

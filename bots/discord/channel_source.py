@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_documents import ChannelMessage
-from bots.chat.channel_source import ChannelSource, EntryPage, channel_kind, only_one
+from bots.chat.channel_source import ChannelMessage, ChannelSource, EntryPage, channel_kind, only_one
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.chat.platform import Refused
 from bots.chat.source_addresses import DISCORD_CHANNELS, channel_in
@@ -36,11 +35,10 @@ from bots.discord.channel_messages import (
     mine,
     thread_entry,
 )
-from bots.discord.commands import Application, read_application
-from bots.discord.limits import MESSAGES_PAGE, SERVERS_PAGE
+from bots.discord.commands import VIEW, Application, read_application
+from bots.discord.dialect import MESSAGES_PAGE, SERVERS_PAGE
 from bots.discord.login import open_client
 from bots.discord.people import DiscordPeople
-from bots.discord.permissions import VIEW
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.settings import read_discord_settings
 from core.conversation import Conversation, value

@@ -15,8 +15,8 @@ from typing import Any
 
 from bots.chat import proposals
 from bots.chat.layout import as_many_as_fit, card_of, offers_person, with_card
+from bots.chat.markdown.blocks import plain_line, plain_quote
 from bots.chat.markdown.pieces import pieces
-from bots.chat.markdown.plain import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import Approver, CardContext, Footnotes, Sources
 from bots.chat.quotes import marked_lines, places_in
@@ -39,7 +39,7 @@ from bots.chat.texts import (
     source_lists,
     text_of,
 )
-from bots.discord import components, limits
+from bots.discord import components, dialect
 from bots.discord.components import TEXT, Component, Part, link, small_print, text, words
 from bots.discord.dialect import DISCORD
 from core.conversation import (
@@ -370,7 +370,7 @@ def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
-    said = asked_back(outcome, buttons=OPTIONS, length=limits.BUTTON_LABEL)
+    said = asked_back(outcome, buttons=OPTIONS, length=dialect.BUTTON_LABEL)
     yield from _pieces(said, outcome.language)
     yield from components.rows(
         [

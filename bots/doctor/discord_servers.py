@@ -11,19 +11,22 @@ from typing import Any
 
 from bots.chat.platform import Refused
 from bots.chat.texts import counted
-from bots.discord.commands import PERMISSIONS, Application, DiscordApi, invite_url
-from bots.discord.limits import SERVERS_PAGE
-from bots.discord.permissions import (
+from bots.discord.commands import (
     HISTORY,
     NEEDED,
     OPEN,
+    PERMISSIONS,
     SEND,
     SEND_IN_THREADS,
     VIEW,
+    Application,
+    DiscordApi,
     channel_permissions,
+    invite_url,
     names,
     server_permissions,
 )
+from bots.discord.dialect import SERVERS_PAGE
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from core.conversation import value
 from core.turns.messenger import Unreachable

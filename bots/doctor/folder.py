@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bots.chat import channel_schema
+from bots.chat import channels
 from bots.chat.texts import counted
 from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
@@ -124,7 +124,7 @@ def _examine_versions(settings: Settings) -> Iterator[Finding]:
 def thread_ids(settings: Settings, place: str) -> list[str]:
     """The platform's own ids of the threads in a place ("slack/T1"); none where nothing was stored yet."""
     chosen = "SELECT conversation FROM threads"
-    file = file_of(settings.data_dir, channel_schema.STORE)
+    file = file_of(settings.data_dir, channels.STORE)
     try:
         if settings.postgres_url:
             found = shared_store.rows(settings.postgres_url, chosen)

@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.platform import Refused
-from bots.chat.proxies import is_reached_directly
+from bots.chat.platform import Refused, is_reached_directly
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.folder import find_owner, report_events, thread_ids

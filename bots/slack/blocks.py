@@ -1,4 +1,5 @@
-"""The blocks that messages are built of. Text of people and documents is passed in unescaped.
+"""The blocks that messages are built of, tables among them, and Slack's limits with their units and sources:
+pages of docs.slack.dev, or issues. Text of people and documents is passed in unescaped.
 
 In ``mrkdwn`` and in plain text, Slack obeys what is in angle brackets. Escaping the "<" disarms it;
 nothing invisible is put into the text of others.
@@ -7,15 +8,37 @@ nothing invisible is put into the text of others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bots.chat.markdown import safe
+from bots.chat.markdown.blocks import cells, document
 from bots.chat.markdown.safe import addresses, clean, line, names_another_host
 from bots.chat.proposals import in_utc
 from bots.chat.texts import clipped
-from bots.slack import limits
 from core.wording import Wording
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode as Node
+
+
+MESSAGE_BLOCKS = 50  # blocks of a message, "Blocks"
+# Characters in the blocks of a message; 13,200 is about where it is refused, bolt-js#2509.
+MESSAGE_SIZE = 13_000
+BLOCK_OVERHEAD = 50  # characters that a block counts beside its text, bolt-js#2867
+MARKDOWN_SIZE = 12_000  # characters of all Markdown blocks of one message, "Markdown block"
+SECTION_TEXT = 3_000  # characters, "Section block"
+BUTTON_LABEL = 75  # characters, "Button element"
+BUTTON_VALUE = 2_000  # characters, "Button element"
+ACTIONS = 25  # elements of one block, "Actions block"
+VIEW_BLOCKS = 100  # blocks of a modal, "Blocks"
+MODAL_TITLE = 24  # characters, "Modal views"
+PRIVATE_METADATA = 3_000  # characters, "Modal views"
+FALLBACK_TEXT = 4_000  # characters of `text` that every client shows, "chat.postMessage"
+TASK_TITLE = 256  # characters, "Task update chunk"
+TABLE_ROWS = 100  # rows, "Table block"
+TABLE_COLUMNS = 20  # "Table block"
+TABLE_TEXT = 10_000  # characters of all cells, "Table block"
 
 
 def escaped(text: str) -> str:
@@ -84,9 +107,9 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
     """``action`` up to a colon is a key of ``_PRESSES`` in :mod:`bots.slack.interactions`."""
     made = {
         "type": "button",
-        "text": plain(clipped(safe.line(label), limits.BUTTON_LABEL)),
+        "text": plain(clipped(safe.line(label), BUTTON_LABEL)),
         "action_id": action,
-        "value": value[: limits.BUTTON_VALUE],
+        "value": value[:BUTTON_VALUE],
     }
     return made | {"style": "primary"} if is_primary else made
 
@@ -122,7 +145,7 @@ def preformatted(words: str) -> Block:
 
 def quotation(before: str, quote: str, after: str) -> Iterator[Block]:
     """A quote in bold within the text around it, as rich text, which is never read as markup."""
-    cuts = range(0, len(quote), limits.SECTION_TEXT // 2) or range(1)
+    cuts = range(0, len(quote), SECTION_TEXT // 2) or range(1)
     for start in cuts:
         pieces: tuple[tuple[str, Block], ...] = (
             (clean(before if start == cuts[0] else ""), {}),
@@ -134,7 +157,7 @@ def quotation(before: str, quote: str, after: str) -> Iterator[Block]:
             yield {"type": "rich_text", "elements": [{"type": "rich_text_quote", "elements": texts}]}
 
 
-LINE = limits.SECTION_TEXT // 5 - 1  # characters; escaping makes five of one at most
+LINE = SECTION_TEXT // 5 - 1  # characters; escaping makes five of one at most
 DIVIDER: Mapping[str, str] = {"type": "divider"}
 
 
@@ -162,12 +185,8 @@ def _with(message: list[Block], part: Part) -> list[Block]:
 
 def fits(blocks: Sequence[Block]) -> bool:
     markdown = sum(len(block["text"]) for block in blocks if block["type"] == "markdown")
-    size = sum(_size(block) + limits.BLOCK_OVERHEAD for block in blocks)
-    return (
-        len(blocks) <= limits.MESSAGE_BLOCKS
-        and markdown <= limits.MARKDOWN_SIZE
-        and size <= limits.MESSAGE_SIZE
-    )
+    size = sum(_size(block) + BLOCK_OVERHEAD for block in blocks)
+    return len(blocks) <= MESSAGE_BLOCKS and markdown <= MARKDOWN_SIZE and size <= MESSAGE_SIZE
 
 
 def _size(value: Any) -> int:
@@ -184,9 +203,69 @@ def lines(words: Iterable[str]) -> Iterator[Block]:
     """Sections of escaped lines, as many as it takes; empty lines are left out."""
     together = ""
     for row in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
-        if together and len(together) + 1 + len(row) > limits.SECTION_TEXT:
+        if together and len(together) + 1 + len(row) > SECTION_TEXT:
             yield section(together)
             together = ""
         together += f"\n{row}" if together else row
     if together:
         yield section(together)
+
+
+Style = dict[str, bool]
+
+_STYLES = {"strong": "bold", "em": "italic", "s": "strike", "code_inline": "code"}
+
+
+def with_table(pieces: Sequence[str]) -> Iterator[Part]:
+    """The pieces of an answer, its only table as a block. A message takes one; several stay Markdown, as does
+    one that is too large."""
+    tables = {piece: table for piece in pieces if (table := _table(piece))}
+    for piece in pieces:
+        is_alone = len(tables) == 1 and pieces.count(piece) == 1
+        made = _block(tables[piece]) if is_alone and piece in tables else None
+        yield made or piece
+
+
+def table_words(block: Block) -> str:
+    """Row by row, where there is no layout."""
+    return "\n".join(" · ".join(_words_in(cell).strip() for cell in row) for row in block["rows"])
+
+
+def _table(piece: str) -> Node | None:
+    """The table that a piece of Markdown is."""
+    tree = document(piece) if piece.startswith("|") else None
+    is_table = tree is not None and [child.type for child in tree.children] == ["table"]
+    return tree.children[0] if tree is not None and is_table else None
+
+
+def _block(table: Node) -> Block | None:
+    """None if it is too large for Slack."""
+    heading, *below = cells(table)
+    rows = [
+        [_cell(cell, {"bold": True}) for cell in heading],
+        *([_cell(cell, {}) for cell in row] for row in below),
+    ]
+    size = sum(len(_words_in(cell)) for row in rows for cell in row)
+    if len(rows) > TABLE_ROWS or len(heading) > TABLE_COLUMNS or size > TABLE_TEXT:
+        return None
+    return {"type": "table", "rows": rows, "column_settings": [{"is_wrapped": True} for _ in heading]}
+
+
+def _cell(cell: Node, style: Style) -> dict[str, Any]:
+    # Slack refuses a cell without a character.
+    elements = [*_elements(cell, style)] or [{"type": "text", "text": " "}]
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+
+
+def _elements(node: Node, style: Style, url: str = "") -> Iterator[dict[str, Any]]:
+    for child in node.children:
+        inner = style | ({_STYLES[child.type]: True} if child.type in _STYLES else {})
+        if child.type == "inline" or child.children:
+            yield from _elements(child, inner, str(child.attrs.get("href", "")) or url)
+        elif words := " " if child.type in ("softbreak", "hardbreak") else child.content:
+            link = {"type": "link", "url": url} if url else {"type": "text"}
+            yield {**link, "text": words} | ({"style": inner} if inner else {})
+
+
+def _words_in(cell: dict[str, Any]) -> str:
+    return "".join(element["text"] for section in cell["elements"] for element in section["elements"])

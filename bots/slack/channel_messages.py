@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from bots.chat.channel_documents import DAY, ChannelEntry, ChannelMessage, date_of, person_of
+from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
 from bots.slack.content import written
 from bots.slack.receive import WRITTEN
 from bots.slack.route import DIRECT, PLATFORM, Me, Payload, spoken

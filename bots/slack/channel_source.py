@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_documents import ChannelMessage
-from bots.chat.channel_source import ChannelSource, EntryPage, channel_kind, only_one
+from bots.chat.channel_source import ChannelMessage, ChannelSource, EntryPage, channel_kind, only_one
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.chat.source_addresses import SLACK_CHANNELS, channel_in
 from bots.slack.calls import (
     AskedToWait,
+    Installation,
     MissingScope,
     NotAuthorized,
     Reply,
@@ -34,7 +34,6 @@ from bots.slack.channel_messages import (
     channel_message,
     people_in,
 )
-from bots.slack.installations import Installation
 from bots.slack.people import SlackPeople
 from bots.slack.route import PLATFORM, Payload
 from bots.slack.settings import read_slack_settings

@@ -177,7 +177,7 @@ class Spoken:
 def spoken(raw: str, my_user_id: str) -> Spoken:
     """Read an event's ``text``; links become "label (URL)", mentions become names where Slack says them.
 
-    A person without one stays an id, which :mod:`bots.chat.names` looks up.
+    A person without one stays an id, which :mod:`bots.chat.people` looks up.
     """
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
     said, count = mine.subn("", raw)

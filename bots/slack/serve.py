@@ -17,14 +17,20 @@ from typing import TYPE_CHECKING, Any
 from bots.chat.channels import ChannelStore, source_of
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection, ThreadState
-from bots.chat.log_limit import LogLimit
 from bots.chat.messenger import ChatMessenger
-from bots.chat.proxies import is_reached_directly
-from bots.chat.unreadable import MALFORMED, Unreadable
+from bots.chat.platform import is_reached_directly
+from bots.chat.unreadable import MALFORMED, LogLimit, Unreadable
 from bots.slack import render, teaching
-from bots.slack.calls import GONE, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
+from bots.slack.calls import (
+    GONE,
+    Installation,
+    NotAuthorized,
+    SlackCalls,
+    SlackRefused,
+    open_calls,
+    quiet_logger,
+)
 from bots.slack.channel_messages import change_of
-from bots.slack.installations import Installation
 from bots.slack.manifest import PROMPTS, UNINSTALLED
 from bots.slack.oauth import OAuth, open_oauth
 from bots.slack.people import SlackPeople, SlackUploads

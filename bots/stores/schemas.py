@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from bots.chat import channel_schema
+from bots.chat import channels
 from bots.page import sessions
 from bots.slack import oauth
 from core.answers import store as answers
@@ -23,7 +23,7 @@ from core.turns import admission, checkpoints, queue
 
 #: Those that a folder and a PostgreSQL have, with the same tables.
 OURS: Mapping[str, Schema] = {
-    channel_schema.STORE: channel_schema.SCHEMA,
+    channels.STORE: channels.SCHEMA,
     oauth.STORE: oauth.SCHEMA,
     limits.STORE: limits.SCHEMA,
     log.STORE: log.SCHEMA,

@@ -25,7 +25,7 @@ from bots.chat.indexing import (
     run_in_thread,
     update_index,
 )
-from bots.chat.names import note_names
+from bots.chat.people import note_names
 from bots.refresh import IndexRefresher
 from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Conversation

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from bots.chat.markdown.plain import plain_quote
+from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import Footnotes
 from bots.chat.quotes import marked_lines, places_in

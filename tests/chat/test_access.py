@@ -11,8 +11,8 @@ import pytest
 from bots.chat.access import AccessChange, access_rules, change_access, changed, check_name, forget_documents
 from bots.chat.channels import AccessRule, open_channel_store, own_collection
 from bots.chat.commands import ChatCommands
-from bots.chat.emails import state_email, stated_emails
 from bots.chat.incoming import ChatCommand
+from bots.chat.people import state_email, stated_emails
 from bots.discord.route import access_id as of_discord
 from bots.slack.route import access_id as of_slack
 from core.conversation import Conversation

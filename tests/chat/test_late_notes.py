@@ -10,8 +10,8 @@ import pytest
 from fakes.scripted import question
 
 from bots.chat import progress
-from bots.chat.approval import Approval
 from bots.chat.messenger import ChatMessenger
+from bots.chat.proposals import Approval
 from bots.discord import render, teaching
 from core.conversation import Answer, Outcome, Progress
 from core.library.documents import Readable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fakes.hostile import HOSTILE
 
-from bots.chat.markdown.plain import plain_line, plain_quote, plain_words
-from bots.chat.notifications import NOTIFIED, first_sentence
+from bots.chat.layout import NOTIFIED, first_sentence
+from bots.chat.markdown.blocks import plain_line, plain_quote, plain_words
 
 TABLE = "| Plan | Rate |\n|---|---:|\n| **Free** | `60` |\n| a\\|b | 600 |"
 

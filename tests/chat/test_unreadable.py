@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bots.chat.log_limit import SECONDS
-from bots.chat.unreadable import Unreadable
+from bots.chat.unreadable import SECONDS, Unreadable
 
 
 def read(event):
@@ -14,7 +13,7 @@ def read(event):
 
 def test_the_first_is_logged_at_once_and_the_others_together_a_minute_later(caplog, monkeypatch):
     now = 1_000.0
-    monkeypatch.setattr("bots.chat.log_limit.time.monotonic", lambda: now)
+    monkeypatch.setattr("bots.chat.unreadable.time.monotonic", lambda: now)
     unreadable = Unreadable()
 
     for event in ({}, {}, 5):

@@ -8,7 +8,7 @@ from fakes.discord import RateLimited
 from fakes.discord.state import TYPES
 from source_desk import Clock, open_desk
 
-from bots.chat.channel_documents import person_of
+from bots.chat.channel_source import person_of
 from bots.chat.channels import open_channel_store, own_collection
 from bots.discord.channel_source import discord_kind
 from bots.source_kinds import source_kinds

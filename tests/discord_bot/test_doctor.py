@@ -15,14 +15,16 @@ from fakes.fork_server import PIPE, start_python
 from fakes.served import FERRY, PATIENCE, environment
 from server import Server
 
-from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
-from bots.discord.permissions import (
+from bots.discord.commands import (
+    COMMANDS,
     HISTORY,
     NEEDED,
+    PERMISSIONS,
     SEND,
     SEND_IN_THREADS,
     VIEW,
     channel_permissions,
+    invite_url,
     server_permissions,
 )
 from bots.doctor.discord import compare

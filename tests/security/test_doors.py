@@ -18,7 +18,7 @@ from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand, is_page
 from bots.chat.texts import say_in
-from bots.chat.upload_index import UploadIndex
+from bots.chat.uploads import UploadIndex
 from bots.cli import build_parser
 from bots.commands.documents import ingest
 from bots.discord.people import DiscordUploads

@@ -15,8 +15,8 @@ from fakes.sources import ADDRESS, Shelf
 
 from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands
-from bots.chat.emails import state_email
 from bots.chat.incoming import ChatCommand
+from bots.chat.people import state_email
 from bots.chat.quotes import footnotes_of
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Decision, Question

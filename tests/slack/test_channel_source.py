@@ -10,7 +10,7 @@ from fakes.slack import RateLimited
 from source_desk import Clock, open_desk
 
 from bots.chat.access import forget_documents
-from bots.chat.channel_documents import person_of
+from bots.chat.channel_source import person_of
 from bots.chat.channels import open_channel_store, own_collection
 from bots.slack.channel_source import slack_kind
 from bots.source_kinds import source_kinds

@@ -8,8 +8,7 @@ from contextlib import closing
 import pytest
 
 from bots.chat.incoming import ThreadState
-from bots.slack.calls import open_calls
-from bots.slack.installations import Installation, Installations
+from bots.slack.calls import Installation, Installations, open_calls
 from bots.slack.oauth import STORE, open_oauth
 from bots.slack.receive import receive
 from bots.slack.route import Me, metadata_of, spaces_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from bots.chat.channel_schema import SCHEMA
-from bots.chat.channels import open_channel_store
+from bots.chat.channels import SCHEMA, open_channel_store
 from bots.commands.migrate import run
 from bots.doctor import folder, index, shared_store
 from bots.doctor.settings import Configuration
