@@ -124,7 +124,7 @@ def _print_line(sentence: str) -> None:
     from shutil import get_terminal_size
     from textwrap import fill
 
-    from bots.terminal.markdown import line
+    from bots.terminal.screen import line
 
     text = line(sentence)
     if sys.stderr.isatty():
@@ -376,8 +376,8 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None], str]] = {
     "access": ("access:run", _define_access, "list or change who may read which collection"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
-    "migrate": ("migrate:run", lambda _: None, "make or migrate every store, as before a deploy"),
-    "move": ("move:run", _define_move, "copy every store into a PostgreSQL, or back into a folder"),
+    "migrate": ("backup:migrate", lambda _: None, "make or migrate every store, as before a deploy"),
+    "move": ("backup:move", _define_move, "copy every store into a PostgreSQL, or back into a folder"),
     "backup": ("backup:back_up", _define_archive, "write all that the stores hold into one file"),
     "restore": ("backup:restore", _define_archive, "lay such a file down in empty stores"),
     "doctor": ("doctor:run", _define_doctor, "check this installation, and say how to repair it"),

@@ -17,8 +17,7 @@ from bots.chat.access import check_name
 from bots.chat.indexing import Targets, document_of, read_targets
 from bots.chat.source_addresses import ingest_command
 from bots.chat.texts import counted, nothing_to_read
-from bots.terminal.markdown import line
-from bots.terminal.screen import Screen
+from bots.terminal.screen import Screen, line
 from core.bootstrap import make_fetcher
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError

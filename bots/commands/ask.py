@@ -20,9 +20,8 @@ from bots.chat.indexing import Targets, read_targets
 from bots.commands.backend import open_backend
 from bots.record import failed, record_of
 from bots.terminal import render
-from bots.terminal.backend import Backend
 from bots.terminal.prompt import read_lines
-from bots.terminal.receive import ask
+from bots.terminal.receive import Backend, ask
 from bots.terminal.screen import Screen
 from bots.terminal.session import conversation_named, fresh_conversation, run_in_order, situation
 from core.conversation import Conversation, Decision, Outcome, Turn, check_question, value

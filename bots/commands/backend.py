@@ -12,16 +12,66 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from bots.chat.access import forget_documents
-from bots.chat.indexing import BackgroundVectors, Targets, run_in_thread
-from bots.commands.preparing import index_documents, load_embedder, prepare
-from bots.terminal.backend import Backend, CommandTurns, Forgotten
+from bots.chat.indexing import (
+    BackgroundVectors,
+    Targets,
+    find_embedder,
+    require_documents,
+    run_in_thread,
+    update_index,
+)
+from bots.terminal.receive import Backend, CommandTurns, Forgotten
 from bots.terminal.screen import Screen
-from core.bootstrap import Footnote, is_served, open_footnote, reads_everything
-from core.errors import IndexInUse
+from core.bootstrap import Footnote, is_served, make_fetcher, open_footnote, reads_everything
+from core.errors import IndexInUse, IndexMismatch, ModelTrouble, SettingsError
 from core.library.data_lock import SERVING, find_owner
+from core.library.embedding.embedder import Embedder
 from core.library.library import EMBED_BATCH, Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
+
+
+async def prepare(footnote: Footnote, targets: Targets, screen: Screen) -> None:
+    """Both steps, with progress; without targets, what is indexed already."""
+    await index_documents(footnote, targets, screen)
+    if targets.addresses or footnote.library.store.has_vectors():
+        footnote.library.embedder = await load_embedder(footnote.library, footnote.settings, screen)
+        await _embed_passages(footnote.library, screen)
+
+
+async def index_documents(footnote: Footnote, targets: Targets, screen: Screen) -> None:
+    """Index by words; of documents that were named, failures are reported."""
+    library, fetcher = footnote.library, make_fetcher(footnote.settings, for_operator=True)
+    require_documents(library, targets)
+    with screen.indexing() as show:
+        report = await run_in_thread(
+            lambda notify: update_index(library, targets, fetcher, notify=notify), show
+        )
+    for failure in report.failed if targets.addresses else ():
+        screen.note(f"{failure.source}: {failure.reason}")
+
+
+async def load_embedder(library: Library, settings: Settings, screen: Screen) -> Embedder | None:
+    """IndexMismatch when the index was built with another model."""
+    with screen.indexing() as show:
+        return await run_in_thread(
+            lambda notify: find_embedder(
+                library, settings, insist=False, announce=screen.note, notify=notify
+            ),
+            show,
+        )
+
+
+async def _embed_passages(library: Library, screen: Screen) -> None:
+    """Make the missing vectors; when that fails, passages are found by their words alone."""
+    try:
+        with screen.indexing() as show:
+            await run_in_thread(lambda notify: library.embed_pending(notify=notify), show)
+    except IndexMismatch:
+        raise
+    except (ModelTrouble, SettingsError) as error:  # a damaged vector index is no reason not to answer
+        screen.note(f"Searching by words alone: {error}")
+
 
 PATIENCE = 60.0  # seconds that a command waits for another one
 LOOK_EVERY = 0.2  # seconds

@@ -8,8 +8,7 @@ from bots import process
 from bots.chat.indexing import Targets
 from bots.commands.ask import run_turn
 from bots.commands.backend import open_backend
-from bots.terminal.backend import CommandTurns
-from bots.terminal.receive import decide
+from bots.terminal.receive import CommandTurns, decide
 from bots.terminal.screen import Screen
 from bots.terminal.session import conversation_named, situation
 from core.conversation import Conversation, Proposal

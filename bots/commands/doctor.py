@@ -24,7 +24,7 @@ from bots.doctor.findings import (
 )
 from bots.doctor.settings import Configuration, read_configuration
 from bots.process import log_to_stderr
-from bots.terminal.markdown import SafeConsole
+from bots.terminal.screen import SafeConsole
 from core.settings import Settings
 
 STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "dim"}

@@ -23,8 +23,8 @@ from bots.chat.source_addresses import ways_of_reading
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
 from bots.source_kinds import source_kinds
-from bots.terminal.backend import Forgotten
 from bots.terminal.prompt import ask_line, is_interactive
+from bots.terminal.receive import Forgotten
 from bots.terminal.screen import Screen
 from core.bootstrap import make_fetcher, open_library, own_data_dir
 from core.errors import IndexDamaged, ModelTrouble, SettingsError

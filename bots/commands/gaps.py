@@ -13,10 +13,9 @@ from rich.text import Text
 
 from bots.chat.indexing import find_embedder
 from bots.chat.texts import counted
-from bots.csv_rows import write_gaps
-from bots.gap_words import left_out, people_of, reasons_of, trend_of
-from bots.terminal.markdown import line
-from bots.terminal.screen import Screen
+from bots.gap_digest import left_out, people_of, reasons_of, trend_of
+from bots.record import write_gaps
+from bots.terminal.screen import Screen, line
 from core.bootstrap import open_library
 from core.gaps.finder import GapReport, open_gaps
 from core.gaps.groups import GapGroup

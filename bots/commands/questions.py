@@ -14,9 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from bots.chat.texts import clipped, counted, duration, money
-from bots.csv_rows import write_questions
-from bots.terminal.markdown import line
-from bots.terminal.screen import Screen
+from bots.record import write_questions
+from bots.terminal.screen import Screen, line
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
 from core.storage.storage import open_storage

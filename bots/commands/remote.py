@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from bots.chat.indexing import Targets
 from bots.chat.source_addresses import ADDRESSES
-from bots.terminal.backend import CommandTurns, Forgotten
 from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
+from bots.terminal.receive import CommandTurns, Forgotten
 from bots.terminal.screen import Screen
 from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
 from core.bootstrap import is_served, open_library

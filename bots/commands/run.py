@@ -25,12 +25,11 @@ from bots.doctor.settings import find_misspellings, read_configuration
 from bots.gap_digest import PLATFORMS as DIGESTS
 from bots.gap_digest import GapDigests, channels_of
 from bots.page.post import PageMessenger
-from bots.page.receive import PLATFORM as PAGE
-from bots.page.receive import collections_of
 from bots.page.serve import OwnWork, link_told, open_page
 from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings, read_page_settings
-from bots.page.threads import PageThreads
+from bots.page.threads import PLATFORM as PAGE
+from bots.page.threads import PageThreads, collections_of
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK

@@ -17,7 +17,7 @@ from bots.chat.texts import counted
 from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
-from bots.stores.schemas import IN_FOLDER, files_in
+from bots.stores.source import IN_FOLDER, files_in
 from core.bootstrap import is_served
 from core.errors import SettingsError, VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK

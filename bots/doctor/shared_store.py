@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
-from bots.stores.schemas import IN_POSTGRES
+from bots.stores.source import IN_POSTGRES
 from core.errors import SettingsError
 from core.storage.schema import VERSIONS
 

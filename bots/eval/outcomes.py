@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 
 from bots.chat.texts import clipped, counted, text_of
-from bots.eval.intervals import bins, bootstrap, brier, percentile, with_interval
 from bots.eval.judging import BAD, GOOD, Judgement
 from bots.eval.questions import EvalQuestion
-from bots.eval.report import Cell, Section, Table
+from bots.eval.report import Cell, Section, Table, bins, bootstrap, brier, percentile, with_interval
 from core.conversation import Outcome
 from core.reasoning.prices import Price
 

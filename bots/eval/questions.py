@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bots.record import failed
-from bots.terminal.backend import CommandTurns
-from bots.terminal.receive import Situation, ask
+from bots.terminal.receive import CommandTurns, Situation, ask
 from bots.terminal.session import conversation_named, fresh_conversation, situation
 from core.conversation import EVALUATION, Outcome, check_question, value
 from core.errors import SettingsError

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from time import monotonic
 
-from bots.page.receive import PLATFORM, collections_of
+from bots.page.threads import PLATFORM, collections_of
 from bots.terminal.session import PLATFORM as TERMINAL
 from core.conversation import Conversation, value
 from core.errors import FootnoteError

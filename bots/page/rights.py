@@ -1,16 +1,21 @@
-"""What somebody who is in may read of what others asked: words only where the session may read all that they rest on."""
+"""What somebody who is in may read of what others asked, and who reads an answer that is kept."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-from bots.page.receive import PLATFORM, SPACE, collections_of
+from bots.chat.access import CHANNEL, CLOSED, EVERYONE, PERSON, access_rules, readers
+from bots.chat.channels import AccessRule, channel_of, own_collection, thread_collection
+from bots.page.names import Speaker
 from bots.page.sessions import PageSession
-from bots.page.site import Site
+from bots.page.site import Site, Visit
+from bots.page.threads import PLATFORM, SPACE, collections_of
 from bots.terminal.session import PLATFORM as TERMINAL
-from core.conversation import Conversation
-from core.library.readers import ReaderSets
+from core.conversation import Conversation, value
+from core.gaps.questions import GapQuestion
+from core.library.library import DEFAULT_COLLECTION
+from core.library.readers import ReaderSets, is_restricted
 from core.traces.log import LoggedQuestion
 from core.traces.trace import Trace
 
@@ -72,3 +77,85 @@ def collections_in(trace: Trace | None) -> set[str]:
     passages = {each.collection for each in trace.passages if each.origin == "documents"}
     cited = {each.collection for each in trace.citations if each.origin == "documents"}
     return (passages | cited) - {""}
+
+
+@value
+class Audience:
+    """A collection, and who reads what is in it."""
+
+    collection: str
+    readers: str  #: as a person reads it
+    is_of_channel: bool = False  #: it is what one channel learned, and read there alone
+    turns: frozenset[str] = frozenset()  #: of a gap's questions, those whose askers read it
+
+
+async def all_audiences(visit: Visit, *more: str) -> tuple[Audience, ...]:
+    """The operator's collections that the session may read, and ``more``."""
+    there = await asyncio.to_thread(visit.site.library.store.collections)
+    named = {each for each in there if not channel_of(each)}
+    return await _told(visit, {DEFAULT_COLLECTION, *named, *filter(None, more)}, {})
+
+
+async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[Audience, ...]:
+    """Those that people who asked one of these questions read: first what their channel learned, which is made when it
+    is first used.
+    """
+    reads: dict[tuple[str, str], frozenset[str]] = {}
+    turns: dict[str, set[str]] = {}
+    for each in questions:
+        where = each.channel, each.author
+        if where not in reads:
+            reads[where] = await _readable_in(visit, Conversation.parse(each.conversation), each.author)
+        for collection in reads[where]:
+            turns.setdefault(collection, set()).add(each.turn)
+    return await _told(visit, turns, turns)
+
+
+async def _readable_in(visit: Visit, conversation: Conversation, author: str) -> frozenset[str]:
+    found = await reads_in(visit.site, conversation, author)
+    if conversation.platform in (PLATFORM, TERMINAL):
+        return found
+    return (found | {own_collection(conversation)}) - {thread_collection(conversation)}
+
+
+async def _told(
+    visit: Visit, collections: Iterable[str], turns: Mapping[str, Iterable[str]]
+) -> tuple[Audience, ...]:
+    names = [each for each in collections if not is_restricted(each) and visit.session.may_read((each,))]
+    database = visit.site.channels.database
+    rules = await database.call(access_rules, database.database, names)
+    channels = {each: channel for each in names if (channel := channel_of(each))}
+    known = await visit.site.names.of(Speaker(conversation=f"{each}/-") for each in channels.values())
+    called = await _names_in(visit, [rule for each in names for rule in rules.get(each, ())])
+    made = [
+        Audience(
+            collection=each,
+            readers=f"{known.channel(channels[each])} alone"
+            if each in channels
+            else readers(rules[each], called),
+            is_of_channel=each in channels,
+            turns=frozenset(turns.get(each, ())),
+        )
+        for each in names
+    ]
+    return tuple(sorted(made, key=lambda each: (*_breadth(rules.get(each.collection, ())), *_rank(each))))
+
+
+async def _names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, str]:
+    """What people and channels in these rules are called, by their ids as the rules have them."""
+    ids = {kind: {rule.id for rule in rules if rule.kind == kind} for kind in (CHANNEL, PERSON)}
+    stored = visit.site.names.stored
+    known = await stored.known(ids[PERSON], ids[CHANNEL])
+    bare = await stored.channels_called({each for each in ids[CHANNEL] if "/" not in each})
+    return {**known.people, **known.channels, **bare}
+
+
+def _breadth(rules: Sequence[AccessRule]) -> tuple[bool, int]:
+    """How many read a collection, as far as its rules say; those of a channel have none."""
+    kinds = [rule.kind for rule in rules]
+    return EVERYONE in kinds, len(kinds) - kinds.count(CLOSED)
+
+
+def _rank(audience: Audience) -> tuple[bool, int, str]:
+    """Of equally narrow ones: first that of a channel, and where most asked."""
+    return not audience.is_of_channel, -len(audience.turns), audience.collection

@@ -16,11 +16,10 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bots.chat.markdown.safe import line
-from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession
+from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession, WrongTries
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback
 from bots.page.site import Handler, Probes, Site, Visit
 from bots.page.templating import HERE, asset_versions
-from bots.page.tries import WrongTries
 from bots.page.views import views
 from core.answers.kept import TEXT_LIMIT
 from core.conversation import QUESTION_LIMIT

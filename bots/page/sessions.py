@@ -9,9 +9,11 @@ import hashlib
 import json
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
 from typing import Literal
 
 from core.conversation import value
@@ -176,3 +178,35 @@ def open_page_store(storage: Storage) -> Iterator[AsyncDatabase]:
     """Raises SettingsError when the store cannot be used."""
     with storage.asynchronous(STORE, SCHEMA) as database:
         yield database
+
+
+LIMIT = 10  # wrong tries
+WITHIN = 60.0  # seconds
+REMEMBERED = 10_000  # addresses
+
+
+@dataclass(slots=True, kw_only=True)
+class WrongTries:
+    """Counts them by address, in this process."""
+
+    clock: Callable[[], float] = time.monotonic
+    _times: dict[str, deque[float]] = field(default_factory=dict)
+
+    def wait(self, address: str) -> int:
+        """Seconds until this address may try again; 0: now."""
+        times = self._times.get(address)
+        if times is None:
+            return 0
+        now = self.clock()
+        while times and times[0] <= now - WITHIN:
+            times.popleft()
+        if not times:
+            del self._times[address]
+        return ceil(times[0] + WITHIN - now) if len(times) >= LIMIT else 0
+
+    def count(self, address: str) -> None:
+        """One more. Of too many addresses, the one that was first is forgotten."""
+        times = self._times.setdefault(address, deque(maxlen=LIMIT))
+        times.append(self.clock())
+        if len(self._times) > REMEMBERED:
+            del self._times[next(iter(self._times))]

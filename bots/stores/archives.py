@@ -10,10 +10,9 @@ from typing import Any
 
 from bots.chat.uploads import UPLOADS
 from bots.stores.folder import empty_folder, lay_down, open_folder
-from bots.stores.schemas import IN_FOLDER
 from bots.stores.server import open_snapshot
 from bots.stores.server_copy import copy_to_server
-from bots.stores.source import VECTORS, Progress, StoredContent
+from bots.stores.source import IN_FOLDER, VECTORS, Progress, StoredContent
 from core.conversation import value
 from core.errors import SettingsError
 from core.library.data_lock import refuse_incomplete, share_data_dir

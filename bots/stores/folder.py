@@ -18,9 +18,10 @@ from typing import IO, TYPE_CHECKING
 from bots.chat.uploads import UPLOADS
 from bots.slack import oauth
 from bots.slack.oauth import make_all_tables
-from bots.stores.schemas import IN_FOLDER, OURS
 from bots.stores.source import (
     COMPARING,
+    IN_FOLDER,
+    OURS,
     VECTORS,
     Progress,
     StoredContent,

@@ -12,8 +12,7 @@ from typing import Any
 import psycopg
 
 from bots.stores.folder import FolderSource, FolderUploads, make_stores, open_folder
-from bots.stores.schemas import IN_POSTGRES
-from bots.stores.source import VECTORS
+from bots.stores.source import IN_POSTGRES, VECTORS
 from core.errors import SettingsError
 from core.library.fts5_terms import places_of, words_row
 from core.storage.database import Row

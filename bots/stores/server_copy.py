@@ -16,7 +16,6 @@ import psycopg
 
 from bots.slack.oauth import make_all_tables
 from bots.stores.folder import FolderUploads, batches_of, compare, put_uploads
-from bots.stores.schemas import make_postgres_stores
 from bots.stores.server import (
     DBOS_SCHEMA,
     ServerSource,
@@ -29,7 +28,17 @@ from bots.stores.server import (
     refuse_served,
     sequence_of,
 )
-from bots.stores.source import COMPARING, OF_DBOS, VECTORS, Progress, StoredContent, Tallies, moved, tally
+from bots.stores.source import (
+    COMPARING,
+    OF_DBOS,
+    VECTORS,
+    Progress,
+    StoredContent,
+    Tallies,
+    make_postgres_stores,
+    moved,
+    tally,
+)
 from core.errors import SettingsError, reason_of
 from core.library import tables as library
 from core.library.fts5_terms import indexed_from

@@ -1,4 +1,4 @@
-"""An outcome -> what a terminal shows. Pure; everything untrusted passes through :mod:`bots.terminal.markdown`."""
+"""An outcome -> what a terminal shows. Pure; everything untrusted passes through :mod:`bots.terminal.screen`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from bots.chat.texts import (
     text_of,
     unseen_told,
 )
-from bots.terminal.markdown import AnswerMarkdown, line, link
 from bots.terminal.receive import COMMANDS
+from bots.terminal.screen import AnswerMarkdown, line, link
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
 from core.grounding.citations import by_place
 from core.library.entries import Entry

@@ -19,11 +19,17 @@ from bots.chat.indexing import BackgroundVectors
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
 from bots.terminal import render
-from bots.terminal.backend import Backend, CommandTurns
-from bots.terminal.markdown import line
 from bots.terminal.prompt import Lines
-from bots.terminal.receive import Situation, TerminalCommand, TerminalCommandName, decide, read
-from bots.terminal.screen import Screen
+from bots.terminal.receive import (
+    Backend,
+    CommandTurns,
+    Situation,
+    TerminalCommand,
+    TerminalCommandName,
+    decide,
+    read,
+)
+from bots.terminal.screen import Screen, line
 from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn
 from core.errors import FootnoteError, SettingsError
 from core.library.documents import Scope

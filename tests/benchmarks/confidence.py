@@ -26,8 +26,7 @@ from benchmarks.evaluation_sets import (
     squad,
 )
 from benchmarks.retrieval import SIDES, sides
-from bots.eval.intervals import RESAMPLES, percentile
-from bots.eval.report import Cell, Section, Table
+from bots.eval.report import RESAMPLES, Cell, Section, Table, percentile
 from core.library.documents import Scope
 from core.library.library import Library
 from core.library.retriever import Query

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from bots.eval.intervals import bootstrap, wilson
+from bots.eval.report import bootstrap, wilson
 from core.conversation import value
 
 

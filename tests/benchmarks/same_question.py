@@ -19,8 +19,7 @@ from zlib import crc32
 from benchmarks import DATA, Say, evaluation_sets, rewordings
 from benchmarks.evaluation_sets import EVERYTHING, add_paragraphs, folder, open_library, open_model
 from benchmarks.rewordings import Pair, Pairs
-from bots.eval.intervals import with_interval
-from bots.eval.report import Cell, Section, Table
+from bots.eval.report import Cell, Section, Table, with_interval
 from core.answers.kept import KeptAnswer, document_of, id_of
 from core.conversation import value
 from core.library import sameness

@@ -25,8 +25,7 @@ from benchmarks.growth import resident
 from benchmarks.serving import question
 from benchmarks.startup import apart
 from benchmarks.synthetic import SENTENCES, passage, subject
-from bots.eval.intervals import percentile
-from bots.eval.report import Section, Table
+from bots.eval.report import Section, Table, percentile
 from bots.process import favor_loop
 from bots.refresh import IndexRefresher
 from core.bootstrap import Footnote, open_footnote, reads_everything

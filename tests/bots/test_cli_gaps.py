@@ -7,7 +7,7 @@ import io
 
 from harbour import FERRY_QUESTION
 
-from bots.csv_rows import GAP_COLUMNS
+from bots.record import GAP_COLUMNS
 from core.library.data_lock import lock_data_dir
 
 CHESS = ("Who won the chess world cup?", "Which player won the chess world cup last year?")

@@ -9,7 +9,7 @@ import json
 import pytest
 from harbour import FERRY_QUESTION, PONTOON_QUESTION
 
-from bots.csv_rows import QUESTION_COLUMNS, cell, write_csv
+from bots.record import QUESTION_COLUMNS, cell, write_csv
 
 FORMULA = '=HYPERLINK("http://x.example","When does the ferry leave")?'
 

@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from bots.eval.intervals import bootstrap, percentile, sign_test, wilson, with_interval
 from bots.eval.report import (
     OBJECT,
     PAGE,
@@ -21,7 +20,12 @@ from bots.eval.report import (
     as_json,
     as_page,
     as_text,
+    bootstrap,
+    percentile,
     shown,
+    sign_test,
+    wilson,
+    with_interval,
     write_report,
 )
 from core.errors import FootnoteError

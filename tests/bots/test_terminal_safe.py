@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from bots.terminal.markdown import SafeConsole, line, link, plain
+from bots.terminal.screen import SafeConsole, line, link, plain
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m",

@@ -9,7 +9,6 @@ import unicodedata
 import pytest
 from fakes.quotes import quotes_behind
 
-from bots.terminal.markdown import SafeConsole
 from bots.terminal.render import (
     ScreenContext,
     card,
@@ -20,7 +19,7 @@ from bots.terminal.render import (
     source_list,
     write,
 )
-from bots.terminal.screen import THEME
+from bots.terminal.screen import THEME, SafeConsole
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.entries import Entry
 

@@ -15,8 +15,8 @@ from fakes.ports import free_port
 
 from bots.chat.access import AccessChange, change_access
 from bots.page.server import COOKIE, HEADERS, SECURE_COOKIE
+from bots.page.sessions import LIMIT
 from bots.page.settings import PageSettings, read_page_settings
-from bots.page.tries import LIMIT
 from core.conversation import Conversation, Question
 from core.errors import SettingsError
 

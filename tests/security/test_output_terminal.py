@@ -11,9 +11,8 @@ from forgeries import CITED, ESCAPES, LIES, LINKS, MENTIONS
 from judges import is_forged, quoted, unclean
 
 from bots.chat.texts import page_of
-from bots.terminal.markdown import SafeConsole
 from bots.terminal.render import ScreenContext, card, proposal_list, quotes, ranking, source_list, write
-from bots.terminal.screen import THEME, Screen
+from bots.terminal.screen import THEME, SafeConsole, Screen
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
 from core.library.entries import Entry
 

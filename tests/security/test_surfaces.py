@@ -15,8 +15,8 @@ import pytest
 from crews import People, fill, name, secret
 from fakes.desk import open_desk
 
-from bots.csv_rows import write_gaps, write_questions
 from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack
+from bots.record import write_gaps, write_questions
 from core.conversation import Conversation, Question
 from core.gaps.questions import TimeSpan
 from core.traces.search import QuestionFilter, search

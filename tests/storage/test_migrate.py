@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from fakes.version_1 import lay_down
 
-from bots.commands.migrate import run
-from bots.stores.schemas import IN_FOLDER
+from bots.commands.backup import migrate
+from bots.stores.source import IN_FOLDER
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
 from core.storage import postgres
@@ -42,7 +42,7 @@ def told(capsys):
     """Run the command; its lines as store -> what was done."""
 
     def migrate(settings):
-        assert run(Namespace(), settings) == 0
+        assert migrate(Namespace(), settings) == 0
         return dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
 
     return migrate
@@ -76,14 +76,14 @@ def test_beside_a_process_that_serves_the_folder_there_is_nothing_to_do(tmp_path
     settings = Settings(data_dir=lay_down(tmp_path))
 
     with lock_data_dir(settings.data_dir, "footnote run"):
-        code = run(Namespace(), settings)
+        code = migrate(Namespace(), settings)
 
     assert code == 0
     assert "brought it up to date when it started" in capsys.readouterr().out
 
 
 def test_an_empty_folder_has_nothing_to_migrate(tmp_path, capsys):
-    code = run(Namespace(), Settings(data_dir=tmp_path))
+    code = migrate(Namespace(), Settings(data_dir=tmp_path))
 
     assert (code, capsys.readouterr().out) == (0, f"There is nothing in {tmp_path} yet.\n")
 

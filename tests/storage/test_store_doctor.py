@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from bots.chat.channels import SCHEMA, open_channel_store
-from bots.commands.migrate import run
+from bots.commands.backup import migrate
 from bots.doctor import folder, index, shared_store
 from bots.doctor.settings import Configuration
 from core.bootstrap import open_library
@@ -34,7 +34,7 @@ def test_an_empty_database_is_told_with_what_makes_its_tables_and_is_left_empty(
 def test_what_the_index_holds_is_counted(postgres_url, tmp_path, capsys):
     settings = Settings(data_dir=tmp_path, database_url=postgres_url)
     (tmp_path / "note.md").write_text("# Ferry\n\nThe ferry leaves at nine.\n")
-    run(Namespace(), settings)
+    migrate(Namespace(), settings)
     library = open_library(settings)
     library.ingest([tmp_path / "note.md"])
     library.close()
@@ -44,7 +44,7 @@ def test_what_the_index_holds_is_counted(postgres_url, tmp_path, capsys):
 
 def test_stores_of_other_versions_are_named(postgres_url, tmp_path, capsys):
     settings = Settings(data_dir=tmp_path, database_url=postgres_url)
-    run(Namespace(), settings)
+    migrate(Namespace(), settings)
     with open_storage(settings) as storage, storage.database("rooms", SCHEMA).transaction() as writing:
         writing.execute(f"UPDATE {VERSIONS} SET version = 0 WHERE store = 'rooms'")
         writing.execute(f"UPDATE {VERSIONS} SET version = 99 WHERE store = 'library'")

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from bots.chat.channels import own_collection
 from bots.chat.markdown.safe import clean
-from bots.page.audiences import Audience, all_audiences
+from bots.page.rights import Audience, all_audiences
 from bots.page.site import PageRoute, Record, View, Visit, go_to
 from core.answers.kept import TEXT_LIMIT, KeptAnswer, check_answer, title_of
 from core.answers.store import AnswerVersion, ListedAnswer

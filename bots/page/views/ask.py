@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from bots.page.receive import ask, channel_id, conversation_of, decide
 from bots.page.render import shown_thread
 from bots.page.rights import reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
+from bots.page.threads import ask, channel_id, conversation_of, decide
 from core.conversation import Conversation, Turn
 from core.errors import QuestionRejected
 

@@ -11,15 +11,14 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bots.csv_rows import write_gaps
-from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
-from bots.page.audiences import audiences_of
+from bots.gap_digest import REASONS, left_out, people_of, reasons_of, trend_of
 from bots.page.names import Speaker
-from bots.page.rights import reads_in
+from bots.page.rights import audiences_of, reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
 from bots.page.views.answers import Typed, keep_answer, typed_in
 from bots.page.views.answers import path_of as answer_path
 from bots.page.views.questions import path_of
+from bots.record import write_gaps
 from core.answers.kept import TEXT_LIMIT, KeptAnswer
 from core.conversation import QUESTION_LIMIT, Conversation
 from core.errors import FootnoteError

@@ -12,11 +12,11 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 
 from bots.page.drawing import draw_graph, time_steps
-from bots.page.markdown import to_html
 from bots.page.names import Speaker
+from bots.page.render import words_of
 from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
-from bots.page.trace_words import words_of
+from bots.page.templating import to_html
 from core.conversation import OutcomeKind
 from core.library.readers import base_of
 from core.traces.log import LoggedQuestion
