@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from math import log
+from math import log as logarithm
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,7 +127,7 @@ def _telling_words(
     members: Sequence[GapQuestion], shared: Mapping[str, int], counts: Mapping[str, int], total: int
 ) -> tuple[str, ...]:
     """The words, as they are mostly written, that many members have and few other questions."""
-    worth = {term: count * log((1 + total) / counts[term]) for term, count in shared.items()}
+    worth = {term: count * logarithm((1 + total) / counts[term]) for term, count in shared.items()}
     best = sorted(worth, key=lambda term: (-worth[term], term))[:NAMED_BY]
     written: dict[str, Counter[str]] = {term: Counter() for term in best}
     for each in members:

@@ -166,8 +166,8 @@ class Leases:
     @asynccontextmanager
     async def hold(self, conversation: str) -> AsyncIterator[None]:
         token = uuid4().hex
-        await self._take(conversation, token)
         try:
+            await self._take(conversation, token)  # cancelled, it may have taken hold already
             yield
         finally:
             # Not to be cancelled half-way: the conversation would stay held.
