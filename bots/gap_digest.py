@@ -19,8 +19,7 @@ from bots.chat.platform import Posts, Refused, Renderer
 from bots.chat.texts import clipped, counted, say_in
 from core.conversation import Conversation, value
 from core.errors import FootnoteError
-from core.gaps.finder import GapFinder, GapReport
-from core.gaps.groups import GapGroup
+from core.gaps.groups import GapFinder, GapGroup, GapReport
 from core.gaps.questions import LIMIT, GapQuestion, TimeSpan, still_open
 from core.library.library import Library
 from core.turns.messenger import ReplyRoute, Unreachable

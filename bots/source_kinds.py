@@ -14,9 +14,8 @@ from bots.discord.settings import read_discord_settings
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.settings import read_slack_settings
 from core.settings import Settings
-from core.sources.credentials import Credential
 from core.sources.kinds import KINDS
-from core.sources.source import SourceGuide, SourceKind
+from core.sources.source import Credential, SourceGuide, SourceKind
 
 if TYPE_CHECKING:
     from bots.chat.channels import ChannelStore

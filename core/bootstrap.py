@@ -25,10 +25,10 @@ from core.graph.policy import PRESETS
 from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, share_data_dir
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
+from core.library.entries import SCHEMA
 from core.library.library import Library
 from core.library.scoped_documents import Refresh, ScopedDocuments
 from core.library.store import DocumentStore
-from core.library.tables import SCHEMA
 from core.models import open_models, prices_of, reasoner_maker
 from core.settings import Settings
 from core.storage.schema import version_in
@@ -278,7 +278,7 @@ def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) 
 def _completer(settings: Settings, library: Library, sources: SourceSyncs) -> Callable[[Outcome], Outcome]:
     """What puts links to the documents into an outcome, and marks those that were not seen for too long."""
     from core.library.links import SourceLinks
-    from core.sources.sightings import Sightings
+    from core.sources.comparison import Sightings
 
     links = SourceLinks(templates=settings.source_url_base, store=library.store, private=settings.data_dir)
     sightings = Sightings(sources=sources.store, documents=library.store, stale_after=settings.stale_after)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from core.conversation import Turn
 from core.library.library import Library
 from core.reasoning.extractive import ExtractiveReasoner, Similarity
-from core.reasoning.prices import Prices
+from core.reasoning.limits import Prices
 from core.reasoning.providers import Access
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
@@ -75,7 +75,7 @@ def reasoner_maker(
 
     if models is None:
         return lambda _turn: extractive()
-    from core.reasoning.fallback import FallbackReasoner
+    from core.reasoning.chat_model import FallbackReasoner
 
     # Leaves time for quotes if the model hangs.
     seconds = settings.turn_timeout - min(RESERVE, settings.turn_timeout / 5)

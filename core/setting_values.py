@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from core.errors import SettingsError
 from core.graph.policy import PRESETS
-from core.reasoning.prices import Price
+from core.reasoning.limits import Price
 from core.turns.rate_limits import PERIODS, Period, Rate
 
 LONGEST_KEPT = 3_650  # days

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from core.conversation import WebApproval
 from core.errors import SettingsError
-from core.reasoning.prices import Price
+from core.reasoning.limits import Price
 from core.setting_values import PARSERS, bare_name
 from core.turns.rate_limits import Rate
 

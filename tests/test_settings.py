@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import SettingsError
 from core.graph.policy import PRESETS
-from core.reasoning.prices import Price
+from core.reasoning.limits import Price
 from core.settings import Settings, read_settings
 from core.turns.rate_limits import Rate
 

@@ -36,10 +36,9 @@ from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
 from core.errors import StoreUnavailable
 from core.text.language import language_of
-from core.turns.admission import Admission, open_admission
 from core.turns.archive import is_stored, question_of
 from core.turns.messenger import ReplyRoute, Unreachable
-from core.turns.rate_limits import Rates, Refusal
+from core.turns.rate_limits import Admission, Rates, Refusal, open_admission
 from core.turns.turns import Turns
 from core.wording import in_language
 

@@ -19,8 +19,7 @@ from core.answers.kept import KeptAnswer, id_of
 from core.answers.store import ExpertRequest
 from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
 from core.errors import AnswerRejected
-from core.gaps.questions import answered_by
-from core.gaps.store import open_gap_store
+from core.gaps.questions import answered_by, open_gap_store
 from core.text.language import language_of
 from core.traces.log import Fault
 from core.turns.archive import outcome_of, stored_turn

@@ -25,9 +25,8 @@ from core.library.formats.read import SUFFIXES
 from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import list_files
 from core.settings import ENV_FILE, Settings
-from core.sources.credentials import Credential, is_exposed
 from core.sources.probe import TITLES, Glimpse, probe
-from core.sources.source import SourceKind, kind_of
+from core.sources.source import Credential, SourceKind, is_exposed, kind_of
 
 NAMED_COLLECTIONS = 10  # that are offered by name
 NOTHING_ADDED = "Nothing was added."

@@ -21,7 +21,7 @@ from bots.record import record_of
 from bots.terminal.receive import Backend
 from bots.terminal.screen import Screen
 from core.library.roots import is_within
-from core.reasoning.prices import Price
+from core.reasoning.limits import Price
 from core.settings import Settings
 
 #: Questions at a time: a model has to be waited for; without one, parallel answers only slow each other.

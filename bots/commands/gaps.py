@@ -17,8 +17,7 @@ from bots.gap_digest import left_out, people_of, reasons_of, trend_of
 from bots.record import write_gaps
 from bots.terminal.screen import Screen, line
 from core.bootstrap import open_library
-from core.gaps.finder import GapReport, open_gaps
-from core.gaps.groups import GapGroup
+from core.gaps.groups import GapGroup, GapReport, open_gaps
 from core.library.data_lock import make_data_dir
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library

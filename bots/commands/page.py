@@ -23,7 +23,7 @@ from core.answers.answers import open_answers
 from core.bootstrap import is_served, open_library
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
-from core.gaps.finder import open_gaps
+from core.gaps.groups import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
 from core.library.readers import base_of
 from core.settings import Settings

@@ -44,7 +44,7 @@ from bots.terminal.session import fresh_conversation
 from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
 from core.conversation import Command, Conversation, value
 from core.errors import SettingsError, for_people
-from core.gaps.finder import GapFinder, open_gaps
+from core.gaps.groups import GapFinder, open_gaps
 from core.library.data_lock import SERVING, make_data_dir
 from core.library.documents import Readable
 from core.library.library import Library

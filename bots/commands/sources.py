@@ -17,8 +17,8 @@ from core.bootstrap import open_library
 from core.library.entries import Entry
 from core.library.overview import as_listed
 from core.settings import Settings
+from core.sources.comparison import Sightings
 from core.sources.kinds import label_of, typed_of
-from core.sources.sightings import Sightings
 from core.sources.sources import open_source_store
 from core.sources.store import ListedSource
 from core.storage.storage import open_storage

@@ -11,7 +11,7 @@ from bots.eval.judging import BAD, GOOD, Judgement
 from bots.eval.questions import EvalQuestion
 from bots.eval.report import Cell, Section, Table, bins, bootstrap, brier, percentile, with_interval
 from core.conversation import Outcome
-from core.reasoning.prices import Price
+from core.reasoning.limits import Price
 
 WORST_SHOWN = 25  # cases; report.json has all
 TEXT_SHOWN = 280  # characters of the answer in one of them

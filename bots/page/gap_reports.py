@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.gaps.finder import GapFinder, GapReport, MayRead
+from core.gaps.groups import GapFinder, GapReport, MayRead
 
 FRESH = 60.0  # seconds for which a report is shown as it is; an older one is shown once more and made anew meanwhile
 KEPT = 16  # reports, of different spans and readers

@@ -21,12 +21,12 @@ from bots.terminal.operations import Operations
 from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.errors import FootnoteError
-from core.gaps.finder import GapFinder
+from core.gaps.groups import GapFinder
 from core.library.library import Library, Phase
 from core.settings import Settings
-from core.sources.sightings import Sightings
+from core.sources.comparison import Sightings
 from core.sources.store import SourceStore
-from core.storage.asynchronous import AsyncDatabase
+from core.storage.database import AsyncDatabase
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters, prometheus
 from core.turns.archive import count_unfinished

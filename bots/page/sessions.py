@@ -17,8 +17,7 @@ from math import ceil
 from typing import Literal
 
 from core.conversation import value
-from core.storage.asynchronous import AsyncDatabase
-from core.storage.database import Database
+from core.storage.database import AsyncDatabase, Database
 from core.storage.schema import Schema
 from core.storage.storage import Storage
 

@@ -19,7 +19,7 @@ from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.library.library import Library
 from core.settings import Settings
-from core.sources.sightings import Sightings
+from core.sources.comparison import Sightings
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute

@@ -19,7 +19,7 @@ from core.storage.database import Row
 from core.storage.postgres import SERVER, conninfo, translate_errors
 from core.storage.schema import VERSIONS, AdvisoryLock, Schema
 from core.storage.sqlite_rows import SEQUENCES, StoredTable, StoredTables
-from core.turns import checkpoint_rows, checkpoints_postgres, leases
+from core.turns import checkpoints, checkpoints_postgres, leases
 from core.turns.replicas import ALONE
 
 DBOS_SCHEMA = "dbos"  # the schema of DBOS's tables
@@ -60,8 +60,8 @@ class ServerSource:
     def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
         match store, table.name:
             case "conversations", "checkpoints":
-                found = self._read(checkpoint_rows.READ_CHECKPOINTS)
-                return map(checkpoint_rows.from_postgres, found)
+                found = self._read(checkpoints.READ_CHECKPOINTS)
+                return map(checkpoints.from_postgres, found)
             case "conversations", "writes":
                 columns = ", ".join(f'"{each}"' for each in columns_of_writes(table))
                 return self._read(f"SELECT {columns} FROM checkpoint_writes")

@@ -40,17 +40,16 @@ from bots.stores.source import (
     tally,
 )
 from core.errors import SettingsError, reason_of
-from core.library import tables as library
+from core.library import entries as library
 from core.library.fts5_terms import indexed_from
 from core.library.lexical import Indexed
 from core.library.pgvector import PgvectorIndex
 from core.library.postings import PostingsIndex
 from core.storage.postgres import INCOMPLETE, SERVER, PostgresDatabase, Statements, conninfo, translate_errors
 from core.storage.sqlite_rows import SEQUENCES, StoredTable
-from core.turns import checkpoint_rows
-from core.turns.admission import asked_rows
+from core.turns import checkpoints
 from core.turns.archive import TURN, counted_question
-from core.turns.rate_limits import PERIODS
+from core.turns.rate_limits import PERIODS, asked_rows
 
 if TYPE_CHECKING:
     from core.storage.database import Row
@@ -109,7 +108,7 @@ class ServerCopy:
 
     def _put_checkpoints(self, _table: StoredTable, rows: Iterator[Row]) -> None:
         for batch in _batches(rows):
-            checkpoint_rows.put_checkpoints(self.connection, batch)
+            checkpoints.put_checkpoints(self.connection, batch)
 
     def _put_writes(self, table: StoredTable, rows: Iterator[Row]) -> None:
         self._copy(NAMES["conversations", table.name], columns_of_writes(table), rows)

@@ -22,8 +22,8 @@ from bots.page import sessions
 from bots.slack import oauth
 from core.answers import store as answers
 from core.errors import SettingsError
-from core.gaps import store as gaps
-from core.library import tables
+from core.gaps import questions as gaps
+from core.library import entries
 from core.library.fts5_terms import indexed_from
 from core.reasoning import limits
 from core.settings import Settings
@@ -33,7 +33,7 @@ from core.storage.schema import Schema
 from core.storage.sqlite_rows import StoredTable, StoredTables
 from core.storage.storage import Storage, file_of, queue_file
 from core.traces import log
-from core.turns import admission, checkpoint_rows, checkpoints, queue
+from core.turns import checkpoints, queue, rate_limits
 
 VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLOADS is
 
@@ -163,7 +163,7 @@ def _canonical(store: str, table: StoredTable, data_dir: str) -> Callable[[Row],
 
         def numbered(row: Row) -> Iterable[Any]:
             written[row[0]] += 1
-            return (written[row[0]], *checkpoint_rows.canonical(row))
+            return (written[row[0]], *checkpoints.canonical(row))
 
         return numbered
     texts = {number for number, column in enumerate(table.columns) if column in JSON}
@@ -188,7 +188,7 @@ OURS: Mapping[str, Schema] = {
     gaps.STORE: gaps.SCHEMA,
     sessions.STORE: sessions.SCHEMA,
     sources.STORE: sources.SCHEMA,
-    "library": tables.SCHEMA,
+    "library": entries.SCHEMA,
 }
 #: Files whose tables DBOS and LangGraph make. In PostgreSQL they make others.
 _OF_LIBRARIES: Mapping[str, Schema] = {
@@ -200,7 +200,7 @@ _OF_LIBRARIES: Mapping[str, Schema] = {
 #: that moment is done once more when it goes on, as after a process that was killed.
 IN_FOLDER: Mapping[str, Schema] = {**_OF_LIBRARIES, **OURS}
 #: What PostgreSQL has besides the tables of the libraries; a folder counts questions in its queue.
-IN_POSTGRES: Mapping[str, Schema] = {**OURS, admission.STORE: admission.SCHEMA}
+IN_POSTGRES: Mapping[str, Schema] = {**OURS, rate_limits.STORE: rate_limits.SCHEMA}
 
 
 def files_in(settings: Settings) -> dict[str, Path]:

@@ -26,8 +26,7 @@ from core.graph import rights
 from core.library.documents import ANSWER, Retrieval
 from core.library.library import Library
 from core.library.readers import ReaderSets
-from core.storage.asynchronous import AsyncDatabase
-from core.storage.database import Database
+from core.storage.database import AsyncDatabase, Database
 from core.storage.storage import Storage
 from core.text.language import language_of
 from core.traces.log import DAY, QuestionLog

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from core.conversation import QUERY_LIMIT, Decision, Proposal, Question, WebApproval
 from core.errors import QuestionRejected
-from core.text.characters import hides_something, without_shaping
+from core.text.blocks import hides_something, without_shaping
 from core.wording import Sentence, clock
 
 

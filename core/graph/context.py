@@ -1,16 +1,135 @@
-"""The ports of a turn, passed in on every run of the graph and never persisted."""
+"""The ports of a turn, passed in on every run of the graph and never persisted, and what its nodes note for its
+trace.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Protocol
 
-from core.conversation import Exchange, Progress, WebApproval
+from core.conversation import Exchange, Progress, Usage, WebApproval
+from core.graph.evidence import verdicts
 from core.graph.policy import Policy
-from core.graph.tracer import Tracer
+from core.graph.routing import evidence_of
+from core.graph.state import State, Work
+from core.grounding.verdicts import Edited
 from core.library.documents import Passage, Retrieval, Retrieved
-from core.reasoning.reasoner import Reasoner
+from core.reasoning.reasoner import Grade, Grounded, Reasoner, Statement, Strip
+from core.traces.trace import Step, Trace, TracedDraft, TracedPassage, TracedSentence, TracedStrip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftCheck:
+    """The check of one draft."""
+
+    work: Work
+    strips: Sequence[Strip]
+    statements: Sequence[Statement]
+    votes: Sequence[Grounded]
+    useful: Sequence[bool]
+    kept: Edited
+
+
+@dataclass(slots=True, kw_only=True)
+class Tracer:
+    """Collects values, and makes the trace of them at the end. One for each run."""
+
+    policy: Policy
+    scope: frozenset[str]  #: the collections that the turn may read
+    began: float = field(default_factory=perf_counter)
+    steps: list[Step] = field(default_factory=list)
+    work: Work = field(
+        default_factory=Work
+    )  #: the last that a node left: the end of a turn empties the state's
+    drafts: list[TracedDraft] = field(default_factory=list)
+    _odds: dict[str, float] = field(default_factory=dict)
+
+    def ran(self, node: str, began: float, before: Usage, after: Usage, update: State) -> None:
+        """A node has run."""
+        work = update.get("work")
+        if work is not None and work != Work():
+            self.work = work
+            self._odds = self._odds or self._weighed(work)
+        step = Step(
+            node=node,
+            began_ms=round((began - self.began) * 1000, 1),
+            ms=round((perf_counter() - began) * 1000, 1),
+            calls=after.calls - before.calls,
+            input_tokens=after.input_tokens - before.input_tokens,
+            output_tokens=after.output_tokens - before.output_tokens,
+            odds=self._odds,
+        )
+        self.steps.append(step)
+        self._odds = {}
+
+    def checked(self, check: DraftCheck) -> None:
+        """A draft was checked, in the node that runs."""
+        cut = {omission.text: omission.reason for omission in check.kept.left_out}
+        self.work = check.work
+        sentences = tuple(_sentence(statement, check.votes, cut) for statement in check.statements)
+        strips = tuple(_strip(strip) for strip in check.strips)
+        self.drafts.append(TracedDraft(sentences=sentences, strips=strips, useful=tuple(check.useful)))
+        shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in check.votes]
+        self._odds = self._weighed(check.work, shares, check.useful)
+
+    def trace(self) -> Trace:
+        work = self.work
+        return Trace(
+            policy=self.policy.name,
+            collections=tuple(sorted(self.scope)),
+            question=work.question,
+            about=work.proposal.turn_id if work.proposal else "",
+            standalone=work.plan.standalone if work.plan else "",
+            route=work.plan.route if work.plan else "",
+            queries=work.tried,
+            missing=work.missing,
+            steps=tuple(self.steps),
+            passages=tuple(_passage(hit, work.grades.get(hit.passage.id)) for hit in work.passages),
+            drafts=tuple(self.drafts),
+        )
+
+    def _weighed(
+        self, work: Work, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()
+    ) -> dict[str, float]:
+        """What speaks for an answer now; nothing where the policy has gates instead."""
+        if self.policy.weights is None or not work.passages:
+            return {}
+        odds = verdicts(evidence_of(work, unsupported=unsupported, useful=useful), self.policy.weights)
+        return {kind: round(worth, 2) for kind, worth in odds.items() if worth}
+
+
+def _sentence(statement: Statement, votes: Sequence[Grounded], cut: dict[str, str]) -> TracedSentence:
+    number = statement.number
+    # The judge sees the head of a table above a row of it.
+    left_out = next((text for text in cut if statement.text.endswith(text)), None)
+    return TracedSentence(
+        text=statement.text,
+        cites=statement.cites,
+        doubts=statement.doubts,
+        votes=sum(number in vote.judged for vote in votes),
+        against=sum(number in vote.unsupported for vote in votes),
+        is_cut=left_out is not None,
+        reason=cut[left_out] if left_out else "",
+    )
+
+
+def _strip(strip: Strip) -> TracedStrip:
+    return TracedStrip(
+        number=strip.number, passage=strip.retrieved.passage.id, start=strip.start, end=strip.end
+    )
+
+
+def _passage(hit: Retrieved, grade: Grade | None) -> TracedPassage:
+    passage = hit.passage
+    return TracedPassage(
+        id=passage.id, collection=passage.collection, source=passage.source, title=passage.title,
+        location=passage.location, start=passage.start, end=passage.end, url=passage.url, origin=passage.origin,
+        score=round(hit.score, 4), lexical=round(hit.lexical, 3),
+        dense=hit.dense if hit.dense is None else round(float(hit.dense), 4),
+        verdict=grade.relevance if grade else "", evidence=grade.evidence if grade else (),
+    )  # fmt: skip
 
 
 class Documents(Protocol):

@@ -19,9 +19,7 @@ from langgraph.runtime import Runtime
 from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
 from core.graph import outcomes
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
-from core.graph.context import Deps
-from core.graph.inputs import ask_of, grade, strips_of
-from core.graph.looking import helpful, unseen, with_further
+from core.graph.context import Deps, DraftCheck
 from core.graph.policy import Policy
 from core.graph.rights import history_within
 from core.graph.routing import (
@@ -40,7 +38,7 @@ from core.graph.routing import (
     oddity_to_mend,
     route_of,
 )
-from core.graph.speculation import strips_ahead, with_draft, writing_ahead
+from core.graph.speculation import helpful, strips_ahead, unseen, with_draft, with_further, writing_ahead
 from core.graph.state import (
     State,
     Work,
@@ -50,8 +48,7 @@ from core.graph.state import (
     with_proposal,
     with_reopened,
 )
-from core.graph.tracer import DraftCheck
-from core.graph.votes import cast_votes, usable
+from core.graph.votes import ask_of, cast_votes, grade, strips_of, usable
 from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
@@ -59,7 +56,7 @@ from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of,
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Draft, Plan, Rejected, Strip
-from core.text.characters import without_shaping
+from core.text.blocks import without_shaping
 from core.text.smalltalk import small_talk
 from core.wording import Sentence
 

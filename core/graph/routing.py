@@ -24,7 +24,7 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.text.addressee import asks, kind_of
-from core.text.characters import as_query
+from core.text.blocks import as_query
 from core.text.courtesy import names_something, without_courtesy
 from core.text.followup import cited_before
 from core.text.sentences import STOP_WORDS

@@ -17,7 +17,7 @@ from hashlib import blake2b
 
 from core.library.documents import Scope
 from core.library.lexical import FREQUENT_LIMIT, Indexed, Words, by_rarity, term_scores
-from core.library.scoping import among, scope_condition
+from core.library.readers import among, scope_condition
 from core.storage.database import Connection, Database
 from core.text.language import LANGUAGES
 from core.text.terms import term_weights

@@ -1,4 +1,4 @@
-"""Documents that only some people of a collection may read.
+"""What a query reads: documents that only some people of a collection may read, as SQL for either database.
 
 What may be read is decided by collection, in every query and before anything stored is shown again. So what some
 people may read is in a collection of its own beside the one it was ingested into, its base: one for each set of
@@ -10,13 +10,57 @@ A reader is an e-mail address, or ``@`` and a domain for all addresses there.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from core.library.scoping import among_texts
-from core.storage.database import Connection, Database
+from core.library.documents import Scope
+from core.library.roots import span_below
+from core.storage.database import Connection, Database, Dialect
+
+#: Places as rows of one JSON value, and the texts of such a row. One value for any number of
+#: them: SQLite limits the depth of an expression to 1,000.
+_PLACES: Mapping[Dialect, str] = {
+    "sqlite": "json_each(?) place",
+    "postgresql": "jsonb_array_elements(CAST(? AS jsonb)) place (value)",
+}
+_PLACE: Mapping[Dialect, str] = {
+    "sqlite": "json_extract(place.value, '$[{}]')",
+    "postgresql": "(place.value ->> {})",
+}
+
+
+def scope_condition(dialect: Dialect, scope: Scope) -> tuple[str, tuple[object, ...]]:
+    """SQL over ``d`` (documents) and ``c`` (collections), and its values. Without collections, nothing fits."""
+    one_of, names = among_texts(dialect, sorted(scope.collections))
+    condition = f"c.name {one_of}"
+    if not scope.addresses:
+        return condition, (names,)
+    place, begin, end = map(_PLACE[dialect].format, range(3))
+    within = (
+        f"d.id IN (SELECT x.id FROM documents x JOIN {_PLACES[dialect]}"
+        f" ON x.address = {place} OR (x.address >= {begin} AND x.address < {end}))"
+    )
+    places = json.dumps([tuple(span_below(address)) for address in scope.addresses])
+    return f"{condition} AND {within}", (names, places)
+
+
+def among(dialect: Dialect, numbers: Iterable[str | int]) -> tuple[str, object]:
+    """SQL after a column that is one of these numbers, and its one value."""
+    wanted = [int(number) for number in numbers]
+    if dialect == "sqlite":
+        return "IN (SELECT value FROM json_each(?))", json.dumps(wanted)
+    return "= ANY(CAST(? AS bigint[]))", wanted
+
+
+def among_texts(dialect: Dialect, texts: Iterable[str]) -> tuple[str, object]:
+    """SQL after a column that is one of these texts, and its one value."""
+    if dialect == "sqlite":
+        return "IN (SELECT value FROM json_each(?))", json.dumps([*texts])
+    return "= ANY(CAST(? AS text[]))", [*texts]
+
 
 MARK = "\x1f"  # the unit separator, between a base and its readers: names that people choose have printable signs
 _READER = re.compile(r"[^@\s]*@[^@\s]+")

@@ -17,11 +17,17 @@ from core.conversation import Exchange
 from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words, bm25
-from core.library.newer import Dated, newer_first
 from core.library.rerank import Scored, rerank
-from core.library.sameness import QuestionVectors, answered_terms, answers_another, question_of
+from core.library.sameness import (
+    Dated,
+    QuestionVectors,
+    answered_terms,
+    answers_another,
+    newer_first,
+    question_of,
+)
 from core.library.store import DocumentStore, by_collection
-from core.text.characters import whole
+from core.text.blocks import whole
 from core.text.followup import (
     asked_before,
     cited_before,

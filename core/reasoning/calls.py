@@ -25,8 +25,7 @@ from core.conversation import Usage, value
 from core.priority import waiting
 from core.reasoning import faults, prompts
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.limits import Allowance, Circuit, Spender
-from core.reasoning.prices import NO_PRICES, Prices, with_tokens
+from core.reasoning.limits import NO_PRICES, Allowance, Circuit, Prices, Spender, with_tokens
 from core.reasoning.prompts import Messages
 from core.reasoning.replies import Reply
 

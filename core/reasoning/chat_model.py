@@ -1,4 +1,5 @@
-"""The reasoner of two chat models: one writes, the other plans, grades and checks.
+"""The reasoner of two chat models: one writes, the other plans, grades and checks, and the extractive reasoner
+stands in where a model is in trouble.
 
 :class:`ChatModels` lives as long as the process. It makes a :class:`ChatModelReasoner` for each turn, which
 keeps that turn's budget. :mod:`core.reasoning.prompts` has the prompts, :mod:`core.reasoning.replies` reads
@@ -7,23 +8,25 @@ the replies.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from core.conversation import Usage
+from core.errors import ModelTrouble
 from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults, prompts, replies
 from core.reasoning.calls import CALL_CONFIG, AskedModel, Calls, Limits, StructuredModel, StructuredReply
 from core.reasoning.faults import CallFailed
-from core.reasoning.limits import Budget, Circuit
-from core.reasoning.prices import NO_PRICES, Prices
+from core.reasoning.limits import NO_PRICES, Budget, Circuit, Prices
 from core.reasoning.prompts import Messages
 from core.reasoning.providers import Access, connect, disconnect, split_name
-from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Rejected, Statement, Strip
+from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Reasoner, Rejected, Statement, Strip
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
+
 
 ReplyT = TypeVar("ReplyT", bound=replies.Reply)
 
@@ -164,3 +167,75 @@ class ChatModelReasoner:
             return await self._models.grader.ask(shape, messages)
 
         return await self._calls.ask(send, messages, read, self._judge)
+
+
+Value = TypeVar("Value")
+
+
+class FallbackReasoner:
+    """A reasoner for one turn: no question is lost to trouble with the model.
+
+    After a lasting fault the chat model fails at once, so that trying it at every step costs nothing.
+    A draft of the extractive reasoner is made of quotes, which no model needs to check.
+    """
+
+    def __init__(self, chat: Reasoner, extractive: Reasoner) -> None:
+        self._chat = chat
+        self._extractive = extractive
+        self._trouble: str | None = None
+        self._has_composed = False
+        self._has_quoted = False
+
+    @property
+    def trouble(self) -> str | None:
+        """The sentence of the first trouble with the model."""
+        return self._trouble
+
+    @property
+    def usage(self) -> Usage:
+        return self._chat.usage
+
+    async def plan(self, ask: Ask) -> Plan:
+        return await self._either(self._chat.plan(ask), lambda: self._extractive.plan(ask))
+
+    async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
+        return await self._either(
+            self._chat.grade(ask, passages), lambda: self._extractive.grade(ask, passages)
+        )
+
+    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
+        draft = await self._either(
+            self._chat.write(ask, strips, before), lambda: self._extractive.write(ask, strips, before)
+        )
+        self._has_composed |= draft.composed
+        self._has_quoted |= not draft.composed
+        return draft
+
+    async def check_grounding(
+        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
+    ) -> Grounded:
+        if self._only_quotes:
+            return await self._extractive.check_grounding(statements, strips, ballot)
+        return await self._either(
+            self._chat.check_grounding(statements, strips, ballot),
+            lambda: self._extractive.check_grounding(statements, strips, ballot),
+        )
+
+    async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
+        if self._only_quotes:
+            return await self._extractive.check_usefulness(ask, text)
+        return await self._either(
+            self._chat.check_usefulness(ask, text), lambda: self._extractive.check_usefulness(ask, text)
+        )
+
+    @property
+    def _only_quotes(self) -> bool:
+        """Whether every draft of this turn was made of quotes."""
+        return self._has_quoted and not self._has_composed
+
+    async def _either(self, reply: Awaitable[Value], otherwise: Callable[[], Awaitable[Value]]) -> Value:
+        try:
+            return await reply
+        except ModelTrouble as trouble:
+            self._trouble = self._trouble or trouble.sentence
+            return await otherwise()

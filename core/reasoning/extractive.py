@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Retrieved
-from core.library.newer import Dated, are_rivals, differ, is_newer, newer_first
-from core.library.sameness import answers_another
+from core.library.sameness import Dated, answers_another, are_rivals, differ, is_newer, newer_first
 from core.reasoning.reasoner import (
     Ask,
     Draft,
@@ -26,7 +25,7 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.reasoning.selection import Candidate, candidates
-from core.text.characters import one_line
+from core.text.blocks import one_line
 from core.text.followup import (
     REMEMBERED_QUESTIONS,
     cited_before,

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from core.settings import Settings
 from core.sources.confluence import address as confluence
-from core.sources.credentials import Credential
-from core.sources.drive import address as drive
+from core.sources.drive import files as drive
 from core.sources.git import address as git
-from core.sources.github import address as github
+from core.sources.github import convert as github
 from core.sources.notion import address as notion
-from core.sources.source import SourceGuide
+from core.sources.source import Credential, SourceGuide
 from core.sources.website import address as website
 
 #: Where a token of a host of repositories is made and the rights it needs, by how the name of the host begins.

@@ -10,11 +10,11 @@ from core.settings import Settings
 from core.sources.confluence import source as confluence
 from core.sources.confluence.address import pasted_address as confluence_address
 from core.sources.drive import source as drive
-from core.sources.drive.address import browser_address as drive_address
+from core.sources.drive.files import browser_address as drive_address
 from core.sources.git import source as git
 from core.sources.git.address import local_address
 from core.sources.github import source as github
-from core.sources.github.address import list_address as github_address
+from core.sources.github.convert import list_address as github_address
 from core.sources.notion import source as notion
 from core.sources.notion.address import page_address as notion_address
 from core.sources.source import AddressKind, SourceKind, kind_of

@@ -1,4 +1,5 @@
-"""The port of a source: a place outside the disk's folders where a team keeps its knowledge.
+"""The port of a source: a place outside the disk's folders where a team keeps its texts, its credentials, and
+the file in which it remembers what makes its next look cheap.
 
 A source has an address. One thing in it, a file, a page or a thread, is an item, and becomes one document of the
 library. What has to be done with items is written once, in :mod:`core.sources.sync`; a source only says what there
@@ -12,22 +13,137 @@ FootnoteError
 ├── ItemGone            what was listed is not there any more
 ├── ItemChanged         it is not as it was listed: others may read it now
 └── ItemUnreadable      one item cannot be read; the sentence completes "ITEM: …"
+
+No credential is stored in a database, a log or an address.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+import logging
+import os
+import shutil
+import stat
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 from core.conversation import value
-from core.errors import FootnoteError
+from core.errors import FootnoteError, SettingsError, reason_of
+from core.library.data_lock import PRIVATE_UMASK
 from core.library.documents import Document
 from core.library.formats.read import parse_file
 from core.settings import Settings
-from core.sources.credentials import Credential
+from core.storage.database import Database, Row
+from core.storage.schema import Schema
+from core.storage.sqlite import SqliteDatabase
+
+logger = logging.getLogger(__name__)
+
+
+AT_ONCE = 500  # values of a query
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Reads and writes the tables of one kind of source. Every method blocks."""
+
+    FILE: ClassVar[str]
+    TABLES: ClassVar[str]
+
+    database: Database
+
+    def write(self, query: str, values: Sequence[object] = ()) -> None:
+        with self.database.transaction() as writing:
+            writing.execute(query, values)
+
+    def write_all(self, query: str, rows: Iterable[Sequence[object]]) -> None:
+        """The same statement with each row of values."""
+        with self.database.transaction() as writing:
+            writing.executemany(query, rows)
+
+    def among(self, query: str, values: Iterable[str]) -> Iterator[Row]:
+        """The rows of a query in which ``{}`` stands for these values, of which some are asked for at a time."""
+        wanted = list(dict.fromkeys(values))
+        for begin in range(0, len(wanted), AT_ONCE):
+            part = wanted[begin : begin + AT_ONCE]
+            yield from self.database.rows(query.format(f"({', '.join('?' * len(part))})"), part)
+
+
+M = TypeVar("M", bound=Memory)
+
+
+@contextmanager
+def open_memory(kind: type[M], folder: Path) -> Iterator[M]:
+    """The memory in the folder of a source. One that is damaged, or of another version of Footnote, is made anew with
+    all that lies in the folder.
+    """
+    schema = Schema(tables=kind.TABLES, cure="Delete it: it is made anew.")
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    try:
+        database = SqliteDatabase(folder / kind.FILE, schema)
+    except FootnoteError as damaged:
+        logger.warning("%s; it is made anew", damaged)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        database = SqliteDatabase(folder / kind.FILE, schema)
+    with closing(database):
+        yield kind(database)
+
+
+SIZE_LIMIT = 1_000_000  # bytes of a file of credentials; a key of a service account has about 2,400
+
+
+@value
+class Credential:
+    """A credential that the source of an address needs, or may need."""
+
+    setting: str  #: its name in the environment
+    entry: str  #: what is written there, with a word in capitals in place of the secret: "github.com=TOKEN"
+    made_at: str  #: where one is made: an address of the web
+    rights: str = ""  #: what it must allow, as it is called there
+    is_set: bool  #: whether there is one for this address
+    is_needed: bool = True  #: False: some sources of this kind are open to everybody
+    file: Path | None = None  #: that the setting names, and only its owner may read
+
+
+def is_exposed(path: Path) -> bool:
+    """True if others than its owner may read a file; False for one that is not there."""
+    try:
+        return bool(path.stat().st_mode & PRIVATE_UMASK)
+    except OSError:
+        return False
+
+
+def read_owner_only(path: Path) -> str:
+    """The text of a file of credentials. SettingsError for one that others may read, or that is no text."""
+    try:
+        # It is looked at while it is open, so that no other file can take its place between the look and the read.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            _refuse_exposed(path, os.fstat(descriptor))
+            content = os.read(descriptor, SIZE_LIMIT + 1)
+        finally:
+            os.close(descriptor)
+    except OSError as fault:
+        raise SettingsError(f"{path} cannot be read: {reason_of(fault)}.") from fault
+    if len(content) > SIZE_LIMIT:
+        raise SettingsError(f"{path} is too large for a file of credentials.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path} holds no text in UTF-8.") from None
+
+
+def _refuse_exposed(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise SettingsError(f"{path} is no file.")
+    if status.st_uid not in (os.geteuid(), 0):
+        raise SettingsError(f"{path} belongs to another user. Run `sudo chown $(id -un) {path}`.")
+    if status.st_mode & PRIVATE_UMASK:
+        raise SettingsError(f"{path} can be read by others on this machine. Run `chmod 600 {path}`.")
 
 
 class SourceUnavailable(FootnoteError):

@@ -13,9 +13,8 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import SettingsError
-from core.library.readers import collection_for
+from core.library.readers import among_texts, collection_for
 from core.library.roots import is_within, span_below
-from core.library.scoping import among_texts
 from core.sources.source import SourceItem
 from core.storage.database import Connection, Database
 from core.storage.schema import Schema

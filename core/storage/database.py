@@ -1,4 +1,4 @@
-"""What a store needs of a database. SQLite and PostgreSQL both have it.
+"""What a store needs of a database, and a database for the code of an event loop.
 
 A query is written in the dialect that both understand: ``?`` for a value, ``ON CONFLICT`` for what may be
 there already, ``RETURNING`` for an id that the database chose. Tables are declared with SQLite's types.
@@ -7,9 +7,13 @@ Where a statement must differ, a table by :data:`Dialect` says so next to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
 Dialect = Literal["sqlite", "postgresql"]
 Row = tuple[Any, ...]
@@ -55,3 +59,41 @@ class Database(Protocol):
         """Leave nothing of what was deleted from these tables, as far as the database allows that."""
 
     def close(self) -> None: ...
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncDatabase:
+    """SQLite answers in microseconds, so it is called at once. A server is waited for in a thread."""
+
+    database: Database
+    threads: Executor | None  #: None where no thread is needed
+
+    async def call(self, function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """What a function returns that reads or writes this database."""
+        if self.threads is None:
+            return function(*args, **named)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.threads, partial(function, *args, **named))
+
+    async def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        return await self.call(self.database.rows, query, values)
+
+    async def write(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """One statement as a transaction; how many rows it changed."""
+        return await self.call(self._write, statement, values)
+
+    async def write_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """One statement for each of these, as a transaction."""
+        await self.call(self._write_all, statement, values)
+
+    def _write(self, statement: str, values: Sequence[Any]) -> int:
+        with self.database.transaction() as writing:
+            return writing.execute(statement, values).rowcount
+
+    def _write_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        with self.database.transaction() as writing:
+            writing.executemany(statement, values)

@@ -20,9 +20,8 @@ from core.conversation import (
     value,
 )
 from core.errors import FootnoteError
-from core.reasoning.prices import NO_PRICES, Prices
-from core.storage.asynchronous import AsyncDatabase
-from core.storage.database import Database, Row
+from core.reasoning.limits import NO_PRICES, Prices
+from core.storage.database import AsyncDatabase, Database, Row
 from core.storage.schema import Schema
 from core.storage.storage import Storage
 from core.traces import figures, names

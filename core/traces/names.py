@@ -13,8 +13,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import StoreUnavailable
-from core.storage.asynchronous import AsyncDatabase
-from core.storage.database import Connection
+from core.storage.database import AsyncDatabase, Connection
 
 logger = logging.getLogger(__name__)
 

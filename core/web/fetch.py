@@ -22,8 +22,7 @@ from core.errors import DocumentError, FetchRefused, SearchTrouble
 from core.library.formats.encoding import decode
 from core.library.formats.read import parse_html
 from core.web.hosts import IPAddress, host_of, is_allowed, is_public, parse
-from core.web.request import OK
-from core.web.results import Page
+from core.web.request import OK, Page
 
 if TYPE_CHECKING:
     import ssl

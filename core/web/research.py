@@ -15,7 +15,7 @@ from core.library.formats import markdown
 from core.priority import waiting
 from core.text.terms import weight_of, weights_among
 from core.web.hosts import host_of
-from core.web.results import Hit, Page, PageFetcher, SearchEngine, filter_hits
+from core.web.request import Hit, Page, PageFetcher, SearchEngine, filter_hits
 
 HITS = 6  # results read for one search
 PAGES = 3  # of the best of them, whose pages are fetched

@@ -16,8 +16,16 @@ from benchmarks import DATA, EVALUATION, Say, evaluation_sets, rewordings
 from benchmarks.evaluation_sets import add_paragraphs, lines, open_library, open_model
 from bots.eval.report import Cell, Section, Table
 from core.conversation import value
-from core.gaps.clusters import BY_MEANING, BY_WORDS, Cuts, clusters
-from core.gaps.likeness import alike, by_meaning, by_words, with_documents
+from core.gaps.clusters import (
+    BY_MEANING,
+    BY_WORDS,
+    Cuts,
+    alike,
+    by_meaning,
+    by_words,
+    clusters,
+    with_documents,
+)
 from core.gaps.questions import NEAR
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library

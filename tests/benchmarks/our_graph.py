@@ -18,8 +18,8 @@ from core.graph.policy import Policy
 from core.graph.state import State
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.calls import Calls, Limits
+from core.reasoning.chat_model import FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
-from core.reasoning.fallback import FallbackReasoner
 from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
 from core.text.sentences import split_sentences
 

@@ -19,9 +19,8 @@ from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.library.library import Library
 from core.library.scoped_documents import ScopedDocuments
-from core.reasoning.chat_model import ChatModels
+from core.reasoning.chat_model import ChatModels, FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
-from core.reasoning.fallback import FallbackReasoner
 from core.reasoning.providers import Access
 from core.reasoning.reasoner import Reasoner
 from core.turns.assistant import Assistant

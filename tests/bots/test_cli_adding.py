@@ -17,9 +17,8 @@ from bots.source_kinds import source_kinds
 from bots.terminal.screen import Screen
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.credentials import Credential
 from core.sources.kinds import KINDS
-from core.sources.source import SourceGuide, SourceUnavailable
+from core.sources.source import Credential, SourceGuide, SourceUnavailable
 
 MENU = "or an address or a path › "
 

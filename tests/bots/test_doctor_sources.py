@@ -14,8 +14,7 @@ from bots.doctor.findings import tokens_in
 from bots.doctor.settings import Configuration
 from bots.doctor.sources import LATE, examine, findings_of
 from core.settings import Settings
-from core.sources.credentials import Credential
-from core.sources.source import SourceGuide, SourceThrottled, SourceUnavailable
+from core.sources.source import Credential, SourceGuide, SourceThrottled, SourceUnavailable
 from core.sources.sources import open_source_store
 from core.sources.store import FailedItem, ListedSource, SourceCounts, SourceRecord
 from core.storage.storage import open_storage

@@ -17,7 +17,7 @@ from bots.eval.questions import EvalQuestion, read_line, read_questions
 from bots.eval.report import bins, brier
 from core.conversation import Answer, Citation, Outcome, Usage
 from core.errors import SettingsError
-from core.reasoning.prices import Price
+from core.reasoning.limits import Price
 
 SETS = Path(__file__).resolve().parents[1] / "evaluation"
 NO_CORPUS = Corpus.of(())

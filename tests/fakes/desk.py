@@ -25,7 +25,7 @@ from bots.refresh import IndexRefresher
 from bots.terminal.operations import Operations
 from core.bootstrap import Footnote, open_footnote
 from core.conversation import Answer, Citation, Conversation, Outcome, Proposal, Question, Usage
-from core.gaps.finder import GapFinder, open_gaps
+from core.gaps.groups import GapFinder, open_gaps
 from core.library.data_lock import SERVING
 from core.settings import Settings
 from core.storage.storage import open_storage

@@ -9,12 +9,16 @@ from core.gaps.clusters import (
     BY_MEANING,
     BY_WORDS,
     FEW,
+    FOUND_SHARE,
+    alike,
     average_linkage,
+    by_meaning,
+    by_words,
     clusters,
     groups_at,
     silhouette,
+    with_documents,
 )
-from core.gaps.likeness import FOUND_SHARE, alike, by_meaning, by_words, with_documents
 
 
 def around(centres, each, *, spread, seed=1):

@@ -10,7 +10,7 @@ from fakes.scripted import decision, question
 from core.answers import store as answers
 from core.answers.kept import KeptAnswer
 from core.conversation import Answer, Citation, Outcome, Proposal
-from core.gaps.finder import open_gaps
+from core.gaps.groups import open_gaps
 from core.gaps.questions import answered_by, read_gaps
 from core.traces.log import DAY, open_question_log
 from core.traces.trace import Trace, TracedPassage

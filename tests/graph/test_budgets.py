@@ -17,9 +17,8 @@ from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.graph.votes import AT_ONCE
-from core.reasoning.chat_model import ChatModels
+from core.reasoning.chat_model import ChatModels, FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
-from core.reasoning.fallback import FallbackReasoner
 from core.reasoning.providers import Access
 from core.text.inline import without_markers
 from core.turns.assistant import Assistant

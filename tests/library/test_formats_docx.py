@@ -15,7 +15,7 @@ from docx.oxml.ns import qn
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats import archives, packages, word
+from core.library.formats import archives, word
 from core.library.formats.read import read_document
 
 
@@ -310,7 +310,7 @@ def test_hidden_text_is_left_out_and_what_is_said_of_a_picture_is_read():
 def test_the_strict_form_is_read_as_the_usual_one():
     source = docx.Document()
     source.add_paragraph("Leave is thirty days.")
-    strict = packages.rewritten(
+    strict = archives.rewritten(
         saved(source),
         lambda _, part: re.sub(
             rb"http://schemas\.openxmlformats\.org/(\w+)/2006/(?=main|relationships)",
@@ -326,7 +326,7 @@ def test_the_strict_form_is_read_as_the_usual_one():
 def test_a_template_with_macros_is_read_as_a_document():
     source = docx.Document()
     source.add_paragraph("Dear all,")
-    template = packages.rewritten(
+    template = archives.rewritten(
         saved(source),
         lambda _, part: part.replace(
             b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",

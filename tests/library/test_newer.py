@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.library.documents import Passage
-from core.library.newer import Dated, differ, is_newer, newer_first
 from core.library.retriever import TIE
+from core.library.sameness import Dated, differ, is_newer, newer_first
 
 WORDS = "the deposit for a flat is due before keys"
 

@@ -11,8 +11,8 @@ from test_attacks import BIDI, HOSTILE
 
 from bots.page.gap_reports import FRESH, GapReports
 from core.conversation import Citation, Outcome
-from core.gaps.finder import everything
-from core.gaps.store import GapMark
+from core.gaps.groups import everything
+from core.gaps.questions import GapMark
 from core.traces.log import DAY
 
 PERMITS = ("How do I renew my parking permit?", "Where can parking permits be renewed?")

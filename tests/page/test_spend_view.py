@@ -10,7 +10,7 @@ from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
 from test_attacks import HOSTILE
 
 from core.conversation import ModelTokens
-from core.reasoning.prices import Price, Prices
+from core.reasoning.limits import Price, Prices
 from core.traces.log import DAY
 
 

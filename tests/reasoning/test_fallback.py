@@ -9,9 +9,8 @@ from fakes.passages import statements
 from core.conversation import Omission
 from core.library.documents import Passage, Retrieved
 from core.reasoning.calls import Limits
-from core.reasoning.chat_model import ChatModels
+from core.reasoning.chat_model import ChatModels, FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
-from core.reasoning.fallback import FallbackReasoner
 from core.reasoning.providers import Access
 from core.reasoning.reasoner import Ask, Grounded, Rejected, Strip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.conversation import Usage
-from core.reasoning.prices import Price, Prices, with_tokens
+from core.reasoning.limits import Price, Prices, with_tokens
 
 PRICES = Prices(of={"writer": Price(3, 10), "judge": Price(0.5, 2)}, currency="EUR", is_shown=True)
 

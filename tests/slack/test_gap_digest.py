@@ -18,7 +18,7 @@ from bots.slack.post import SlackPosts
 from bots.slack.settings import read_slack_settings
 from core.bootstrap import open_library
 from core.conversation import Conversation, Outcome
-from core.gaps.finder import GapFinder, open_gaps
+from core.gaps.groups import GapFinder, open_gaps
 from core.library.library import Library
 from core.settings import Settings, read_settings
 from core.storage.storage import open_storage

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from core.errors import SettingsError
-from core.sources.credentials import SIZE_LIMIT, is_exposed, read_owner_only
+from core.sources.source import SIZE_LIMIT, is_exposed, read_owner_only
 
 
 @pytest.fixture

@@ -6,8 +6,16 @@ import pytest
 from fakes.drive.world import ANYONE, domain, group, user
 
 from core.errors import SettingsError
-from core.sources.drive.address import browser_address, canonical_address
-from core.sources.drive.files import DriveAccess, access_of, file_of, inherits, item_of, own_access
+from core.sources.drive.files import (
+    DriveAccess,
+    access_of,
+    browser_address,
+    canonical_address,
+    file_of,
+    inherits,
+    item_of,
+    own_access,
+)
 from core.sources.kinds import source_address
 
 NOW = 1_700_000_000.0

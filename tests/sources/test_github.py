@@ -14,8 +14,7 @@ from core.conversation import Citation, Outcome
 from core.errors import SettingsError
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
-from core.sources.github.address import parse
-from core.sources.github.convert import closed, text_of_issue
+from core.sources.github.convert import closed, parse, text_of_issue
 from core.sources.github.source import KIND, open_github
 from core.sources.kinds import KINDS, source_address
 

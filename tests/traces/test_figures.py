@@ -8,7 +8,7 @@ import pytest
 from fakes.scripted import question
 
 from core.conversation import EVALUATION, Answer, Decision, ModelTokens, Outcome, Usage
-from core.reasoning.prices import Price, Prices
+from core.reasoning.limits import Price, Prices
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.figures import (

@@ -10,8 +10,7 @@ from fakes.postgres import until_waiting
 from core.conversation import Conversation, Question
 from core.settings import Settings
 from core.storage.storage import open_storage
-from core.turns.admission import open_admission
-from core.turns.rate_limits import Rate, Rates
+from core.turns.rate_limits import Rate, Rates, open_admission
 
 HERE = Conversation(platform="test", space="T1", channel="C1", thread="1.1")
 NOW = 1_790_000_000.0

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from core.conversation import QUERY_LIMIT
 from core.errors import SearchTrouble
-from core.web.duckduckgo import DuckDuckGo, post_query, read_results
-from core.web.request import REPLY_LIMIT, EngineReply
-from core.web.results import Hit
+from core.web.engines import DuckDuckGo, post_query, read_results
+from core.web.request import REPLY_LIMIT, EngineReply, Hit
 from tests.fakes.web_servers import Canary, FakeDuckDuckGo, Result
 
 CORS = Result(

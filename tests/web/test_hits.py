@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.web.results import SNIPPET_LIMIT, TITLE_LIMIT, Hit, clean_hits, plain
+from core.web.request import SNIPPET_LIMIT, TITLE_LIMIT, Hit, clean_hits, plain
 
 
 def test_a_hit_is_plain_text():

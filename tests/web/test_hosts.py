@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from core.errors import FetchRefused, SettingsError
 from core.web.hosts import URL_LIMIT, host_of, is_allowed, parse, pattern
-from core.web.results import Hit, filter_hits
+from core.web.request import Hit, filter_hits
 
 
 @pytest.mark.parametrize(

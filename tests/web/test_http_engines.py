@@ -4,10 +4,8 @@ import json
 import pytest
 
 from core.errors import SearchTrouble
-from core.web.duckduckgo import DuckDuckGo
-from core.web.engines import SearXNG, Tavily, engine_for
-from core.web.request import REPLY_LIMIT
-from core.web.results import Hit
+from core.web.engines import DuckDuckGo, SearXNG, Tavily, engine_for
+from core.web.request import REPLY_LIMIT, Hit
 from tests.fakes.web_servers import FakeSearXNG, FakeTavily, Result
 
 RESULTS = [

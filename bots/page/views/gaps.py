@@ -22,10 +22,8 @@ from bots.record import write_gaps
 from core.answers.kept import TEXT_LIMIT, KeptAnswer
 from core.conversation import QUESTION_LIMIT, Conversation
 from core.errors import FootnoteError
-from core.gaps.finder import GapReport
-from core.gaps.groups import GapGroup
-from core.gaps.questions import GapQuestion, still_open
-from core.gaps.store import STATES, GapMark
+from core.gaps.groups import GapGroup, GapReport
+from core.gaps.questions import STATES, GapMark, GapQuestion, still_open
 from core.traces.log import DAY
 from core.turns.archive import command_from
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from core.library.documents import Document
-from core.library.formats import markdown, packages
+from core.library.formats import archives, markdown
 from core.library.formats.archives import refuse_bombs
-from core.library.formats.assembly import Part, assemble
-from core.library.formats.dates import moment_in
+from core.library.formats.assembly import Part, assemble, moment_in
 
 _PREFIXED = re.compile(rb"(</?)\w+:(?=(?:package|metadata|manifest|item|spine|itemref)\b)")
 #: The surest first: EPUB 3.3 “dcterms:modified”, EPUB 2 “modification”, the day of publication.
@@ -35,10 +34,10 @@ def parse(data: bytes) -> Document:
     try:
         from markitdown import StreamInfo, converters
     except ImportError as error:
-        raise packages.without_office(".epub") from error
+        raise archives.without_office(".epub") from error
     catalogue = _catalogue(data)
     if _PREFIXED.search(catalogue):  # markitdown knows these names without a prefix alone
-        data = packages.rewritten(
+        data = archives.rewritten(
             data, lambda name, part: _PREFIXED.sub(rb"\1", part) if name.endswith(".opf") else part
         )
     converter: Any = converters.EpubConverter  # without types

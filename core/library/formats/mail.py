@@ -18,10 +18,9 @@ from typing import Any
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import plain, webpage
-from core.library.formats.assembly import Part, assemble
-from core.library.formats.dates import plausible
+from core.library.formats.archives import without_office
+from core.library.formats.assembly import Part, assemble, plausible
 from core.library.formats.encoding import decode
-from core.library.formats.packages import without_office
 
 #: Properties of [MS-OXPROPS], by their ids.
 SUBJECT, BODY, PAGE, TO, CC = "0037", "1000", "1013", "0E04", "0E03"

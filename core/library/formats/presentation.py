@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.library.documents import Document
-from core.library.formats import markdown, packages
+from core.library.formats import archives, markdown
 from core.library.formats.assembly import Part, assemble, table_text
 
 TITLE_LIMIT = 80  # characters of a heading that is made of the first words of a slide
@@ -36,15 +36,15 @@ Element = Any
 
 def parse(data: bytes) -> Document:
     """Each slide under its title, or under its first words, its notes below it."""
-    data = packages.readable(data, suffix=".pptx")
+    data = archives.readable(data, suffix=".pptx")
     try:
         import pptx
     except ImportError as error:
-        raise packages.without_office(".pptx") from error
+        raise archives.without_office(".pptx") from error
     deck = pptx.Presentation(io.BytesIO(data))
     parts = [part for number, slide in enumerate(deck.slides, start=1) for part in _slide(slide, number)]
     title = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return replace(assemble(parts, title=title, unit="slide"), changed_at=packages.changed_at(data))
+    return replace(assemble(parts, title=title, unit="slide"), changed_at=archives.changed_at(data))
 
 
 def _slide(slide: Any, number: int) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.library.documents import Document
-from core.library.formats import packages
+from core.library.formats import archives
 from core.library.formats.assembly import Part, assemble, table_text
 
 REPEATED = 200  # characters of a merged cell, at most, that stands in each of its rows
@@ -39,7 +39,7 @@ Element = Any
 
 def parse(data: bytes, *, name: str) -> Document:
     """The document's text under a heading; ``name`` is used where it has no title."""
-    data = packages.readable(data, suffix=".docx")
+    data = archives.readable(data, suffix=".docx")
     import docx
 
     word = docx.Document(io.BytesIO(data))
@@ -48,7 +48,7 @@ def parse(data: bytes, *, name: str) -> Document:
     if parts and parts[0].kind != "heading":
         parts.insert(0, Part(kind="heading", text=f"# {declared or name}", level=1))
     first = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return replace(assemble(parts, title=first or declared), changed_at=packages.changed_at(data))
+    return replace(assemble(parts, title=first or declared), changed_at=archives.changed_at(data))
 
 
 #: What refers to a note, and its number -> its text.

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.errors import DocumentError
 from core.library.documents import Document
-from core.library.formats import packages
+from core.library.formats import archives
 from core.library.formats.assembly import Part, assemble
 from core.library.formats.delimited import names_columns, row_line
 
@@ -20,17 +20,17 @@ EMPTY_ROWS = 10_000  # empty rows in a row, after which a sheet ends
 
 def parse(data: bytes) -> Document:
     """Sheet by sheet, each row a block that names its columns; rows count as in the workbook, from 1."""
-    data = packages.readable(data, suffix=".xlsx")
+    data = archives.readable(data, suffix=".xlsx")
     try:
         import openpyxl
     except ImportError as error:
-        raise packages.without_office(".xlsx") from error
+        raise archives.without_office(".xlsx") from error
     workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     try:
         left = [CELL_LIMIT]
         parts = [part for sheet in workbook.worksheets for part in _sheet(sheet, left)]
         title = " ".join((workbook.properties.title or "").split())
-        return replace(assemble(parts, title=title, unit="sheet"), changed_at=packages.changed_at(data))
+        return replace(assemble(parts, title=title, unit="sheet"), changed_at=archives.changed_at(data))
     finally:
         workbook.close()
 

@@ -23,8 +23,7 @@ from core.sources.confluence.endpoints import (
     ContentParent,
     ReadRestriction,
 )
-from core.sources.memory import Memory
-from core.sources.source import SourceUnavailable
+from core.sources.source import Memory, SourceUnavailable
 
 KEPT = 86_400.0  # seconds that an e-mail address is remembered
 DEPTH_LIMIT = 200  # ancestors of a page

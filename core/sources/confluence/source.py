@@ -44,7 +44,6 @@ from core.sources.confluence.endpoints import (
 )
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PagePlace, PageReaders, PeopleMemory
-from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -53,6 +52,7 @@ from core.sources.source import (
     SourceItem,
     SourceKind,
     SourceUnavailable,
+    open_memory,
     parse_as_file,
 )
 

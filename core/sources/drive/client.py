@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from core.errors import FootnoteError, SettingsError
-from core.sources.credentials import read_owner_only
 from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, throttle
-from core.sources.source import CursorExpired, SourceThrottled, SourceUnavailable
+from core.sources.source import CursorExpired, SourceThrottled, SourceUnavailable, read_owner_only
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
 if TYPE_CHECKING:

@@ -1,19 +1,26 @@
-"""Files of the Drive API as values, and a tree of them, from which paths, readers and items follow.
+"""Files of the Drive API as values, their addresses, and a tree of them, from which paths, readers and items
+follow.
 
 Fields, types and roles are those of ``File`` and ``Permission`` in the API's discovery document; the formats that
 documents of Google's can be exported in are those of "Export MIME types for Google Workspace documents".
+
+People type these, or copy ``https://drive.google.com/drive/folders/ID`` from their browser, with ``/u/0`` in it where
+they are signed in several times. A shared drive has the identifier of its top folder (Drive API v3, ``drives``).
 """
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from core.conversation import value
+from core.errors import SettingsError
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.sources.source import SourceItem, moment_of
@@ -336,3 +343,41 @@ def parts(items: Iterable[SourceItem], size: int) -> Iterator[list[SourceItem]]:
     every = list(items)
     for begin in range(0, len(every), size):
         yield every[begin : begin + size]
+
+
+PREFIX = "drive:"
+HOST = "drive.google.com"
+
+_ID = re.compile(r"[A-Za-z0-9_-]{10,128}")
+_FOLDER = re.compile(r"/drive/(?:u/\d+/)?folders/([^/]+)/?")
+
+
+def canonical_address(text: str) -> str:
+    """An address as it is kept; SettingsError for what is none."""
+    folder = text.removeprefix(PREFIX)
+    if not text.startswith(PREFIX) or (folder and not _ID.fullmatch(folder)):
+        raise SettingsError(
+            f"{text} is no address of Google Drive: drive:ID, where ID is the last part of the folder's address in"
+            " a browser, or drive: for all that is shared with the service account."
+        )
+    return text
+
+
+def browser_address(name: str) -> str | None:
+    """The address of the folder whose page a person named; None for anything else."""
+    if not name.startswith(f"https://{HOST}/"):
+        return None
+    found = _FOLDER.fullmatch(urlsplit(name).path)
+    return canonical_address(PREFIX + found[1]) if found else None
+
+
+def folder_of(address: str) -> str:
+    """The identifier of the folder; empty for all that the account may read."""
+    return address.removeprefix(PREFIX)
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of what a browser shows, an ID alone, or a kept one."""
+    if (found := browser_address(typed)) is not None:
+        return found
+    return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")

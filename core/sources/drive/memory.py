@@ -15,7 +15,7 @@ from typing import Any
 
 from core.conversation import value
 from core.sources.drive.files import DriveAccess, DriveFile
-from core.sources.memory import Memory
+from core.sources.source import Memory
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nodes (id TEXT PRIMARY KEY, file TEXT NOT NULL);  -- JSON

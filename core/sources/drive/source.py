@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 from core.library.documents import Document
 from core.library.formats.read import parse_file
 from core.sources import guides
-from core.sources.drive.address import PREFIX, canonical_address, folder_of
 from core.sources.drive.client import (
     BAD_REQUEST,
     BASE,
@@ -35,6 +34,7 @@ from core.sources.drive.files import (
     FOLDER,
     LOCKED,
     MARKDOWN,
+    PREFIX,
     STORED,
     UNKNOWN,
     WORD,
@@ -42,8 +42,10 @@ from core.sources.drive.files import (
     DriveFile,
     DriveTree,
     access_of,
+    canonical_address,
     differing,
     file_of,
+    folder_of,
     own_access,
     parts,
 )
@@ -57,7 +59,6 @@ from core.sources.drive.reader import (
     parts_of_corpus,
 )
 from core.sources.http import GONE, NOT_FOUND, open_http
-from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemChanged,
@@ -68,6 +69,7 @@ from core.sources.source import (
     SourceItem,
     SourceKind,
     SourceUnavailable,
+    open_memory,
     parse_as_file,
 )
 

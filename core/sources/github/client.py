@@ -21,11 +21,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from core.errors import FootnoteError
-from core.sources.github.address import IssuesAddress
-from core.sources.github.convert import listed
+from core.sources.github.convert import IssuesAddress, listed
 from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, open_http, throttle
-from core.sources.memory import Memory
-from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.sources.source import ItemGone, ItemUnreadable, Memory, SourceThrottled, SourceUnavailable
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
 RATE_PAUSE = 60.0  # seconds after a secondary limit that says no more: "at least one minute"

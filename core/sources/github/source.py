@@ -22,10 +22,17 @@ from urllib.parse import urlencode
 from core.conversation import value
 from core.sources import guides
 from core.sources.documents import parse_item, to_bytes
-from core.sources.github.address import PREFIXES, IssuesAddress, canonical_address, label_of, parse
 from core.sources.github.client import GitHubRepository, ListMemory, open_repository
-from core.sources.github.convert import IssueRecord, record_of, text_of_issue
-from core.sources.memory import open_memory
+from core.sources.github.convert import (
+    PREFIXES,
+    IssueRecord,
+    IssuesAddress,
+    canonical_address,
+    label_of,
+    parse,
+    record_of,
+    text_of_issue,
+)
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -34,6 +41,7 @@ from core.sources.source import (
     SourceItem,
     SourceKind,
     moment_of,
+    open_memory,
 )
 
 PER_PAGE = 100  # of a list, GitHub "Using pagination"

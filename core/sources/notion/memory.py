@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.conversation import value
-from core.sources.memory import Memory
 from core.sources.notion.page import NotionFile
+from core.sources.source import Memory
 from core.storage.database import Connection
 
 _TABLES = """

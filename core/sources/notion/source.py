@@ -16,7 +16,6 @@ from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources import guides
 from core.sources.documents import parse_anchored, to_bytes
-from core.sources.memory import open_memory
 from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import (
     INTERVAL,
@@ -50,6 +49,7 @@ from core.sources.source import (
     SourceKind,
     SourceUnavailable,
     UnreadItem,
+    open_memory,
     parse_as_file,
 )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from core.conversation import value
-from core.sources.memory import Memory
+from core.sources.source import Memory
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS pages (  -- that answered with a page, at the last look

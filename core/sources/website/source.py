@@ -24,7 +24,6 @@ from core.conversation import value
 from core.library.sync import printable
 from core.sources import guides
 from core.sources.http import HostSilent, http_moment, open_http
-from core.sources.memory import open_memory
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -37,6 +36,7 @@ from core.sources.source import (
     SourceUnavailable,
     UnreadItem,
     moment_of,
+    open_memory,
 )
 from core.sources.website.address import (
     PREFIXES,
