@@ -365,14 +365,14 @@ def _define_eval(evaluate: Parser) -> None:
 #: What can be typed after ``footnote``: the module and function in ``bots.commands`` that carry it out, what adds
 #: its arguments, and its line of help.
 COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None], str]] = {
-    "chat": ("chat:run", _define_chat, "talk with your documents in the terminal"),
-    "ask": ("ask:run", _define_ask, "ask one question, or many with --batch"),
-    "decide": ("decide:run", _define_decide, "allow or decline a proposed web search"),
+    "chat": ("ask:chat", _define_chat, "talk with your documents in the terminal"),
+    "ask": ("ask:ask_questions", _define_ask, "ask one question, or many with --batch"),
+    "decide": ("ask:decide_proposal", _define_decide, "allow or decline a proposed web search"),
     "ingest": ("documents:ingest", _define_ingest, "index files, folders and web pages, or update them"),
     "sources": ("sources:list_sources", _add_json, "list what is indexed"),
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
-    "questions": ("questions:run", _define_questions, "list what was asked and how it ended"),
-    "gaps": ("gaps:run", _define_gaps, "group what was not answered by meaning"),
+    "questions": ("questions:questions", _define_questions, "list what was asked and how it ended"),
+    "gaps": ("questions:gaps", _define_gaps, "group what was not answered by meaning"),
     "access": ("access:run", _define_access, "list or change who may read which collection"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
@@ -380,7 +380,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None], str]] = {
     "move": ("backup:move", _define_move, "copy every store into a PostgreSQL, or back into a folder"),
     "backup": ("backup:back_up", _define_archive, "write all that the stores hold into one file"),
     "restore": ("backup:restore", _define_archive, "lay such a file down in empty stores"),
-    "doctor": ("doctor:run", _define_doctor, "check this installation, and say how to repair it"),
+    "doctor": ("describe:doctor", _define_doctor, "check this installation, and say how to repair it"),
     "manifest": ("describe:manifest", _define_manifest, "print what a platform has to know about the bot"),
     "completion": ("describe:completion", _define_completion, "print what lets a shell complete `footnote`"),
     "graph": ("describe:graph", lambda _: None, "how a question is answered, as Mermaid"),

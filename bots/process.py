@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, NoReturn, TypeVar
 
-from core.library.throttle import enable_throttling
+from core.priority import enable_throttling
 from core.settings import Settings
 
 INTERRUPTED = 130  # exit code: 128 + SIGINT

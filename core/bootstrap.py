@@ -26,18 +26,17 @@ from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, sha
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.entries import SCHEMA
-from core.library.library import Library
-from core.library.scoped_documents import Refresh, ScopedDocuments
+from core.library.library import Library, Refresh, ScopedDocuments
 from core.library.store import DocumentStore
 from core.models import open_models, prices_of, reasoner_maker
 from core.settings import Settings
-from core.storage.schema import version_in
+from core.storage.database import version_in
 from core.storage.sqlite import SqliteDatabase
 from core.storage.storage import Storage, file_of, open_storage
 from core.traces.meters import Meters
 from core.web.engines import engine_for
 from core.web.fetch import GuardedFetcher
-from core.web.research import WebResearch
+from core.web.request import WebResearch
 
 if TYPE_CHECKING:
     from core.answers.answers import Answers

@@ -21,7 +21,7 @@ from core.errors import IndexInUse, VersionMismatch
 from core.library import entries
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
-from core.storage.schema import Schema, prepare, version_in
+from core.storage.database import Schema, prepare, version_in
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTES = Schema(tables="CREATE TABLE IF NOT EXISTS notes (text TEXT)")
@@ -89,7 +89,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(file):
 DYING = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from core.storage.schema import Schema, prepare
+from core.storage.database import Schema, prepare
 
 def add_author(notes):
     notes.execute("ALTER TABLE notes ADD COLUMN author TEXT")

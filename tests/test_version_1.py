@@ -1,6 +1,6 @@
 """A data folder of version 1, opened by the code of today: nothing that was stored in it is lost.
 
-A test that fails here after a change of what is stored asks for a migration: see ``core/storage/schema.py``.
+A test that fails here after a change of what is stored asks for a migration: see ``core/storage/database.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from core.graph.state import Work
 from core.library.readers import ReaderSets, collection_for
 from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
-from core.storage.schema import version_in
+from core.storage.database import version_in
 from core.storage.storage import Storage
 from core.turns.workflow import open_turns
 from core.wording import Sentence

@@ -21,8 +21,7 @@ from core.conversation import Conversation, value
 from core.library.documents import Readable
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.readers import ReaderSets, base_of
-from core.storage.database import AsyncDatabase
-from core.storage.schema import Schema
+from core.storage.database import AsyncDatabase, Schema
 from core.storage.storage import Storage
 from core.turns.messenger import Unreachable
 from core.wording import Sentence

@@ -15,8 +15,7 @@ from bots.chat.people import named_messages
 from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co
 from bots.chat.private_replies import PrivateReplies
 from bots.chat.texts import clipped, language_of_turn, say_in
-from core.answers.kept import KeptAnswer, id_of
-from core.answers.store import ExpertRequest
+from core.answers.store import ExpertRequest, KeptAnswer, id_of
 from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
 from core.errors import AnswerRejected
 from core.gaps.questions import answered_by, open_gap_store

@@ -16,7 +16,7 @@ from core.bootstrap import open_library, own_data_dir
 from core.errors import SettingsError
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
-from core.storage.schema import version_in
+from core.storage.database import version_in
 from core.storage.storage import file_of, open_storage
 
 #: What to write for each kind, where what was written names none.

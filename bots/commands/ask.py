@@ -1,4 +1,6 @@
-"""``footnote ask``: one question, or a batch of them with one JSON object each, in order."""
+"""``footnote ask``, ``decide`` and ``chat``: one question, a batch of them with one JSON object each in order, a
+decision about a proposed web search, or a conversation in the terminal.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,19 @@ from bots.chat.indexing import Targets, read_targets
 from bots.commands.backend import open_backend
 from bots.record import failed, record_of
 from bots.terminal import render
-from bots.terminal.prompt import read_lines
-from bots.terminal.receive import Backend, ask
+from bots.terminal.prompt import open_lines, read_lines
+from bots.terminal.receive import Backend, CommandTurns, ask, decide
 from bots.terminal.screen import Screen
-from bots.terminal.session import conversation_named, fresh_conversation, run_in_order, situation
-from core.conversation import Conversation, Decision, Outcome, Turn, check_question, value
-from core.errors import FootnoteError, QuestionRejected, SettingsError
+from bots.terminal.session import Session, conversation_named, fresh_conversation, run_in_order, situation
+from core.conversation import Conversation, Decision, Outcome, Proposal, Turn, check_question, value
+from core.errors import FootnoteError, NotFound, QuestionRejected, SettingsError
 from core.settings import Settings
+
+logger = logging.getLogger(__name__)
+
 
 READ_AHEAD = 8  # lines read ahead of the next result, for each question that may run at a time
 
-logger = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 LineId = str | int | float | bool | None
@@ -199,7 +203,7 @@ def _print_hints(outcome: Outcome, conversation: Conversation, screen: Screen, *
         screen.note(f"Follow up with: footnote ask --thread {conversation.thread} “…”")
 
 
-def run(arguments: Namespace, settings: Settings) -> int:
+def ask_questions(arguments: Namespace, settings: Settings) -> int:
     if arguments.batch is None:
         return process.run(_ask(arguments, settings))
     if arguments.question is not None or arguments.thread is not None:
@@ -271,3 +275,71 @@ async def _answer(item: BatchLine, backend: Backend, targets: Targets, passages:
             outcome = failed(f"Footnote has a fault of its own ({type(error).__name__}).")
     record = record_of(outcome, thread=thread, engine=engine_of(backend), passages=passages > 0)
     return {"id": item.id, **record}
+
+
+def decide_proposal(arguments: Namespace, settings: Settings) -> int:
+    if arguments.query is not None and arguments.verdict == "deny":
+        raise SettingsError("--query names what to search for instead; use it with --approve.")
+    return process.run(_decide(arguments, settings))
+
+
+async def _decide(arguments: Namespace, settings: Settings) -> int:
+    screen = Screen()
+    async with open_backend(settings, purpose="footnote decide", screen=screen) as backend:
+        conversation = await _find(backend.assistant, arguments.proposal, arguments.thread)
+        turn = decide(arguments.proposal, arguments.verdict, situation(conversation), query=arguments.query)
+        await backend.prepare(Targets(), screen, with_vectors=True)
+        return await run_turn(turn, backend, screen, arguments)
+
+
+async def _find(assistant: CommandTurns, proposal_id: str, thread: str | None) -> Conversation:
+    """The conversation that holds the proposal; NotFound when none does."""
+    if thread is None:
+        found = await assistant.find_proposal(proposal_id)
+        if found is None:
+            raise NotFound(f"There is no proposed web search with the id {proposal_id}.")
+        return found[0]
+    conversation = conversation_named(thread)
+    if not await assistant.knows(conversation):
+        raise NotFound(f"There is no conversation called {conversation.thread}.")
+    proposals: tuple[Proposal, ...] = await assistant.proposals(conversation)
+    if not any(proposal.id == proposal_id for proposal in proposals):
+        raise NotFound(f"There is no proposed web search with the id {proposal_id} in {conversation.thread}.")
+    return conversation
+
+
+def chat(arguments: Namespace, settings: Settings) -> int:
+    return process.run(_chat(arguments, settings))
+
+
+async def _chat(arguments: Namespace, settings: Settings) -> int:
+    targets = read_targets(arguments.paths, settings=settings)
+    thread = arguments.thread
+    conversation = fresh_conversation() if thread is None else conversation_named(thread)
+    screen = Screen()
+    async with open_backend(settings, purpose="footnote chat", screen=screen) as backend:
+        store = backend.library.store
+        if thread is not None and not await backend.assistant.knows(conversation):
+            screen.note(f"There is no thread {conversation.thread} yet: this begins it.")
+        await backend.prepare(targets, screen, with_vectors=False)
+        if not store.entries():
+            raise SettingsError(texts.NOTHING_INDEXED)
+        vectors = await backend.background_vectors(targets, screen)
+        session = Session(
+            backend=backend,
+            conversation=conversation,
+            sources=targets.addresses,
+            lines=open_lines(
+                settings.data_dir / "history", lambda: (entry.source for entry in store.entries())
+            ),
+            screen=screen,
+            vectors=vectors,
+        )
+        try:
+            await session.serve()
+        finally:
+            if vectors is not None:
+                await vectors.stop()
+            if session.turns:
+                screen.note(f"Come back with: footnote chat --thread {conversation.thread}")
+    return 0

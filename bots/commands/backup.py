@@ -25,8 +25,8 @@ from bots.terminal.screen import Screen
 from core.errors import FootnoteError, IndexInUse, SettingsError
 from core.library.data_lock import lock_data_dir, refuse_incomplete
 from core.settings import Settings
+from core.storage.database import VERSIONS, Schema, check, prepare, version_in
 from core.storage.postgres import SERVER
-from core.storage.schema import VERSIONS, Schema, check, prepare, version_in
 from core.storage.sqlite import translate_errors
 from core.storage.storage import Storage, file_of, open_storage, queue_file
 

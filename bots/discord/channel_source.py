@@ -37,9 +37,9 @@ from bots.discord.channel_messages import (
 )
 from bots.discord.commands import VIEW, Application, read_application
 from bots.discord.dialect import MESSAGES_PAGE, SERVERS_PAGE
-from bots.discord.login import open_client
 from bots.discord.people import DiscordPeople
 from bots.discord.route import PLATFORM, Me, first_id_at
+from bots.discord.serve import open_client
 from bots.discord.settings import read_discord_settings
 from core.conversation import Conversation, value
 from core.errors import SettingsError

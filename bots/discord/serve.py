@@ -18,17 +18,16 @@ from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.messenger import ChatMessenger
 from bots.chat.unreadable import Unreadable
-from bots.discord import render, teaching
+from bots.discord import interactions, render
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
-from bots.discord.commands import SLASH_COMMANDS, Application
-from bots.discord.login import open_client
+from bots.discord.commands import SLASH_COMMANDS, Application, application_of
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
 from bots.discord.route import PLATFORM
-from bots.discord.settings import DiscordSettings
+from bots.discord.settings import API_URL, DiscordSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
 from core.sources.schedule import SourceSchedule
@@ -39,7 +38,45 @@ if TYPE_CHECKING:
 
     from bots.discord.client import FootnoteClient
 
+
 logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_client(settings: DiscordSettings) -> AsyncIterator[tuple[FootnoteClient, Application]]:
+    """Without a connection to the gateway. Raises SettingsError when Discord does not know the token."""
+    application = await application_of(settings)
+
+    from bots.discord.client import FootnoteClient
+
+    _use_api_of(settings, application)
+    async with FootnoteClient(settings, application) as client:
+        await _log_in(client, settings)
+        yield client, application
+
+
+def _use_api_of(settings: DiscordSettings, application: Application) -> None:
+    """Point the library at DISCORD_API_URL: it keeps both of its addresses as constants."""
+    if settings.api_url == API_URL:
+        return
+    from discord.gateway import DiscordWebSocket
+    from discord.http import Route
+    from yarl import URL
+
+    Route.BASE = settings.api_url
+    DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)
+
+
+async def _log_in(client: FootnoteClient, settings: DiscordSettings) -> None:
+    from aiohttp import ClientError
+    from discord.errors import DiscordException
+
+    try:
+        await client.login(settings.token)
+    except (DiscordException, ClientError, TimeoutError, OSError) as fault:
+        logger.info("could not log in", exc_info=True)
+        raise SettingsError("Discord cannot be reached; try again in a while.") from fault
+
 
 CONNECT_TIMEOUT = 60.0  # seconds
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
@@ -242,7 +279,7 @@ async def open_discord(
         )  # fmt: skip
         people = channel_store.people[PLATFORM] = DiscordPeople(calls=calls)
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, renderer=render, teaching_renderer=teaching, people=people,
+            footnote, channel_store, posts=posts, renderer=render, teaching_renderer=interactions, people=people,
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
             slash_commands=SLASH_COMMANDS,
         )  # fmt: skip

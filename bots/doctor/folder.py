@@ -22,7 +22,7 @@ from core.bootstrap import is_served
 from core.errors import SettingsError, VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings
-from core.storage.schema import check, version_in
+from core.storage.database import check, version_in
 from core.storage.storage import file_of, queue_file
 
 NAME, TURNS = "data folder", "turns"

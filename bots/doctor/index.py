@@ -22,7 +22,7 @@ from core.library.readers import base_of
 from core.library.store import DocumentStore
 from core.library.sync import plan_sync, scan
 from core.settings import Settings
-from core.storage.schema import version_in
+from core.storage.database import version_in
 from core.storage.sqlite import SqliteDatabase
 
 NAME = "index"

@@ -10,7 +10,7 @@ from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.stores.source import IN_POSTGRES
 from core.errors import SettingsError
-from core.storage.schema import VERSIONS
+from core.storage.database import VERSIONS
 
 if TYPE_CHECKING:
     import psycopg

@@ -25,8 +25,7 @@ from core.sources.kinds import KINDS, typed_of
 from core.sources.probe import check
 from core.sources.source import Credential, SourceKind, SourceThrottled, kind_of, read_owner_only
 from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
-from core.storage.database import Database, Dialect, Row
-from core.storage.schema import version_in
+from core.storage.database import Database, Dialect, Row, version_in
 from core.storage.sqlite import SqliteDatabase
 from core.storage.storage import file_of
 

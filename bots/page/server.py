@@ -21,7 +21,7 @@ from bots.page.settings import LOOPBACK, PageSettings, is_loopback
 from bots.page.site import Handler, Probes, Site, Visit
 from bots.page.templating import HERE, asset_versions
 from bots.page.views import views
-from core.answers.kept import TEXT_LIMIT
+from core.answers.store import TEXT_LIMIT
 from core.conversation import QUESTION_LIMIT
 from core.errors import FootnoteError
 

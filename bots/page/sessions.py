@@ -17,8 +17,7 @@ from math import ceil
 from typing import Literal
 
 from core.conversation import value
-from core.storage.database import AsyncDatabase, Database
-from core.storage.schema import Schema
+from core.storage.database import AsyncDatabase, Database, Schema
 from core.storage.storage import Storage
 
 PageRole = Literal["reader", "editor"]

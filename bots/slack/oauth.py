@@ -21,7 +21,7 @@ from bots.slack.manifest import REDIRECT_PATH, SCOPES
 from bots.slack.route import Me
 from bots.slack.settings import SlackSettings
 from core.errors import StoreUnavailable
-from core.storage.schema import AdvisoryLock, Schema
+from core.storage.database import AdvisoryLock, Schema
 from core.storage.storage import Storage, file_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from bots.slack import blocks
 from bots.slack.blocks import escaped, fallback
 from bots.slack.render import Message, message_of
 from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of, metadata_of
-from core.answers.kept import KeptAnswer, title_of
+from core.answers.store import KeptAnswer, title_of
 from core.turns.messenger import ReplyRoute
 
 KEEP = "keep_answer"  # the callback id of the shortcut in the menu of a message

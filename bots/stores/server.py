@@ -15,9 +15,8 @@ from bots.stores.folder import FolderSource, FolderUploads, make_stores, open_fo
 from bots.stores.source import IN_POSTGRES, VECTORS
 from core.errors import SettingsError
 from core.library.fts5_terms import places_of, words_row
-from core.storage.database import Row
+from core.storage.database import VERSIONS, AdvisoryLock, Row, Schema
 from core.storage.postgres import SERVER, conninfo, translate_errors
-from core.storage.schema import VERSIONS, AdvisoryLock, Schema
 from core.storage.sqlite_rows import SEQUENCES, StoredTable, StoredTables
 from core.turns import checkpoints, checkpoints_postgres, leases
 from core.turns.replicas import ALONE

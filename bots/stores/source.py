@@ -28,8 +28,7 @@ from core.library.fts5_terms import indexed_from
 from core.reasoning import limits
 from core.settings import Settings
 from core.sources import store as sources
-from core.storage.database import Row
-from core.storage.schema import Schema
+from core.storage.database import Row, Schema
 from core.storage.sqlite_rows import StoredTable, StoredTables
 from core.storage.storage import Storage, file_of, queue_file
 from core.traces import log

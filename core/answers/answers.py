@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from core.answers import store
-from core.answers.kept import KeptAnswer, check_answer, document_of, id_of, kept_in
 from core.answers.store import (
     SCHEMA,
     STORE,
@@ -18,7 +17,12 @@ from core.answers.store import (
     Change,
     ChangeName,
     ExpertRequest,
+    KeptAnswer,
     ListedAnswer,
+    check_answer,
+    document_of,
+    id_of,
+    kept_in,
 )
 from core.conversation import Conversation, Outcome, Turn, check_question, log_fields
 from core.errors import FootnoteError

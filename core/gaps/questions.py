@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from core.answers.kept import KeptAnswer
+from core.answers.store import KeptAnswer
 from core.conversation import Conversation, value
 from core.library.readers import ReaderSets
 from core.library.sameness import are_same
-from core.storage.database import AsyncDatabase, Database, Row
-from core.storage.schema import Schema
+from core.storage.database import AsyncDatabase, Database, Row, Schema
 from core.storage.storage import Storage
 from core.traces.log import LoggedQuestion, QuestionLog
 from core.traces.search import QuestionFilter, search

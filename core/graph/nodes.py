@@ -18,10 +18,9 @@ from langgraph.runtime import Runtime
 
 from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
 from core.graph import outcomes
-from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
 from core.graph.context import Deps, DraftCheck
 from core.graph.policy import Policy
-from core.graph.rights import history_within
+from core.graph.rights import already_decided, fault_of_query, history_within, may_decide, refusal
 from core.graph.routing import (
     after_checking,
     after_looking,

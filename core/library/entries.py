@@ -10,9 +10,8 @@ from core.errors import IndexDamaged
 from core.library.documents import Piece
 from core.library.lexical import Indexed, index_terms
 from core.library.readers import base_of
-from core.library.throttle import throttle
-from core.storage.database import Connection, Dialect
-from core.storage.schema import Schema
+from core.priority import throttle
+from core.storage.database import Connection, Dialect, Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
+from core.conversation import Exchange
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, StoreUnavailable
 from core.library.chunking import cut
-from core.library.documents import Document, Passage, Retrieval
+from core.library.documents import Document, Passage, Retrieval, Scope
 from core.library.entries import Entry, NewDocument
 from core.library.formats import parser_process
 from core.library.readers import base_of
@@ -29,14 +32,16 @@ if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
     from core.library.vectors import DenseIndex, VectorIndex
 
+
+logger = logging.getLogger(__name__)
+
+
 DEFAULT_COLLECTION = "default"
 NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced
 EMBED_BATCH = 128  # passages embedded between two notes of progress
 
 Phase = Literal["downloading", "reading", "embedding"]
 Notify = Callable[[Phase, int, int], None]  # phase, done, total (0: unknown)
-
-logger = logging.getLogger(__name__)
 
 
 def _ignore_progress(_phase: Phase, _done: int, _total: int) -> None:
@@ -342,3 +347,46 @@ def _refuse(model: str, embedder: Embedder) -> NoReturn:
         f"The index was built with the embedding model {model}, but EMBEDDING_MODEL now means {embedder.name}. "
         "Run `footnote ingest --rebuild` to embed it again, or set EMBEDDING_MODEL back."
     )
+
+
+Refresh = Callable[[Library], Awaitable[None]]  # syncs the index before it is read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopedDocuments:
+    """The library as one turn may read it: within a scope."""
+
+    library: Library
+    scope: Scope
+    refresh: Refresh | None = None
+    #: False: what was found holds what is not used any more, and by now the library has it no longer
+    is_current: Callable[[Retrieval], Awaitable[bool]] | None = None
+
+    @property
+    def collections(self) -> frozenset[str]:
+        return self.scope.collections
+
+    async def retrieve(
+        self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
+    ) -> Retrieval:
+        if self.refresh is not None:
+            await self.refresh(self.library)
+        scope = replace(self.scope, addresses=within)
+        request = Query(text=query, scope=scope, history=history, limit=limit)
+        found = await asyncio.to_thread(self.library.retrieve, request)
+        if self.is_current is not None and not await self.is_current(found):
+            found = await asyncio.to_thread(self.library.retrieve, request)
+        own = tuple(hit for hit in found.passages if hit.passage.collection in self.collections)
+        return found if len(own) == len(found.passages) else replace(found, passages=own)
+
+    async def neighbours(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Sequence[Passage]:
+        ids = [passage.id for passage in passages]
+        return await asyncio.to_thread(
+            self.library.store.neighbours, ids, replace(self.scope, addresses=within)
+        )
+
+    async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
+        scope = replace(self.scope, addresses=within)
+        return await asyncio.to_thread(partial(self.library.store.beginning, scope, limit=limit))

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from core.conversation import ModelTokens, Usage
 from core.errors import StoreUnavailable
-from core.storage.database import AsyncDatabase
-from core.storage.schema import Schema
+from core.storage.database import AsyncDatabase, Schema
 from core.storage.storage import Storage
 
 logger = logging.getLogger(__name__)

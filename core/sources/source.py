@@ -36,8 +36,7 @@ from core.library.data_lock import PRIVATE_UMASK
 from core.library.documents import Document
 from core.library.formats.read import parse_file
 from core.settings import Settings
-from core.storage.database import Database, Row
-from core.storage.schema import Schema
+from core.storage.database import Database, Row, Schema
 from core.storage.sqlite import SqliteDatabase
 
 logger = logging.getLogger(__name__)

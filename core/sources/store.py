@@ -16,8 +16,7 @@ from core.errors import SettingsError
 from core.library.readers import among_texts, collection_for
 from core.library.roots import is_within, span_below
 from core.sources.source import SourceItem
-from core.storage.database import Connection, Database
-from core.storage.schema import Schema
+from core.storage.database import Connection, Database, Schema
 
 #: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
 ItemState = Literal["due", "read", "failed", "gone"]

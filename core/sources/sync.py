@@ -26,8 +26,7 @@ from core.library.formats import parser_process
 from core.library.library import Library, Notify
 from core.library.overview import SourceDocuments
 from core.library.sync import Failure, SourceNote, SyncReport
-from core.library.throttle import resting
-from core.priority import give_way, is_anybody_computing
+from core.priority import give_way, is_anybody_computing, resting
 from core.sources.comparison import SourceComparison, SourceForgotten
 from core.sources.documents import document_of
 from core.sources.source import (

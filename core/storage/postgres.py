@@ -20,8 +20,7 @@ from psycopg.adapt import Dumper, Loader
 from psycopg_pool import ConnectionPool
 
 from core.errors import SettingsError, StoreUnavailable, VersionMismatch
-from core.storage.database import Connection, Cursor, Dialect, Row
-from core.storage.schema import AdvisoryLock, Schema, prepare_store
+from core.storage.database import AdvisoryLock, Connection, Cursor, Dialect, Row, Schema, prepare_store
 
 logger = logging.getLogger(__name__)
 

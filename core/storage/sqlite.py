@@ -14,8 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 
 from core.errors import SettingsError, StoreUnavailable, reason_of
-from core.storage.database import Dialect, Row
-from core.storage.schema import Schema, prepare
+from core.storage.database import Dialect, Row, Schema, prepare
 
 BUSY_TIMEOUT = 10.0  # seconds to wait for another writer
 

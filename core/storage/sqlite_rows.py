@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.conversation import value
 from core.storage.archive import Row
-from core.storage.schema import APPLICATION_ID
+from core.storage.database import APPLICATION_ID
 
 #: What a file may be made with: statements from an archive can do nothing else.
 _MAKES = re.compile(r"\s*CREATE\s+(?:TABLE|(?:UNIQUE\s+)?INDEX|VIRTUAL\s+TABLE)\s", re.IGNORECASE)

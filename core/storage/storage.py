@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from core.storage.database import AsyncDatabase, Database
-from core.storage.schema import Schema
+from core.storage.database import AsyncDatabase, Database, Schema
 from core.storage.sqlite import BUSY_TIMEOUT, SqliteDatabase
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from core.conversation import (
 )
 from core.errors import FootnoteError
 from core.reasoning.limits import NO_PRICES, Prices
-from core.storage.database import AsyncDatabase, Database, Row
-from core.storage.schema import Schema
+from core.storage.database import AsyncDatabase, Database, Row, Schema
 from core.storage.storage import Storage
 from core.traces import figures, names
 from core.traces.figures import Counted

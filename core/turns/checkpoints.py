@@ -34,8 +34,7 @@ from psycopg_pool import PoolTimeout
 
 from core.conversation import value
 from core.errors import SettingsError, StoreTrouble
-from core.storage.database import Row
-from core.storage.schema import Schema, prepare
+from core.storage.database import Row, Schema, prepare
 from core.turns.disk_watch import disk_trouble
 from core.wording import Sentence
 

@@ -18,8 +18,8 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import dict_row
 
+from core.storage.database import Schema
 from core.storage.postgres import conninfo, making_tables, translate_errors
-from core.storage.schema import Schema
 from core.storage.storage import Storage
 from core.turns.checkpoints import unreadable
 from core.turns.leases import OPTIONS, Leases, Pool, retried

@@ -26,8 +26,8 @@ from uuid import uuid4
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from core.storage.database import Schema
 from core.storage.postgres import conninfo, translate_errors
-from core.storage.schema import Schema
 from core.storage.storage import Storage
 from core.turns.replicas import Ownership, TurnRunner
 

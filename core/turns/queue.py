@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingsError
-from core.storage.schema import Schema, prepare
+from core.storage.database import Schema, prepare
 from core.storage.storage import SQLITE, DataSettings, file_of
 from core.turns.dbos_patches import (
     Claims,

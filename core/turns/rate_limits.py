@@ -12,8 +12,7 @@ from math import ceil
 from typing import Literal
 
 from core.conversation import Question, value
-from core.storage.database import AsyncDatabase, Row
-from core.storage.schema import Schema
+from core.storage.database import AsyncDatabase, Row, Schema
 from core.storage.storage import Storage
 from core.wording import Sentence
 

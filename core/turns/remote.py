@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
-from core.storage.schema import check, version_in
+from core.storage.database import check, version_in
 from core.storage.storage import SQLITE
 from core.turns.archive import COMMAND, TURN, count_unfinished, plain
 from core.turns.dbos_patches import check_patched, refuse_pickles

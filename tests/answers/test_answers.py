@@ -10,7 +10,7 @@ from shelf import found, open_library, scope, write
 
 from core.answers import store
 from core.answers.answers import open_answers
-from core.answers.kept import TEXT_LIMIT, KeptAnswer, document_of, id_of, title_of
+from core.answers.store import TEXT_LIMIT, KeptAnswer, document_of, id_of, title_of
 from core.conversation import Answer, Citation, Conversation, Outcome
 from core.errors import AnswerRejected
 from core.library.retriever import Query

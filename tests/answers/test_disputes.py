@@ -13,7 +13,7 @@ import pytest
 from benchmarks import EVALUATION
 from fakes.gemini import FakeGemini, default_reply
 
-from core.answers.kept import KeptAnswer, id_of
+from core.answers.store import KeptAnswer, id_of
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Question
 from core.settings import Settings

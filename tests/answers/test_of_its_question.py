@@ -10,7 +10,7 @@ import pytest
 from fakes.gemini import FakeGemini, default_reply
 
 from bots.chat.texts import place_of, remarks, say_in
-from core.answers.kept import KeptAnswer, id_of
+from core.answers.store import KeptAnswer, id_of
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Question
 from core.settings import Settings

@@ -20,7 +20,7 @@ from benchmarks import DATA, Say, evaluation_sets, rewordings
 from benchmarks.evaluation_sets import EVERYTHING, add_paragraphs, folder, open_library, open_model
 from benchmarks.rewordings import Pair, Pairs
 from bots.eval.report import Cell, Section, Table, with_interval
-from core.answers.kept import KeptAnswer, document_of, id_of
+from core.answers.store import KeptAnswer, document_of, id_of
 from core.conversation import value
 from core.library import sameness
 from core.library.embedding.embedder import Embedder

@@ -17,8 +17,7 @@ from core.conversation import Command, Conversation, Outcome, Progress, Question
 from core.graph.context import Deps, Web
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
-from core.library.library import Library
-from core.library.scoped_documents import ScopedDocuments
+from core.library.library import Library, ScopedDocuments
 from core.reasoning.chat_model import ChatModels, FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.providers import Access

@@ -22,7 +22,7 @@ from benchmarks.team import HOUR, SETS, Asked, Subject, Team, team
 from bots.chat.channels import own_collection
 from bots.eval.judging import normalized
 from bots.eval.report import Cell, Section, Table
-from core.answers.kept import KeptAnswer, id_of, kept_in
+from core.answers.store import KeptAnswer, id_of, kept_in
 from core.bootstrap import Footnote, open_footnote
 from core.conversation import Conversation, Outcome, Question, value
 from core.library.documents import Readable

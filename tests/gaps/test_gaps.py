@@ -8,7 +8,7 @@ import pytest
 from fakes.scripted import decision, question
 
 from core.answers import store as answers
-from core.answers.kept import KeptAnswer
+from core.answers.store import KeptAnswer
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.gaps.groups import open_gaps
 from core.gaps.questions import answered_by, read_gaps

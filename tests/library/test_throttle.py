@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from core.library.throttle import elsewhere, enable_throttling, resting, throttle
+from core.priority import elsewhere, enable_throttling, resting, throttle
 
 THREADS, ITEMS = 4, 30
 

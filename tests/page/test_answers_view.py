@@ -8,7 +8,7 @@ import pytest
 from fakes.desk import open_desk
 from shelf import found
 
-from core.answers.kept import KeptAnswer, id_of
+from core.answers.store import KeptAnswer, id_of
 
 KEY = KeptAnswer(
     id=id_of("slack/T1/C1/1.0"), question="Who has the key to the <b>boat shed</b>?", author="U1", name="Ann",

@@ -13,7 +13,7 @@ from shelf import found
 from test_browser import LEVELS
 
 from bots.chat.access import AccessChange, change_access
-from core.answers.kept import TEXT_LIMIT, KeptAnswer, id_of
+from core.answers.store import TEXT_LIMIT, KeptAnswer, id_of
 from core.traces.log import DAY
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")

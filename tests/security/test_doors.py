@@ -33,8 +33,7 @@ from core.storage.storage import Storage
 from core.turns.replicas import ALONE
 from core.web.fetch import GuardedFetcher
 from core.web.hosts import is_public
-from core.web.request import Hit
-from core.web.research import WebResearch
+from core.web.request import Hit, WebResearch
 
 HERE = Conversation(platform="slack", space="T1", channel="C1", thread="1.0")
 REDIRECTS = 40  # of the addresses, to which a public page leads

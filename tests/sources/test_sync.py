@@ -21,7 +21,7 @@ from core.library.formats.parser_process import Worker, Workers
 from core.library.links import SourceLinks
 from core.library.overview import SourceDocuments
 from core.library.sync import SyncReport
-from core.library.throttle import enable_throttling
+from core.priority import enable_throttling
 from core.settings import Settings
 from core.sources import sync
 from core.sources.source import ItemUnreadable, SourceItem, SourceThrottled, SourceUnavailable, parse_as_file

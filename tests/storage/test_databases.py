@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from core.settings import Settings
+from core.storage.database import Schema
 from core.storage.postgres import POOL_SIZE
-from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
 NOTES = Schema(

@@ -16,8 +16,8 @@ from bots.stores.source import IN_FOLDER
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
 from core.storage import postgres
+from core.storage.database import Schema
 from core.storage.postgres import making_tables
-from core.storage.schema import Schema
 from core.storage.storage import open_storage
 
 PATIENCE = 30.0  # seconds until a story that hangs fails

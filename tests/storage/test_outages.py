@@ -9,7 +9,7 @@ from psycopg_pool import PoolTimeout
 from bots.cli import main
 from core.errors import StoreUnavailable
 from core.settings import Settings
-from core.storage.schema import Schema
+from core.storage.database import Schema
 from core.storage.storage import open_storage
 from core.turns.disk_watch import DiskWatch, is_away
 

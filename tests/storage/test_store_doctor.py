@@ -11,7 +11,7 @@ from bots.doctor.settings import Configuration
 from core.bootstrap import open_library
 from core.conversation import Conversation
 from core.settings import Settings
-from core.storage.schema import VERSIONS
+from core.storage.database import VERSIONS
 from core.storage.storage import open_storage
 
 

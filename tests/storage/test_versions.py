@@ -10,7 +10,7 @@ from fakes.postgres import until_waiting
 
 from core.errors import VersionMismatch
 from core.settings import Settings
-from core.storage.schema import VERSIONS, Schema
+from core.storage.database import VERSIONS, Schema
 from core.storage.storage import open_storage
 
 PATIENCE = 60.0  # seconds until a story that hangs fails

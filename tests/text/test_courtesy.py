@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.text.courtesy import names_something, without_courtesy
+from core.text.intent import names_something, without_courtesy
 
 
 @pytest.mark.parametrize(

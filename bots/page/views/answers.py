@@ -14,8 +14,7 @@ from bots.chat.channels import own_collection
 from bots.chat.markdown.safe import clean
 from bots.page.rights import Audience, all_audiences
 from bots.page.site import PageRoute, Record, View, Visit, go_to
-from core.answers.kept import TEXT_LIMIT, KeptAnswer, check_answer, title_of
-from core.answers.store import AnswerVersion, ListedAnswer
+from core.answers.store import TEXT_LIMIT, AnswerVersion, KeptAnswer, ListedAnswer, check_answer, title_of
 from core.conversation import Conversation, check_question, value
 from core.errors import AnswerRejected, FootnoteError, QuestionRejected
 

@@ -19,7 +19,7 @@ from bots.page.views.answers import Typed, keep_answer, typed_in
 from bots.page.views.answers import path_of as answer_path
 from bots.page.views.questions import path_of
 from bots.record import write_gaps
-from core.answers.kept import TEXT_LIMIT, KeptAnswer
+from core.answers.store import TEXT_LIMIT, KeptAnswer
 from core.conversation import QUESTION_LIMIT, Conversation
 from core.errors import FootnoteError
 from core.gaps.groups import GapGroup, GapReport

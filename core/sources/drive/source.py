@@ -49,11 +49,12 @@ from core.sources.drive.files import (
     own_access,
     parts,
 )
-from core.sources.drive.memory import DriveMemory, DriveProgress
 from core.sources.drive.reader import (
     AT_ONCE,
     OUT_OF_SIGHT,
     OWN_LOG,
+    DriveMemory,
+    DriveProgress,
     ListingPart,
     TreeReader,
     parts_of_corpus,

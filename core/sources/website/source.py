@@ -57,10 +57,10 @@ from core.sources.website.client import (
     SiteReply,
     led_elsewhere,
     read_rules,
+    seeds_of,
 )
 from core.sources.website.convert import head_of, parse_page
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
-from core.sources.website.sitemap import seeds_of
 from core.web.request import OK
 
 LOOKS = 20  # addresses that are looked at before what they have is read
