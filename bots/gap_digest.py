@@ -42,7 +42,7 @@ class DigestPlace:
 
 
 class ChannelMessages(Protocol):
-    """What a platform's messenger offers."""
+    """The messages that a platform's messenger can post."""
 
     @property
     def posts(self) -> Posts[Any]: ...
@@ -99,7 +99,7 @@ class GapDigests:
             logger.warning("the digest of gaps may not be shown there", extra=extra)
 
     async def _readable(self, channel: Conversation, questions: Sequence[GapQuestion]) -> frozenset[str]:
-        """Those of this channel, and of public ones that read nothing else than it does."""
+        """The questions of this channel, and of public ones that read nothing else than it does."""
         here = (await self.channel_store.reads(channel, "", self.library)).collections
         seen = {each.channel: await self._is_seen(channel, each.channel) for each in _one_of_each(questions)}
         reads: dict[tuple[str, str], bool] = {}
@@ -117,7 +117,9 @@ class GapDigests:
         return await asyncio.to_thread(still_open, self.library.store.database, open_here, here)
 
     async def _is_seen(self, channel: Conversation, other: str) -> bool:
-        """Whether the people of a channel see what is said in another: it is the same, or a public one beside it."""
+        """True if the people of a channel see what is said in another: it is the same, or a public one beside
+        it.
+        """
         if other == channel.channel_id:
             return True
         there = Conversation.parse(f"{other}/-")
@@ -217,7 +219,7 @@ def reasons_of(group: GapGroup) -> str:
 
 
 def left_out(report: GapReport) -> tuple[str, ...]:
-    """What no group says, as sentences."""
+    """The questions that no group has, as sentences."""
     sentences = []
     if report.closed:
         sentences.append(f"{counted(report.closed, 'more question')} in channels that may not be read here.")

@@ -61,7 +61,7 @@ def run(command: Coroutine[Any, Any, int]) -> int:
 
 
 def result_of(work: Coroutine[Any, Any, T]) -> T:
-    """What work returns. At Ctrl-C the process ends, whatever its threads still wait for."""
+    """The result of the work. At Ctrl-C the process ends, whatever its threads still wait for."""
     runner = asyncio.Runner()
     try:
         result = runner.run(work)
@@ -90,7 +90,7 @@ def clearing_up() -> Iterator[None]:
 
 
 def _has_blocked_threads() -> bool:
-    """Whether a thread is left that the interpreter would join."""
+    """True if a thread is left that the interpreter would join."""
     until = time.monotonic() + JOIN_TIMEOUT
     main = threading.main_thread()
     threads = [each for each in threading.enumerate() if each is not main and not each.daemon]

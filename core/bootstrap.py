@@ -153,7 +153,8 @@ def own_data_dir(settings: Settings, purpose: str) -> AbstractContextManager[Non
 
 
 def is_served(settings: Settings, *, for_certain: bool = False) -> bool:
-    """Whether somebody serves now, who does the work of commands. SettingsError if PostgreSQL cannot be asked.
+    """True if somebody serves now, who does the work of commands. SettingsError if PostgreSQL cannot be
+    asked.
 
     ``for_certain``: also where the process was killed a moment ago, which takes seconds to tell.
     """
@@ -198,7 +199,7 @@ def open_library(
 
 
 def _forget_in_stores(storage: Storage, sources: Sequence[str]) -> None:
-    """What other stores hold of documents: the traces of who read them, and what people taught."""
+    """Removes the documents from other stores: from traces of who read them, and from what people taught."""
     from core.answers import store
     from core.traces import log
 
@@ -235,7 +236,7 @@ def _open_log(settings: Settings, storage: Storage, meters: Meters, open_now: As
 async def _open_answers(
     settings: Settings, storage: Storage, library: Library, open_now: AsyncExitStack
 ) -> Answers:
-    """What people taught, of which the library holds what is used; ``open_now`` closes it."""
+    """The answers that people taught, of which the library holds what is used; ``open_now`` closes it."""
     from core.answers.answers import open_answers
 
     answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
@@ -252,7 +253,7 @@ def _open_sources(
     *,
     kinds: Mapping[str, SourceKind] | None,
 ) -> SourceSyncs:
-    """What reads the sources into the library; ``open_now`` closes its store."""
+    """The syncs that read the sources into the library; ``open_now`` closes their store."""
     from core.sources.kinds import KINDS
     from core.sources.sources import SourceSyncs, open_source_store
 
@@ -275,7 +276,7 @@ def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) 
 
 
 def _completer(settings: Settings, library: Library, sources: SourceSyncs) -> Callable[[Outcome], Outcome]:
-    """What puts links to the documents into an outcome, and marks those that were not seen for too long."""
+    """A function that puts links to the documents into an outcome, and marks those not seen for too long."""
     from core.library.links import SourceLinks
     from core.sources.comparison import Sightings
 
@@ -285,12 +286,12 @@ def _completer(settings: Settings, library: Library, sources: SourceSyncs) -> Ca
 
 
 def _completes_all(settings: Settings) -> bool:
-    """Whether documents without an address are linked, or marked, too."""
+    """True if documents without an address are linked, or marked, too."""
     return bool(settings.source_url_base) or bool(settings.stale_after)
 
 
 def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadProgress) -> Embedder | None:
-    """What EMBEDDING_MODEL names; None for lexical search alone. Blocks: it may download."""
+    """The embedder that EMBEDDING_MODEL names; None for lexical search alone. Blocks: it may download."""
     return embedder_for(
         settings.embedding_model,
         google_api_key=settings.google_api_key,

@@ -247,7 +247,7 @@ class Proposal:
 
 @value
 class ModelTokens:
-    """What one model took of a turn's tokens."""
+    """One model's share of a turn's tokens."""
 
     name: str  #: without its provider
     input_tokens: int = 0
@@ -256,7 +256,7 @@ class ModelTokens:
 
 @value
 class Usage:
-    """What a turn cost at its models."""
+    """The cost of a turn at its models."""
 
     name: str = "extractive"  #: the model that writes
     calls: int = 0
@@ -341,19 +341,19 @@ class Exchange:
 
 @value
 class Progress:
-    """What a running turn is doing."""
+    """The step that a running turn is at."""
 
     stage: Stage
     count: int | None = None  #: passages read or checked, turns ahead in the queue; None: unknown
 
 
 def is_unaddressed(turn: Turn | Command) -> TypeGuard[Question]:
-    """Whether nobody called the bot."""
+    """True if nobody called the bot."""
     return isinstance(turn, Question) and not turn.is_addressed
 
 
 def log_fields(turn: Turn | Command) -> dict[str, str]:
-    """What a line of the log says of a turn or a command: never its words."""
+    """The fields of a line of the log about a turn or a command: never its words."""
     return {"turn": turn.id, "conversation": turn.conversation.id}
 
 

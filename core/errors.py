@@ -98,7 +98,7 @@ def for_people(error: FootnoteError) -> str:
 
 
 def reason_of(fault: OSError) -> str:
-    """What the operating system says, as the end of a sentence."""
+    """The words of the operating system, as the end of a sentence."""
     return (fault.strerror or "the disk refused").lower()
 
 
@@ -107,7 +107,7 @@ EXTRAS = frozenset({"openai", "anthropic", "ollama"})
 
 
 def how_to_install(provider: str, package: str) -> str:
-    """What a model of this provider needs that is not installed, as the rest of a sentence."""
+    """The package that a model of this provider needs and that is not installed, as the rest of a sentence."""
     if provider in EXTRAS:
         return (
             f"needs packages that are not installed: uv sync --no-dev --inexact --extra {provider}, "
@@ -126,5 +126,5 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether something took too long, in whatever class a client's library puts that."""
+    """True if something took too long, in whatever class a client's library puts that."""
     return any(isinstance(link, TimeoutError) or "Timeout" in type(link).__name__ for link in causes(error))

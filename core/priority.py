@@ -100,7 +100,7 @@ def enable_throttling() -> Iterator[None]:
 
 
 def is_throttling() -> bool:
-    """Whether questions are answered in this process."""
+    """True if questions are answered in this process."""
     return _enabled.is_set()
 
 

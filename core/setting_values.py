@@ -192,7 +192,7 @@ def _tokens_of_hosts(raw: str) -> dict[str, str]:
 
 
 def is_address(raw: str) -> bool:
-    """Whether it is an http or https URL with a host."""
+    """True if it is an http or https URL with a host."""
     try:
         parts = urlsplit(raw)
         is_reachable = bool(parts.hostname) and parts.port != 0

@@ -119,7 +119,7 @@ class Settings:
 
     @property
     def has_chat_model(self) -> bool:
-        """Whether a language model writes answers; without one they are quotes."""
+        """True if a language model writes answers; without one they are quotes."""
         return bool(self.google_api_key) or not self.chat_model.startswith("google_genai:")
 
 
@@ -177,7 +177,7 @@ def broken_lines(env_file: Path) -> list[int]:
 
 
 def _missing(settings: Settings) -> list[str]:
-    """What is missing because another setting needs it."""
+    """The settings that are missing because another one needs them."""
     needed = (
         (
             settings.web_search == "tavily" and not settings.tavily_api_key,

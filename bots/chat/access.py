@@ -29,7 +29,9 @@ EVERYONE, CLOSED, CHANNEL, PERSON, GROUP = KINDS = ("everyone", "closed", "chann
 
 @value
 class AccessChange:
-    """What an operator changes of one collection: first it is closed, then opened to some, then others are removed."""
+    """An operator's change of one collection: first it is closed, then opened to some, then others are
+    removed.
+    """
 
     closes: bool = False
     opens_to_everyone: bool = False
@@ -136,7 +138,9 @@ def forget_documents(
 
 
 def _forget(library: Library, storage: Storage, name: str, collection: str | None) -> list[Entry]:
-    """Of sources too: first there, or the next sync would bring it back. NotFound when nothing has this name."""
+    """Forgets a source, document or folder; a source there first, or the next sync would bring it back.
+    NotFound when nothing has this name.
+    """
     with open_source_store(storage) as sources:
         kept = name_as_kept(name, ADDRESSES)
         labels = source_labels(sources, collection=collection, kinds=ADDRESSES)

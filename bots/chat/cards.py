@@ -83,7 +83,9 @@ def tried_again(turn: Turn, presser: str) -> Turn:
 
 
 async def asked_anew(edited: Question) -> Question:
-    """What an edit asks of a message that nobody addressed to the bot, and that it left unanswered."""
+    """The question that an edit makes of a message that nobody addressed to the bot, and that it left
+    unanswered.
+    """
     for _ in range(LOOKS):
         has_ended = await outcome_of(edited.id) is not None
         before = await question_of(edited.id)
@@ -153,7 +155,7 @@ class Cards(Generic[Shown]):
             await self.posts.rest(route)
 
     async def _waiting(self, conversation: Conversation) -> list[Outcome]:
-        """Those beneath which a search or files wait for somebody to allow them."""
+        """The outcomes beneath which a search or files wait for somebody to allow them."""
         is_open = {each.id for each in await self.proposals(conversation) if each.is_open}
         outcomes = await outcomes_in(conversation)
         turns = {outcome.turn_id for outcome in outcomes}

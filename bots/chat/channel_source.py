@@ -50,7 +50,7 @@ _MARKS = re.compile(r"[*_~`>#]+|\[([^\]\n]*)\]\([^)\n]*\)")
 
 @value
 class ChannelMessage:
-    """What a person wrote in a channel."""
+    """One message of a person in a channel."""
 
     id: str  #: in the platform's terms
     author: str  #: "platform/person"
@@ -64,7 +64,7 @@ class ChannelMessage:
 
 @value
 class ChannelEntry:
-    """What stands in the channel itself: a message, or what a thread begins with."""
+    """An entry of the channel itself: a message, or the first message of a thread."""
 
     id: str  #: in the platform's terms
     said_at: float  #: seconds since the epoch
@@ -100,7 +100,7 @@ def span_of_day(date: str) -> tuple[float, float]:
 def thread_text(
     messages: Sequence[ChannelMessage], place: str, opted_out: Collection[str]
 ) -> ChannelText | None:
-    """What is kept of a thread; None if that is nothing."""
+    """The text that is kept of a thread; None if nothing is."""
     kept = [each for each in messages if each.author not in opted_out]
     called = kept[0] if kept and kept[0].calls_bot and kept[0] is messages[0] else None
     others = [each for each in kept if not each.calls_bot]
@@ -115,7 +115,7 @@ def thread_text(
 
 
 def day_text(entries: Iterable[ChannelEntry], place: str, opted_out: Collection[str]) -> ChannelText | None:
-    """What is kept of what stands in the channel itself, of one day; None if that is nothing."""
+    """The text that is kept of one day in the channel itself; None if nothing is."""
     messages = (each.message for each in entries if each.message is not None and not each.thread)
     kept = [each for each in messages if each.author not in opted_out and not each.calls_bot]
     kept.sort(key=lambda each: (each.said_at, each.id))
@@ -195,7 +195,7 @@ class ChannelReader(Protocol):
 
     @property
     def place(self) -> str:
-        """What people call the channel, such as "#help"."""
+        """The name that people have for the channel, such as "#help"."""
         ...
 
     def mark(self, moment: float) -> str:
@@ -203,11 +203,11 @@ class ChannelReader(Protocol):
         ...
 
     async def page(self, until: str, since: float = 0.0) -> EntryPage:
-        """What was said before the message with this id, and not before ``since``; empty: all."""
+        """The entries before the message with this id, and not before ``since``; empty: all."""
         ...
 
     async def thread(self, thread: str) -> Sequence[ChannelMessage]:
-        """What people wrote in a thread, oldest first; nothing if there is no such thread."""
+        """The messages of people in a thread, oldest first; nothing if there is no such thread."""
         ...
 
 
@@ -287,7 +287,7 @@ class ChannelSource:
         )
 
     async def prepare(self, items: Sequence[SourceItem]) -> None:
-        """What was listed is here already."""
+        """Nothing to do: the listing brought the items already."""
         wanted = {item.id for item in items}
         self._texts = {name: text for name, text in self._texts.items() if name in wanted}
 
@@ -313,7 +313,7 @@ class ChannelSource:
         return item_of(text, item_id, self.label)
 
     async def _read(self, item_id: str) -> ChannelText | None:
-        """What an item says now."""
+        """The text of an item now."""
         date, _, name = item_id.partition("/")
         if name != DAY:
             messages = await self.reader.thread(name)

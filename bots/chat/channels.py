@@ -97,7 +97,7 @@ class ChannelStore:
     people: dict[str, People] = field(default_factory=dict)  #: of the platforms that are served
 
     async def thread_state(self, conversation: Conversation) -> ThreadState:
-        """What decides how a message of this thread is read."""
+        """The facts that decide how a message of this thread is read."""
         ((follow, asker, since),) = await self.database.rows(
             "SELECT (SELECT follow FROM channels WHERE channel = ?), asker, since"
             " FROM (SELECT 1) AS one LEFT JOIN threads ON conversation = ?",
@@ -223,7 +223,7 @@ class ChannelStore:
         return chosen or DEFAULT_COLLECTION, readable
 
     async def has_more_directly(self, conversation: Conversation, author: str, library: Library) -> bool:
-        """Whether sources open to this person what is read in direct messages alone.
+        """True if sources open to this person what is read in direct messages alone.
 
         For the person alone: others in the channel do not learn it. No question comes into it.
         """
@@ -243,7 +243,9 @@ class ChannelStore:
         known: frozenset[str],
         library: Library,
     ) -> Readable:
-        """What sources open to the author's e-mail address beside these collections; in direct messages alone, too."""
+        """The collections that sources open to the author's e-mail address beside these; in direct messages
+        alone, too.
+        """
         people = self.people.get(conversation.platform)
         if people is None or not people.is_direct_message(conversation):
             return Readable()
@@ -257,7 +259,7 @@ class ChannelStore:
         known: frozenset[str],
         library: Library,
     ) -> Readable:
-        """What sources open to the author's e-mail address beside these collections."""
+        """The collections that sources open to the author's e-mail address beside these."""
         sets, emails = ReaderSets(library.store.database), Emails(self.database, self.people)
         try:
             beside = await emails.opened(conversation, author, known, readable.collections, sets)
@@ -271,7 +273,9 @@ class ChannelStore:
     async def _opened_to_person(
         self, conversation: Conversation, author: str, rules: Sequence[AccessRule]
     ) -> Readable:
-        """What these rules open, which count in direct messages alone: others than the author read a channel."""
+        """The collections that these rules open, which count in direct messages alone: others than the author
+        read a channel.
+        """
         people = self.people.get(conversation.platform)
         if people is None or not people.is_direct_message(conversation):
             return Readable()

@@ -99,7 +99,9 @@ class ChatCommands:
     async def trusted_among(
         self, people: Collection[str], command: ChatCommand, route: ReplyRoute
     ) -> frozenset[str]:
-        """Those of these people whose answers may be kept there: all, if nobody is named. Raises Unreachable."""
+        """The people among these whose answers may be kept there: all, if nobody is named. Raises
+        Unreachable.
+        """
         experts, learners = self.footnote.settings.experts, self.footnote.settings.learners
         trusted = learners
         if experts:
@@ -199,7 +201,7 @@ class ChatCommands:
         return (Note(text=say("collection_chosen", name=name)),)
 
     async def _readable(self, command: ChatCommand) -> frozenset[str]:
-        """What the author of a command may read where it was given."""
+        """The collections that the author of a command may read where it was given."""
         library = self.footnote.library
         return (await self.channel_store.reads(command.conversation, command.author, library)).collections
 
@@ -249,7 +251,7 @@ class ChatCommands:
         return (Note(text=f"{say('channel_learned', place=place or here.channel)} {say('can_opt_out')}"),)
 
     async def _forget_channel(self, command: ChatCommand, route: ReplyRoute) -> Replies:
-        """What was read of the channel for itself; an operator's collections stay."""
+        """Forgets what was read of the channel for itself; an operator's collections stay."""
         here, say, footnote = command.conversation, say_in(command.language), self.footnote
         address = source_of(here)
         try:

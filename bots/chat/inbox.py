@@ -128,7 +128,7 @@ class Inbox:
         return True
 
     async def look_up(self, read: Callable[[], Awaitable[T]], without: Callable[[], Incoming | None]) -> T:
-        """What the store says of a message that arrives, once it can be read.
+        """The store's record of a message that arrives, once it can be read.
 
         Meanwhile the person learns why, if the message is for the bot even ``without`` what the store says.
         """
@@ -309,7 +309,7 @@ class Inbox:
             await self._ask(turn, incoming)
 
     async def _lets_read(self, presser: str, question: Question, route: ReplyRoute) -> bool:
-        """Whether a press lets the files of a question be read; if not, the presser is told why."""
+        """True if a press lets the files of a question be read; if not, the presser is told why."""
         if not await self._approval.may_allow_reading(question, presser, route):
             self.begin(self._private.refuse_reading(route, question))
         elif (earlier := await question_of(question.id)) is not None:

@@ -147,7 +147,7 @@ FollowUp = Literal["addressed", "unaddressed"]  # unaddressed: answered only if 
 
 @value
 class ThreadState:
-    """What decides whether the bot reads a message without a mention."""
+    """The facts that decide whether the bot reads a message without a mention."""
 
     follow: Follow = "asker"  #: which messages need no mention
     knows_thread: bool = False  #: the bot answered here, or was pulled in
@@ -178,7 +178,7 @@ class ThreadState:
         return "unaddressed" if self.follow == "channel" and kind_of(text) == "question" else None
 
     def may_follow(self, author: str, said_at: float) -> bool:
-        """Whether such a message may be for the bot, whatever its text."""
+        """True if such a message may be for the bot, whatever its text."""
         is_followed = self.follow in ("thread", "channel") or (
             self.follow == "asker" and author == self.asker
         )
@@ -212,7 +212,7 @@ class IncomingMessage:
 
 
 def is_small_talk(request: object) -> bool:
-    """Whether it is answered beside the message, without a thread and a sign of work."""
+    """True if it is answered beside the message, without a thread and a sign of work."""
     return isinstance(request, Question) and small_talk(request.text) is not None
 
 
@@ -299,7 +299,7 @@ def _command_in(text: str, *, has_files: bool, is_called: bool) -> tuple[Command
 
 
 def is_page(argument: str) -> bool:
-    """Whether it is an address that "learn" takes."""
+    """True if it is an address that "learn" takes."""
     return argument.lower().startswith(("http://", "https://"))
 
 

@@ -54,7 +54,7 @@ class Cancelled(Exception):
 
 @value
 class Targets:
-    """What a person named to be indexed."""
+    """The files and addresses that a person named to be indexed."""
 
     paths: tuple[Path, ...] = ()  #: absolute
     urls: tuple[str, ...] = ()
@@ -191,7 +191,9 @@ def with_embedder(library: Library, embedder: Embedder | None) -> Library:
 
 
 def failed_recently(library: Library, now: float) -> bool:
-    """Whether the last download of the network failed less than RETRY_AFTER ago; a time in the future is ignored."""
+    """True if the last download of the network failed less than RETRY_AFTER ago; a time in the future is
+    ignored.
+    """
     since = library.store.get_meta(DOWNLOAD_FAILED)
     return since is not None and 0 <= now - float(since) < RETRY_AFTER
 

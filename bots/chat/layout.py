@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def card_of(outcome: Outcome, card_context: CardContext) -> Proposal | Literal["files", "forgotten"] | None:
-    """What is proposed together with the outcome: to search the web, or to read the attached files."""
+    """The proposal that goes with the outcome: to search the web, or to read the attached files."""
     if card_context.is_forgotten:
         return "forgotten"
     if outcome.proposal is not None:
@@ -30,7 +30,9 @@ def card_of(outcome: Outcome, card_context: CardContext) -> Proposal | Literal["
 
 
 def offers_person(outcome: Outcome, card_context: CardContext) -> bool:
-    """Whether the outcome says so little that a person may be asked; with a proposed search, its card offers that."""
+    """True if the outcome says so little that a person may be asked; with a proposed search, its card offers
+    that.
+    """
     is_unsure = outcome.answer is not None and not outcome.answer.is_sure
     is_little = outcome.kind == "no_answer" or is_unsure
     return card_context.can_consult and is_little and outcome.proposal is None

@@ -171,7 +171,7 @@ class ChatMessenger(Generic[Shown]):
         return replace(question, attached=tuple(map(str, indexed.files)), unreadable=indexed.failures)
 
     async def starter(self, conversation: Conversation, route: ReplyRoute) -> ThreadMessage | None:
-        """What a thread begins with that the bot is not part of yet."""
+        """The first message of a thread that the bot is not part of yet."""
         store = self.commands.channel_store
         thread = await store.thread_state(conversation)
         if thread.knows_thread or await store.has_forgotten(conversation):
@@ -293,7 +293,7 @@ class ChatMessenger(Generic[Shown]):
             await self._call_approvers(turn, route, outcome.proposal, len(messages), is_again=is_again)
 
     async def _is_open_again(self, turn: Turn | Command, outcome: Outcome) -> bool:
-        """Whether a search failed that can be decided again."""
+        """True if a search failed that can be decided again."""
         if not isinstance(turn, Decision) or outcome.kind != "failed":
             return False
         proposal = await self.cards.proposal_of(turn)

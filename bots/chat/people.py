@@ -61,7 +61,7 @@ class Emails:
         opened: frozenset[str],
         sets: ReaderSets,
     ) -> frozenset[str]:
-        """Of the ``known`` collections those beside the ``opened`` ones whose readers the author is among.
+        """The ``known`` collections beside the ``opened`` ones whose readers the author is among.
 
         Nobody is asked where there are none.
         """

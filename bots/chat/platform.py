@@ -65,7 +65,7 @@ class Footnotes:
 
 @value
 class Said:
-    """What a person wrote in a thread."""
+    """One message of a person in a thread."""
 
     id: str  #: in the platform's terms
     key: str  #: the same, of any place of the platform
@@ -91,7 +91,7 @@ class Approver:
 
 @value
 class CardContext:
-    """What the layout of an outcome depends on, apart from the outcome."""
+    """The facts that the layout of an outcome depends on, apart from the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
     approval: WebApproval = "asker"
@@ -116,7 +116,7 @@ Shown_co = TypeVar("Shown_co", covariant=True)
 
 @value
 class ProgressNote:
-    """What a turn is doing now."""
+    """A note of a turn's present step."""
 
     stage: str  #: a key: a platform that lists the stages of a turn has one entry for each
     sentence: str  #: the same in words; ends in "…"
@@ -210,7 +210,7 @@ class Posts(Protocol[Shown_contra]):
         ...
 
     async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:
-        """What is in the way of a message that was refused, as a sentence for whoever asked."""
+        """The obstacle of a message that was refused, as a sentence for whoever asked."""
         ...
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
@@ -222,7 +222,9 @@ class Posts(Protocol[Shown_contra]):
         ...
 
     async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
-        """What people wrote in the thread, oldest first; of a place without threads only this message, if it is one."""
+        """The messages of people in the thread, oldest first; of a place without threads only this message,
+        if it is one.
+        """
         ...
 
     async def link(self, route: ReplyRoute, message: str) -> str | None:
@@ -230,7 +232,7 @@ class Posts(Protocol[Shown_contra]):
         ...
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
-        """What the thread of this route begins with, unless that is a message of the bot or has no words."""
+        """The first message of the thread of this route, unless it is one of the bot or has no words."""
         ...
 
 
@@ -284,11 +286,13 @@ class People(Protocol):
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
     async def place(self, route: ReplyRoute) -> str:
-        """What people call the channel, such as "#help"; empty in a direct message, and if the platform refuses."""
+        """The name that people have for the channel, such as "#help"; empty in a direct message, and if the
+        platform refuses.
+        """
         ...
 
     def is_direct(self, route: ReplyRoute) -> bool:
-        """Whether the route leads to a direct message between one person and the bot."""
+        """True if the route leads to a direct message between one person and the bot."""
         ...
 
     def is_direct_message(self, conversation: Conversation) -> bool:
@@ -300,7 +304,9 @@ class People(Protocol):
         ...
 
     async def is_private(self, conversation: Conversation) -> bool:
-        """Whether not everybody of its workspace or server reads the channel; also if the platform does not say."""
+        """True if not everybody of its workspace or server reads the channel; also if the platform does not
+        say.
+        """
         ...
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
@@ -319,7 +325,7 @@ class People(Protocol):
         ...
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
-        """Those of these people and groups whom the platform knows where the route leads."""
+        """The people and groups among these whom the platform knows where the route leads."""
         ...
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
@@ -336,7 +342,7 @@ class Attachments(Protocol):
 
 
 def is_reached_directly(url: str) -> bool:
-    """Whether NO_PROXY covers the host; platforms' libraries do not all ask that."""
+    """True if NO_PROXY covers the host; platforms' libraries do not all ask that."""
     return bool(proxy_bypass(urlsplit(url).hostname or ""))
 
 

@@ -50,12 +50,12 @@ class Approval:
         return replace(decision, groups=await self._groups_of(route, decision.author))
 
     async def may_allow_reading(self, question: Question, author: str, route: ReplyRoute) -> bool:
-        """Whether the author may let the files of a question be read. Raises Unreachable."""
+        """True if the author may let the files of a question be read. Raises Unreachable."""
         groups = await self._groups_of(route, author)
         return may_allow_reading(question, author, groups, approval=self.rule, approvers=self.approvers)
 
     async def card_context(self, route: ReplyRoute, proposal: Proposal | None = None) -> CardContext:
-        """What the layout depends on, with the names of those who may decide or did."""
+        """The facts that the layout depends on, with the names of those who may decide or did."""
         people = (proposal.asker, proposal.decided_by) if proposal else ()
         card_context = CardContext(
             engine=self.engine,
@@ -84,7 +84,7 @@ class Approval:
         return [one for one in await self._known_approvers(route) if one.id != proposal.asker]
 
     async def _decides_alone(self, route: ReplyRoute, asker: str) -> bool:
-        """Whether who asked may decide the search too."""
+        """True if who asked may decide the search too."""
         if self.rule != "approvers" or asker in self.approvers:
             return True
         return bool(await self._groups_of(route, asker))

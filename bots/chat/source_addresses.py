@@ -69,7 +69,7 @@ def channel_in(address: str) -> tuple[str, str]:
 
 
 def ingest_command(address: str, *, collection: str = DEFAULT_COLLECTION) -> str:
-    """What a person types to have the source of a kept address read."""
+    """The command that reads the source of a kept address."""
     kind = kind_of(address, ADDRESSES)
     typed, options = (kind.typed(address), kind.options(address)) if kind else (address, ())
     named = () if collection == DEFAULT_COLLECTION else ("--collection", shlex.quote(collection))

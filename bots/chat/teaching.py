@@ -40,7 +40,7 @@ QUESTION_SHOWN = 300  # characters of a question in a request or a card
 
 @value
 class Consultation:
-    """What experts are asked."""
+    """A request to experts."""
 
     question: str
     asker: str  #: what people call them
@@ -74,7 +74,7 @@ class TeachingRenderer(Protocol[Shown_co]):
 
 
 def fault_of(name: str) -> Fault:
-    """What a form calls it; ValueError for what is none."""
+    """The fault by its name in a form; ValueError for what is none."""
     found = next((fault for fault in FAULTS if fault == name), None)
     if found is None:
         raise ValueError(f"{name} is no fault of an answer")
@@ -201,7 +201,7 @@ class Teaching(Generic[Shown]):
         return ""
 
     async def _close_gap(self, answer: KeptAnswer, asked: str) -> None:
-        """What was not answered where the reply was said is answered now, for who reads it there."""
+        """Marks as answered what was not answered where the reply was said, for who reads it there."""
         footnote = self.commands.footnote
         turns = await answered_by(footnote.log, answer, asked=asked)
         with open_gap_store(footnote.storage) as gaps:

@@ -184,7 +184,7 @@ def place_of(citation: Citation, language: str) -> tuple[str, str]:
 
 
 def columns_of(citation: Citation) -> str:
-    """What stands before the quote of a row: the names of its columns; empty for any other quote."""
+    """The names of the columns before the quote of a row; empty for any other quote."""
     named = clipped(plain_quote(citation.columns), COLUMNS_SHOWN)
     return "" if is_blank(named) else f"{named}: "
 
@@ -237,7 +237,7 @@ def money(amount: float, currency: str, language: str = ENGLISH) -> str:
 
 
 def cost_of(usage: Usage, language: str = ENGLISH) -> str:
-    """What a turn cost, where the operator wants it shown and a model was asked."""
+    """The cost of a turn, where the operator wants it shown and a model was asked."""
     if not (usage.is_cost_shown and usage.calls) or usage.cost is None:
         return ""
     return money(usage.cost, usage.currency, language)
@@ -334,7 +334,7 @@ def help_lines(
     slash_commands: Sequence[str] = (),
     unasked: tuple[int, int] = (0, 0),
 ) -> tuple[str, ...]:
-    """What the bot reads here, how to ask it, and its commands; ``age`` in seconds.
+    """The help: what the bot reads here, how to ask it, and its commands; ``age`` in seconds.
 
     ``unasked``: how often it answered lately without being called, and how often that was not wanted.
     """
@@ -376,7 +376,9 @@ def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
 
 
 def asked_back(outcome: Outcome, *, buttons: int, length: int) -> str:
-    """What a clarification says above its buttons: the readings too, unless each stands whole on one of them."""
+    """The text of a clarification above its buttons: the readings too, unless each stands whole on one of
+    them.
+    """
     is_on_buttons = len(outcome.options) <= buttons and all(len(each) <= length for each in outcome.options)
     return text_of(replace(outcome, options=()) if is_on_buttons else outcome)
 

@@ -19,7 +19,7 @@ SECONDS = 60.0  # between two lines about the same thing
 
 @dataclass(slots=True)
 class LogLimit:
-    """Whether it is time to log something again."""
+    """True if it is time to log something again."""
 
     _next: dict[str, float] = field(default_factory=dict)  #: by what the line is about; few things
 

@@ -88,7 +88,7 @@ def first_asked(turn_id: str) -> str | None:
 
 @value
 class Indexed:
-    """What came of indexing files and pages."""
+    """The result of indexing files and pages."""
 
     report: SyncReport
     names: tuple[str, ...]  #: of all the files, as far as they are known now

@@ -97,7 +97,7 @@ def _emails(written: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _any_id(written: str) -> set[str]:
-    """What it may stand for, of any kind."""
+    """The ids of any kind that it may stand for."""
     kinds = (CHANNEL, PERSON, GROUP)
     found = {read(kind, written) for kind in kinds for read in (slack.access_id, discord.access_id)}
     return {name for name in found if name} or {written}

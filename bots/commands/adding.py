@@ -42,7 +42,7 @@ class AskLine(Protocol):
 
 @value
 class Addition:
-    """What a person chose to add."""
+    """A person's choice of what to add."""
 
     targets: Targets
     collection: str
@@ -52,7 +52,7 @@ class Addition:
 
     @property
     def command(self) -> str:
-        """What does the same without questions."""
+        """The command that does the same without questions."""
         span = "" if self.every is None else span_of(self.every) if self.every else "off"
         (named,) = self.targets.addresses
         return " ".join(
@@ -111,7 +111,9 @@ class Questions:
     collections: Sequence[str]  #: that there are
 
     async def addition(self, *, collection: str | None = None, every: float | None = None) -> Addition:
-        """What a person wants to add. ``collection`` and ``every`` are what was given on the command line."""
+        """A person's choice of what to add. ``collection`` and ``every`` are what was given on the command
+        line.
+        """
         while True:
             targets = await self._targets()
             if await self._look(targets):
@@ -159,7 +161,7 @@ class Questions:
                 self.screen.note("Which of these is it? Its number:")
 
     def _known(self, typed: str) -> Targets | None:
-        """What was named by itself; None for an address that may be of several kinds."""
+        """The targets of an address that can be of one kind only; None for others."""
         found = read_targets([typed], settings=self.read_settings())
         return None if found.urls else found
 
@@ -177,7 +179,7 @@ class Questions:
     # Looking
 
     async def _look(self, targets: Targets) -> bool:
-        """Whether it can be read, and what would be is shown; False to name something else."""
+        """True if it can be read, and what would be is shown; False to name something else."""
         while True:
             lacking: Sequence[Credential] = ()
             try:

@@ -155,7 +155,7 @@ def migrate(_arguments: Namespace, settings: Settings) -> int:
 
 
 def _migrate_files(settings: Settings) -> list[str]:
-    """Those that exist; the others are made when they are needed."""
+    """The files that exist; the others are made when they are needed."""
     schemas = {file: IN_FOLDER[store] for store, file in files_in(settings).items()}
     present = {file: schema for file, schema in schemas.items() if file.is_file() and file.stat().st_size}
     before = {file.name: version for file in present if (version := version_in(file)) is not None}

@@ -36,7 +36,7 @@ from core.settings import Settings
 
 
 def manifest(arguments: Namespace, _settings: Settings) -> int:
-    """What a platform has to know about the bot: JSON, which is YAML too."""
+    """``footnote manifest``: the manifest of a platform's app, as JSON, which is YAML too."""
     is_discord = arguments.platform == DISCORD
     if is_discord and arguments.http:
         raise SettingsError("--http is for Slack; Discord needs no address.")

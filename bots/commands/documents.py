@@ -49,7 +49,7 @@ NAMED = 3  # pages in one sentence
 
 
 def is_needed(settings: Settings) -> bool:
-    """Whether the index is damaged, or gone although there are uploads.
+    """True if the index is damaged, or gone although there are uploads.
 
     Never in PostgreSQL, which has no file that we could replace.
     """
@@ -173,7 +173,7 @@ def _no_source(names: Sequence[str]) -> str:
 
 
 def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
-    """What a person chooses, with the settings as they are by then."""
+    """Asks a person what to add, and ingests it with the settings as they are by then."""
     read = partial(read_settings, os.environ)
     settings = read()
     with _channel_store(settings) as channel_store:
@@ -206,7 +206,7 @@ def _channel_store(settings: Settings) -> Iterator[ChannelStore]:
 
 
 def _collections(settings: Settings) -> Sequence[str]:
-    """Those that there are; nothing is made where nothing was ever indexed."""
+    """The names of the collections; nothing is made where nothing was ever indexed."""
     if settings.postgres_url is None and not (settings.data_dir / "library.sqlite").is_file():
         return ()
     with closing(open_library(settings)) as library:
@@ -259,7 +259,7 @@ def _finish(report: SyncReport, made: int, arguments: Namespace, screen: Screen)
 
 
 def record_of(report: SyncReport, made: int) -> dict[str, object]:
-    """What ``footnote ingest --json`` prints."""
+    """The record that ``footnote ingest --json`` prints."""
     return {
         "added": report.added,
         "changed": report.changed,

@@ -73,7 +73,7 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
 
 
 def _price(arguments: Namespace) -> Price | None:
-    """What the operator named, if anything; the other side then costs nothing."""
+    """The price that the operator named, if any; the other side then costs nothing."""
     if arguments.price_in is None and arguments.price_out is None:
         return None
     return Price(arguments.price_in or 0.0, arguments.price_out or 0.0)

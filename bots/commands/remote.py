@@ -92,7 +92,7 @@ def _command(name: str, details: Record) -> Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteTurns:
-    """What commands use of an Assistant."""
+    """The part of an Assistant that commands use."""
 
     operations: RemoteOperations
 
@@ -174,7 +174,9 @@ class RemoteBackend:
     async def ingest(
         self, targets: Targets, collection: str, screen: Screen, *, every: float | None = None
     ) -> tuple[SyncReport, int]:
-        """What was indexed, and how many vectors were made. ``every``: seconds between two syncs of the sources."""
+        """The report of what was indexed, and how many vectors were made. ``every``: seconds between two
+        syncs of the sources.
+        """
         details = {**details_of(targets), "collection": collection, "every": every}
         return await self._index("ingest", details, screen)
 
@@ -225,7 +227,7 @@ async def open_remote(
 
 
 def _differing(names: list[str]) -> str:
-    """What an operator should know whose settings are not those of the process that does the work."""
+    """A sentence for an operator whose settings are not those of the process that does the work."""
     if not names:
         return ""
     *most, last = names

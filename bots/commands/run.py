@@ -129,7 +129,7 @@ async def _run(served: Served, settings: Settings) -> int:
 
 @value
 class Platforms:
-    """Those that this process serves."""
+    """The platforms that this process serves."""
 
     slack: SlackServer | None = None
     discord: DiscordServer | None = None
@@ -209,7 +209,7 @@ async def _open_platforms(
 def _digests(
     platforms: Platforms, footnote: Footnote, channel_store: ChannelStore, finder: GapFinder
 ) -> Iterator[AbstractAsyncContextManager[None]]:
-    """Those that show the digests of gaps of a platform."""
+    """The tasks that show a platform's digests of gaps."""
     for name, server in platforms.by_name.items():
         if shown_in := channels_of(name, footnote.settings.gaps_channel):
             digests = GapDigests(

@@ -67,7 +67,7 @@ class Watermark:
         self._held.append(first)
 
     async def release(self, first: int, *, newest: int = 0) -> None:
-        """What was held is stored, up to ``newest``."""
+        """Lets go of held messages, which are stored, up to ``newest``."""
         self._held.remove(first)
         self._newest = max(self._newest, newest)
         if watermark := min([self._newest, *(held - 1 for held in self._held)]):

@@ -57,8 +57,8 @@ class DiscordCalls:
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def call(self, method: str, path: str, /, *, json: Any = None, **parameters: Any) -> Any:
-        """What Discord answers. Parameters that ``path`` names, as ``{channel_id}``, go into it, others into
-        the query. Raises Refused with Discord's error code, and Unreachable.
+        """Discord's reply. Parameters that ``path`` names, as ``{channel_id}``, go into it, others into the
+        query. Raises Refused with Discord's error code, and Unreachable.
         """
         from aiohttp import ClientError, ClientTimeout
         from discord.errors import HTTPException
@@ -119,7 +119,7 @@ def mark_in(message: Mapping[str, Any], author: str) -> int:
 
 
 def is_note(message: Mapping[str, Any]) -> bool:
-    """Whether a message of ours shows progress: a note ends in "…", and nothing final does."""
+    """True if a message of ours shows progress: a note ends in "…", and nothing final does."""
     return str(message["components"][-1].get("content", "")).rstrip().endswith("…")
 
 
@@ -229,7 +229,7 @@ class DiscordChannels:
         )
 
     async def _messages(self, place: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
-        """Of a channel, oldest first."""
+        """The messages of a channel, oldest first."""
         for _ in range(PAGES):
             page: list[dict[str, Any]] = await self.calls.call(
                 "GET", MESSAGES, channel_id=place, limit=MESSAGES_PAGE, after=after

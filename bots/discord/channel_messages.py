@@ -42,12 +42,12 @@ class DiscordPlace:
 
 
 def everyones(channel: Json, server: str, roles: Iterable[Json]) -> frozenset[str]:
-    """What the role of all members may do in a channel."""
+    """The permissions of the role of all members in a channel."""
     return _permissions(channel, server, roles, {"roles": []}, "")
 
 
 def mine(channel: Json, server: str, roles: Iterable[Json], member: Json, me: str) -> frozenset[str]:
-    """What the bot may do there, by all its roles."""
+    """The bot's permissions there, by all its roles."""
     return _permissions(channel, server, roles, member, me)
 
 
@@ -59,7 +59,7 @@ def _permissions(
 
 
 def is_written(message: Json) -> bool:
-    """Whether a person wrote it; not a notice, not a bot, and not a webhook."""
+    """True if a person wrote it; not a notice, not a bot, and not a webhook."""
     author = message.get("author") or {}
     is_person = bool(author) and not author.get("bot") and not author.get("system")
     return message["type"] in WRITTEN and is_person and not message.get("webhook_id")
@@ -107,7 +107,7 @@ def _calls(message: Json, me: Me) -> bool:
 
 
 def channel_entry(message: Json, place: DiscordPlace) -> ChannelEntry:
-    """Of what stands in the channel itself; a thread that was opened on a message has its id."""
+    """The entry of a message in the channel itself; a thread that was opened on a message has its id."""
     thread = message.get("thread") or {}
     return ChannelEntry(
         id=message["id"],
@@ -119,7 +119,7 @@ def channel_entry(message: Json, place: DiscordPlace) -> ChannelEntry:
 
 
 def thread_entry(thread: Json) -> ChannelEntry:
-    """Of a thread without a message in the channel. "message_count" leaves out the first message."""
+    """The entry of a thread without a message in the channel. "message_count" leaves out the first message."""
     return ChannelEntry(
         id=thread["id"],
         said_at=said_at(thread["id"]),

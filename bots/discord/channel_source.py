@@ -96,7 +96,9 @@ class DiscordChannel:
         return first_id_at(moment)
 
     async def page(self, until: str, since: float = 0.0) -> EntryPage:
-        """Of a forum all its posts. A single day, which is what has a ``since``, is read without its threads."""
+        """One page of entries; of a forum all its posts. A single day, which is what has a ``since``, is read
+        without its threads.
+        """
         threads = [] if since else [thread_entry(each) for each in (await self._listed()).values()]
         messages: list[Json] = []
         if not self.at.is_forum:
@@ -247,7 +249,7 @@ async def _open_channel(
 
 
 async def _check(address: str, _context: SourceContext, *, channel_store: ChannelStore | None) -> None:
-    """Whether the channel may be read for itself; for which collection it is read is asked at each sync."""
+    """True if the channel may be read for itself; for which collection it is read is asked at each sync."""
     server, channel = channel_in(address)
     async with _calls(channel_store) as calls:
         known = await _known(PacedCalls(calls=calls), server, channel)
@@ -365,7 +367,7 @@ async def _found(api: PacedCalls, channel: str) -> list[tuple[str, str]]:
 
 @asynccontextmanager
 async def _calls(channel_store: ChannelStore | None) -> AsyncIterator[DiscordCalls]:
-    """Those of the bot that is served here; else of the one that DISCORD_TOKEN names."""
+    """The calls of the bot that is served here; else of the one that DISCORD_TOKEN names."""
     served = channel_store.people.get(PLATFORM) if channel_store else None
     if isinstance(served, DiscordPeople):
         yield served.calls

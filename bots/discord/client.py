@@ -63,7 +63,7 @@ _DEFERRED = ("learn", "forget")
 def incoming_of(
     event: MessageEvent, me: Me, thread: ThreadState, route: DiscordRoute, *, is_edit: bool
 ) -> Incoming | None:
-    """What a person asks by a message; None for what is not for the bot."""
+    """A person's request in a message; None for what is not for the bot."""
     request: Request | None
     try:
         request = read(event, me, thread, route)
@@ -296,7 +296,7 @@ class FootnoteClient(ChannelEvents):
         self.follow(lambda follower: follower.wrote(message))
 
     async def on_raw_message_delete(self, deleted: discord.RawMessageDeleteEvent) -> None:
-        """What was kept of the message goes with it."""
+        """Removes what was kept of the message."""
         await self._forget_deleted(deleted, [deleted.message_id])
 
     async def on_raw_bulk_message_delete(self, deleted: discord.RawBulkMessageDeleteEvent) -> None:
@@ -357,7 +357,7 @@ class FootnoteClient(ChannelEvents):
             logger.exception("an interaction could not be stored")
 
     def start_listening(self, listeners: DiscordListeners) -> None:
-        """What was said before this process had the connection is fetched once it has."""
+        """Fetches what was said before this process had the connection, once it has."""
         self.listeners = listeners
         self.follower = ChannelFollower(schedule=listeners.schedule)
         self._away.clear()

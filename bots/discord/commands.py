@@ -246,7 +246,7 @@ BLOCKED = frozenset({"200000", "200001"})
 
 
 def server_permissions(server: Mapping[str, Any], member: Mapping[str, Any]) -> int:
-    """Of all its roles together, before the overwrites of a channel."""
+    """The permissions of all a member's roles together, before the overwrites of a channel."""
     mine = {server["id"], *member["roles"]}  # the role of everybody has the server's id
     permissions = 0
     for role in server["roles"]:
@@ -279,7 +279,7 @@ def names(permissions: int) -> frozenset[str]:
 
 
 def obstacle(refused: Refused, channel: Mapping[str, Any], permissions: int, say: Wording) -> str:
-    """What is in the way of a message, as a sentence; ``permissions`` are the bot's in the channel."""
+    """The obstacle of a message, as a sentence; ``permissions`` are the bot's in the channel."""
     if refused.code in BLOCKED:
         return say("blocked_by_rule")
     is_thread = channel["type"] in THREADS

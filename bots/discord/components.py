@@ -195,7 +195,7 @@ def _trimmed(message: list[Component]) -> list[Component]:
 
 
 def fits(components: Iterable[Component]) -> bool:
-    """Whether one message takes them."""
+    """True if one message takes them."""
     everything = [*walk(components)]
     return len(everything) <= dialect.MESSAGE_COMPONENTS and size(everything) <= dialect.MESSAGE_TEXT
 

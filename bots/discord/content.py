@@ -23,7 +23,7 @@ def words_of(message: Json) -> str:
 
 
 def beside(message: Json) -> str:
-    """What it says beside its own text."""
+    """The texts that a message has beside its own."""
     return "\n".join(filter(None, map(str.strip, _beside(message))))
 
 
@@ -39,7 +39,7 @@ def _beside(message: Json) -> Iterator[str]:
 
 
 def _is_preview(embed: Json, message: Json) -> bool:
-    """Whether Discord made it of a link in the text."""
+    """True if Discord made it of a link in the text."""
     url = embed.get("url")
     return embed.get("type") in _PREVIEWS or bool(url and url in str(message.get("content") or ""))
 

@@ -71,7 +71,7 @@ class DiscordPeople:
         )  # fmt: skip
 
     async def is_private(self, conversation: Conversation) -> bool:
-        """Whether the role of all members may not view it, or it is a private thread."""
+        """True if the role of all members may not view it, or it is a private thread."""
         if self.is_direct_message(conversation):
             return True
         server = conversation.space
@@ -154,7 +154,7 @@ class DiscordPeople:
 
 
 def _name_in(member: Mapping[str, Any]) -> str:
-    """What a member is called; empty if Discord did not say."""
+    """A member's name; empty if Discord did not say."""
     person = member.get("user") or {}
     return str(member.get("nick") or person.get("global_name") or person.get("username") or "")
 

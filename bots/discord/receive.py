@@ -105,7 +105,7 @@ def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = 
 
 
 def channel_name(message: discord.Message) -> dict[str, str]:
-    """What the channel is called, by the id under which its questions are logged; empty for a direct message."""
+    """The channel's name, by the id under which its questions are logged; empty for a direct message."""
     if message.guild is None:
         return {}
     channel: Any = message.channel
@@ -230,7 +230,9 @@ def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = 
 
 
 def said(message: Mapping[str, Any], me: Me) -> Said | None:
-    """What a person wrote, as the API gives it; of the notice that a thread begins with, the message it was opened on."""
+    """A person's message, as the API gives it; of the notice that a thread begins with, the message it was
+    opened on.
+    """
     begins = message["type"] == THREAD_STARTER
     message = message.get("referenced_message") or {} if begins else message
     author = message.get("author") or {}
@@ -336,7 +338,7 @@ def read(
 
 
 def _only_mentions(text: str) -> bool:
-    """Whether a text names people, roles and channels and says nothing else."""
+    """True if a text names people, roles and channels and says nothing else."""
     for pattern in (_USER, _ROLE, _CHANNEL):
         text = pattern.sub("", text)
     return not any(sign.isalnum() for sign in text)

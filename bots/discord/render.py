@@ -69,7 +69,7 @@ _SMALL = re.compile("^-# ", re.MULTILINE)
 
 @value
 class Message:
-    """What "Create Message" is given with the flag ``IS_COMPONENTS_V2``, which allows no other content."""
+    """The body of "Create Message" with the flag ``IS_COMPONENTS_V2``, which allows no other content."""
 
     text: str  #: the Markdown alone, with the small print
     components: tuple[Component, ...]
@@ -148,7 +148,9 @@ _COLOURS: Mapping[Verdict | None, int] = {None: 0xF0B232, "approve": 0x23A55A, "
 
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
-    """What was looked for, the closest passages, and the exact outgoing query; open or decided."""
+    """The card of a proposal: what was looked for, the closest passages, and the exact outgoing query; open
+    or decided.
+    """
     card = as_many_as_fit(
         lambda shown: [_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=components.fits
     )
@@ -276,7 +278,9 @@ def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) 
 
 
 def _in_messages(outcome: Outcome, card_context: CardContext) -> list[list[Component]]:
-    """What is proposed together with the outcome stands beneath it, or in a message of its own if there is no room."""
+    """The components of an outcome by message: its proposal beneath it, or in one of its own if there is no
+    room.
+    """
     if outcome.answer is not None:
         parts: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
     else:

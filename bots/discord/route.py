@@ -71,7 +71,7 @@ def access_id(kind: str, written: str) -> str | None:
 
 
 def is_outside_thread(route: Mapping[str, Any]) -> bool:
-    """Whether the conversation has no thread and is no direct message: its messages are spread in a channel."""
+    """True if the conversation has no thread and is no direct message: its messages are spread in a channel."""
     return bool(route["server"] != DIRECT and route["place"] == route["channel"] != route["thread"])
 
 

@@ -112,7 +112,7 @@ class GatewayConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether Discord has accepted the session, and the socket is there."""
+        """True if Discord has accepted the session, and the socket is there."""
         ws = self.client.ws
         return ws is not None and ws.open and ws.session_id is not None
 
@@ -208,7 +208,9 @@ class DiscordServer:
     _gateways: list[GatewayConnection] = field(default_factory=list)  #: none in all processes but one
 
     async def is_connected(self) -> bool:
-        """Whether Discord can deliver now. Of several processes one is connected; the others are ready to follow it."""
+        """True if Discord can deliver now. Of several processes one is connected; the others are ready to
+        follow it.
+        """
         if not self._gateways:
             return self.footnote.replicas.are_several
         return self._gateways[-1].is_open

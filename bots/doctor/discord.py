@@ -260,7 +260,7 @@ async def of_gateway(api: DiscordApi) -> list[Finding]:
 
 
 def starts(limit: dict[str, Any]) -> Finding:
-    """What is left of a day's sessions."""
+    """The sessions that are left of a day's."""
     left, total = limit["remaining"], limit["total"]
     hours = f"{limit['reset_after'] / 3_600_000:.0f} h"  # given in milliseconds
     state = f"It answers. Of {total:,} sessions a day, {left:,} can still be begun"

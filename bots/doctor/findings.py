@@ -70,7 +70,7 @@ def secrets_in(values: Mapping[str, str], names: Collection[str]) -> list[str]:
 
 
 def tokens_in(settings: Settings) -> list[str]:
-    """Those of settings that have one for each host: alone, and without the user before it."""
+    """The tokens in settings that have one for each host: alone, and without the user before it."""
     tables = (getattr(settings, each.name) for each in fields(settings) if not each.repr)
     tokens = {token for table in tables if isinstance(table, Mapping) for token in table.values()}
     tokens |= {token.partition(":")[2] for token in tokens}

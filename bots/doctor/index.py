@@ -98,7 +98,7 @@ def _count_documents(library: Library) -> Iterator[Finding]:
 
 
 def _examine_vectors(library: Library, settings: Settings) -> Iterator[Finding]:
-    """Whether they are of this EMBEDDING_MODEL, and how many are missing."""
+    """True if they are of this EMBEDDING_MODEL, and how many are missing."""
     try:
         library.embedder = load_embedder(settings)
     except SettingsError:
@@ -128,7 +128,7 @@ def _examine_vectors(library: Library, settings: Settings) -> Iterator[Finding]:
 
 
 def _compare_with_disk(library: Library) -> Iterator[Finding]:
-    """What the next question will update, and files that cannot be read."""
+    """The files that the next question will update, and those that cannot be read."""
     places: dict[str, list[str]] = {}
     for collection, root in library.store.roots.all():
         places.setdefault(collection, []).append(root)

@@ -127,7 +127,7 @@ def _report_fault(setting: str, name: str, fault: Fault) -> Finding:
 
 
 def _words_for(setting: str, provider: str) -> dict[str, str]:
-    """What stands in a fix for the braces."""
+    """The words for the braces in a fix."""
     key = f"Check {KEYS.get(provider, f'the key that {provider} reads from the environment')}."
     return {
         "setting": setting,
@@ -159,7 +159,8 @@ def examine_embedding(configuration: Configuration) -> list[Finding]:
 
 
 def load_embedder(settings: Settings) -> Embedder | None:
-    """What EMBEDDING_MODEL names; None for words alone, and for a network that was not downloaded yet.
+    """The embedder that EMBEDDING_MODEL names; None for words alone, and for a network that was not
+    downloaded yet.
 
     Raises SettingsError for a model that cannot be loaded.
     """

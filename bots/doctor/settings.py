@@ -63,7 +63,7 @@ def read_configuration(environment: Mapping[str, str], env_file: Path = ENV_FILE
 
 
 def _fault_of(name: str, raw: str) -> str:
-    """What is wrong with one setting by itself; empty when nothing is."""
+    """The fault of one setting by itself; empty when there is none."""
     try:
         read_settings({name: raw}, None)
     except SettingsError as fault:
@@ -72,7 +72,7 @@ def _fault_of(name: str, raw: str) -> str:
 
 
 def _find_missing(sound: Mapping[str, str]) -> dict[str, str]:
-    """What these settings need and is not set."""
+    """The settings that these need and that are not set."""
     try:
         read_settings(sound, None)
     except SettingsError as fault:

@@ -46,7 +46,9 @@ def examine(check: str, url: str) -> list[Finding]:
 
 
 def rows(url: str, query: str, *values: object) -> list[Any]:
-    """Of a table that need not exist, or may be of another version. SettingsError if PostgreSQL cannot be asked."""
+    """The rows of a table that need not exist, or may be of another version. SettingsError if PostgreSQL
+    cannot be asked.
+    """
     import psycopg
 
     with _reading(url) as connection:
@@ -90,7 +92,7 @@ def _limit(connection: psycopg.Connection[Any]) -> int:
 
 
 def room(check: str, connections: int) -> Iterator[Finding]:
-    """Whether the server takes enough connections for two processes, as in every deploy."""
+    """True if the server takes enough connections for two processes, as in every deploy."""
     if connections < 2 * NEEDED:
         yield warning(
             check,

@@ -87,7 +87,7 @@ class _ReadOnly:
 async def _faults(
     addresses: set[str], settings: Settings, kinds: Mapping[str, SourceKind]
 ) -> dict[str, Finding]:
-    """What keeps each from being read, by its address."""
+    """The faults that keep sources from being read, by their addresses."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def look(address: str) -> Finding | None:
@@ -127,7 +127,7 @@ async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, Source
 async def _trouble_of(
     address: str, settings: Settings, kinds: Mapping[str, SourceKind], files: Sequence[Path], fix: str
 ) -> Finding | None:
-    """What the source itself says. ``fix``: where its error names none."""
+    """The fault that the source itself names. ``fix``: where its error names none."""
     name = typed_of(address, kinds)
     try:
         for file in files:
@@ -157,7 +157,7 @@ def _fix_of(credential: Credential) -> str:
 
 
 def findings_of(source: ListedSource, fault: Finding | None, now: float) -> Iterator[Finding]:
-    """What is to be said of one source. ``fault``: why it cannot be read now."""
+    """The findings about one source. ``fault``: why it cannot be read now."""
     record, counts, name = source.record, source.counts, typed_of(source.record.address, ADDRESSES)
     again = f"`{ingest_command(record.address, collection=record.collection)}`"
     if fault is not None:

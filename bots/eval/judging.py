@@ -95,7 +95,7 @@ class Corpus:
         return exact or frozenset(source for source in self.files if source.endswith(f"/{name}"))
 
     def contains(self, citation: Citation) -> bool | None:
-        """Whether the file has the quote verbatim at its offsets; None: no file to check."""
+        """True if the file has the quote verbatim at its offsets; None: no file to check."""
         addresses = self.files.get(citation.source, ())
         texts = [text for address in addresses if (text := self._text(address)) is not None]
         if citation.origin == "web" or not texts:
@@ -162,7 +162,7 @@ def verdict_of(
 
 
 def occurs(words: str, text: str) -> bool:
-    """Whether a normalized text has these words as whole words: not "18" in "180"."""
+    """True if a normalized text has these words as whole words: not "18" in "180"."""
     return re.search(rf"(?<!\w){re.escape(normalized(words))}(?!\w)", text) is not None
 
 
@@ -177,7 +177,7 @@ NAME_LENGTH = 12  # hexadecimal digits of the hash of the question file's path
 
 @value
 class EvalRun:
-    """What is stored of a run."""
+    """The stored results of a run."""
 
     made: str  #: ISO 8601
     conditions: Mapping[str, str]
@@ -230,7 +230,7 @@ def save(run: EvalRun, file: Path) -> None:
 
 
 def changes(before: EvalRun, now: EvalRun, texts: Mapping[str, str]) -> Section:
-    """What has changed since the last run; ``texts``: question by id."""
+    """The changes since the last run; ``texts``: question by id."""
     both = [name for name in now.verdicts if name in before.verdicts]
     steps = {name: _badness(now.verdicts[name]) - _badness(before.verdicts[name]) for name in both}
     changed = [name for name in both if before.verdicts[name] != now.verdicts[name]]

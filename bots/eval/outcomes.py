@@ -70,7 +70,7 @@ def _shares(judgements: Sequence[Judgement]) -> list[tuple[str, str, list[bool]]
 
 
 def _hits(judgement: Judgement) -> Iterator[tuple[str, Sequence[bool]]]:
-    """What one question adds to each share."""
+    """One question's share of each figure."""
     yield "words_found", judgement.words_found
     yield "verbatim", [hit for hit in judgement.verbatim if hit is not None]
     if judgement.gold_quoted is not None:

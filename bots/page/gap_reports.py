@@ -41,7 +41,7 @@ class GapReports:
         return await asyncio.shield(task)
 
     async def _may_be_shown(self, made_at: float, report: GapReport, may_read: MayRead) -> bool:
-        """Whether nothing in it was forgotten, or decided since; in an older one, nor closed to its reader."""
+        """True if nothing in it was forgotten, or decided since; in an older one, nor closed to its reader."""
         if not await self.finder.holds(report):
             return False
         if self.clock() - made_at < FRESH:

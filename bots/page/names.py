@@ -32,7 +32,7 @@ class Speaker:
 
 @dataclass(slots=True)
 class NameLookUps:
-    """What people and channels are called. Raises StoreUnavailable when nothing can be read now."""
+    """The names of people and channels. Raises StoreUnavailable when nothing can be read now."""
 
     stored: ShownNames
     look_up: Callable[[list[list[str]]], Awaitable[object]]  #: of conversations and authors; FootnoteError
@@ -59,7 +59,7 @@ class NameLookUps:
         return KnownNames(people=known.people, channels={**known.channels, **own})
 
     async def _look_up(self, unknown: Iterable[Speaker]) -> bool:
-        """Whether anything was looked up."""
+        """True if anything was looked up."""
         now = self.now()
         due = [each for each in unknown if now - self._asked.get(each, -AGAIN) >= AGAIN][:LOOKED_UP]
         if not due:
@@ -87,7 +87,7 @@ def speaker_in(channel: str) -> Speaker:
 
 
 def _own_name(place: Conversation) -> str:
-    """What a channel is called that is on no platform."""
+    """The name of a channel that is on no platform."""
     if place.platform == TERMINAL:
         return "terminal"
     if place.platform != PLATFORM:

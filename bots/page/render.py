@@ -145,7 +145,7 @@ def _proposal(proposal: Proposal, turns: Sequence[PageTurn], engine: WebSearch) 
 
 
 def _decision(proposal: Proposal, turns: Sequence[PageTurn]) -> str:
-    """Of the decisions about it, the newest that did not fail: a search that failed can be allowed again."""
+    """The newest decision about it that did not fail: a search that failed can be allowed again."""
     for held in reversed(turns):
         turn = held.turn
         if isinstance(turn, Decision) and turn.proposal_id == proposal.id:

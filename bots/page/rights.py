@@ -54,7 +54,7 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
 
 
 def _closed_since(site: Site, readable: frozenset[str], trace: Trace | None) -> bool:
-    """Whether a document that a trace has words of may be read by others now. Blocks."""
+    """True if a document that a trace has words of may be read by others now. Blocks."""
     if trace is None:
         return False
     sources = {each.source for each in trace.passages if each.origin == "documents"}
@@ -97,8 +97,8 @@ async def all_audiences(visit: Visit, *more: str) -> tuple[Audience, ...]:
 
 
 async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[Audience, ...]:
-    """Those that people who asked one of these questions read: first what their channel learned, which is made when it
-    is first used.
+    """The audiences that people who asked one of these questions belong to: first that of what their channel
+    learned, which is made when it is first used.
     """
     reads: dict[tuple[str, str], frozenset[str]] = {}
     turns: dict[str, set[str]] = {}
@@ -142,7 +142,7 @@ async def _told(
 
 
 async def _names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, str]:
-    """What people and channels in these rules are called, by their ids as the rules have them."""
+    """The names of people and channels in these rules, by their ids as the rules have them."""
     ids = {kind: {rule.id for rule in rules if rule.kind == kind} for kind in (CHANNEL, PERSON)}
     stored = visit.site.names.stored
     known = await stored.known(ids[PERSON], ids[CHANNEL])
@@ -157,5 +157,5 @@ def _breadth(rules: Sequence[AccessRule]) -> tuple[bool, int]:
 
 
 def _rank(audience: Audience) -> tuple[bool, int, str]:
-    """Of equally narrow ones: first that of a channel, and where most asked."""
+    """The order of equally narrow audiences: first that of a channel, and where most asked."""
     return not audience.is_of_channel, -len(audience.turns), audience.collection

@@ -64,7 +64,7 @@ class OwnWork:
 
 
 class _Unheard:
-    """What an operation notes while it runs; the page shows its result."""
+    """A sink for what an operation notes while it runs; the page shows its result."""
 
     def note(self, sentence: str) -> None: ...
 
@@ -129,5 +129,5 @@ def _trouble_of(log: QuestionLog, work: ServingProcess) -> Callable[[], Awaitabl
 
 
 def link_told(link: str) -> str:
-    """What stands on the terminal of who serves the page."""
+    """The lines on the terminal of who serves the page."""
     return f"The page lets one browser in, once, within 15 minutes: {link}"

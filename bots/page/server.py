@@ -130,7 +130,7 @@ class Door:
         return pass_on
 
     async def ask_to_enter(self, request: web.Request) -> web.StreamResponse:
-        """What a link shows. A press uses it, so that nothing that only looks at it uses it up."""
+        """The page of a link. A press uses it, so that nothing that only looks at it uses it up."""
         if (refused := self._refusal(request)) is not None:
             return refused
         token = request.match_info["token"]
@@ -191,12 +191,12 @@ class Door:
         return f"http://{host}" if is_loopback(named) else None
 
     def _is_secure(self, request: web.Request) -> bool:
-        """Whether the browser spoke TLS, as a trusted proxy says."""
+        """True if the browser spoke TLS, as a trusted proxy says."""
         is_proxy = self.site.page.url.startswith("https://") and self.site.page.trusts(request.remote or "")
         return is_proxy and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
 
     def _address(self, request: web.Request) -> str:
-        """Of who asks: behind a trusted proxy, the last address that it tells."""
+        """The address of who asks: behind a trusted proxy, the last address that it tells."""
         peer = request.remote or ""
         if self.site.page.url and self.site.page.trusts(peer):
             told = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
@@ -231,8 +231,8 @@ class Door:
 
 
 def _is_embedded(request: web.Request) -> bool:
-    """Whether a page of another site asks for it as a picture or a frame, as browsers tell. Such requests are not
-    counted as tries: else any page that an operator has open could use them up and shut the operator out.
+    """True if a page of another site asks for it as a picture or a frame, as browsers tell. Such requests are
+    not counted as tries: else any page that an operator has open could use them up and shut the operator out.
     """
     site, kind = (request.headers.get(name, "") for name in ("Sec-Fetch-Site", "Sec-Fetch-Dest"))
     return site == "cross-site" and kind != "document"
@@ -276,7 +276,7 @@ def _static_files() -> Callable[[web.Request], Awaitable[web.Response]]:
 
 
 def _as_pages(site: Site) -> Callable[..., Awaitable[web.StreamResponse]]:
-    """What fails is a page too: a sentence without what was asked for."""
+    """Middleware that shows a failure as a page: a sentence without what was asked for."""
 
     def page(sentence: str, status: int) -> web.Response:
         text = site.templates.get_template("sentence.html").render(
@@ -312,6 +312,6 @@ async def _add_headers(_request: web.Request, reply: web.StreamResponse) -> None
 
 
 def link_at(page: PageSettings, url: str | None, token: str) -> str:
-    """What the operator opens."""
+    """The address that the operator opens."""
     base = page.url or url or _local_url(LOOPBACK if page.host == "0.0.0.0" else page.host, page.port)  # noqa: S104
     return f"{base}/enter/{token}"

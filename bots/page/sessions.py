@@ -56,14 +56,14 @@ _MOVE = "INSERT INTO page_sessions (digest, role, collections, name, expires_at)
 
 @value
 class PageLink:
-    """What lets one browser in."""
+    """A link that lets one browser in."""
 
     role: PageRole
     name: str  #: of whose it is; the role: nobody said
 
     @property
     def asks_name(self) -> bool:
-        """Whether who enters should say who they are: what an editor writes is cited under it."""
+        """True if who enters should say who they are: what an editor writes is cited under it."""
         return self.role == "editor" == self.name
 
 
@@ -81,7 +81,7 @@ class PageSession:
         return self.role == "editor"
 
     def may_read(self, collections: Iterable[str]) -> bool:
-        """Whether it may read all of these."""
+        """True if it may read all of these."""
         return self.collections is None or self.collections.issuperset(collections)
 
 

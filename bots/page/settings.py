@@ -33,7 +33,7 @@ class PageSettings:
         return is_loopback(self.host)
 
     def trusts(self, peer: str) -> bool:
-        """Whether this peer is a proxy of the operator's."""
+        """True if this peer is a proxy of the operator's."""
         try:
             address = ip_address(peer)
         except ValueError:

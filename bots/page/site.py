@@ -49,7 +49,7 @@ class ServingProcess(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """What machines ask for."""
+    """The addresses that machines ask for."""
 
     metrics: Callable[[], Awaitable[str]] | None = None  #: in Prometheus' format; None: nobody measures
     trouble: Callable[[], Awaitable[str]] | None = (

@@ -52,7 +52,7 @@ def make_templates(views: Iterable[View]) -> Environment:
 
 
 def shown(content: object) -> object:
-    """What stands in the place of an expression in a template."""
+    """The value of an expression in a template, as it is shown."""
     if content is None:
         return ""
     if isinstance(content, Markup) or not isinstance(content, str):

@@ -139,7 +139,7 @@ def channel_id(session: PageSession) -> str:
 
 
 def collections_of(channel: str) -> frozenset[str] | None:
-    """What may be read in a channel that :func:`channel_of` named; None: everything."""
+    """The collections that may be read in a channel that :func:`channel_of` named; None: everything."""
     if channel == EVERYTHING:
         return None
     names = channel.removeprefix("only:").split(",")

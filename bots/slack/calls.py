@@ -45,7 +45,7 @@ class Installation:
 
 @dataclass(slots=True)
 class Installations:
-    """Those that are served now."""
+    """The installations that are served now."""
 
     _by_space: dict[str, Installation] = field(default_factory=dict)
 

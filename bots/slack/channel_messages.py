@@ -49,7 +49,7 @@ def people_in(message: Payload) -> Iterator[str]:
 
 
 def is_written(message: Payload, me: Me) -> bool:
-    """Whether a person wrote it; not a notice, and not a bot."""
+    """True if a person wrote it; not a notice, and not a bot."""
     return (
         message.get("subtype") in WRITTEN
         and not any(message.get(sign) for sign in ("hidden", "bot_id", "bot_profile"))
@@ -75,7 +75,7 @@ def channel_message(message: Payload, place: SlackPlace, names: Mapping[str, str
 
 
 def channel_entry(message: Payload, place: SlackPlace, names: Mapping[str, str]) -> ChannelEntry:
-    """Of what stands in the channel itself; "reply_users" are some of those who wrote in its thread."""
+    """The entry of a message in the channel itself; "reply_users" are some of those who wrote in its thread."""
     ts, author = str(message["ts"]), message.get("user")
     others = {*(message.get("reply_users") or ())} - {author, place.me.user_id}
     is_copy = message.get("subtype") == "thread_broadcast"  # it stands in its thread
@@ -115,7 +115,7 @@ def _prose(markup: str, names: Mapping[str, str]) -> str:
 
 
 def _plain(markup: str) -> str:
-    """What stands in code: links by what is shown of them."""
+    """The text of code: links by what is shown of them."""
     return _unescaped(_ENTITY.sub(lambda found: found[1].rpartition("|")[2], markup))
 
 
@@ -141,7 +141,7 @@ def _unescaped(text: str) -> str:
 
 @value
 class ChannelChange:
-    """What an event says has changed in a channel."""
+    """A change in a channel, as an event tells it."""
 
     id: str  #: of the change, the same when it is told again
     channel: str

@@ -185,7 +185,7 @@ async def _open_channel(
 
 
 async def _check(address: str, _context: SourceContext, *, channel_store: ChannelStore | None) -> None:
-    """Whether the channel may be read for itself; for which collection it is read is asked at each sync."""
+    """True if the channel may be read for itself; for which collection it is read is asked at each sync."""
     team, channel = channel_in(address)
     async with _people(channel_store) as people:
         known = await _look_up(SlackApi(calls=people.calls, team=team), channel)
@@ -235,7 +235,7 @@ async def _resolve(address: str, _context: SourceContext, *, channel_store: Chan
 
 
 async def _channel_id(api: SlackApi, channel: str) -> str | None:
-    """Of a channel that the bot is in, by its name or its id; None if there is none."""
+    """The id of a channel that the bot is in, by its name or its id; None if there is none."""
     cursor = ""
     try:
         if not channel.startswith("#"):
@@ -257,7 +257,7 @@ async def _channel_id(api: SlackApi, channel: str) -> str | None:
 
 @asynccontextmanager
 async def _people(channel_store: ChannelStore | None) -> AsyncIterator[SlackPeople]:
-    """Those of the app that is served here; else of the one that SLACK_BOT_TOKEN names."""
+    """The people of the app that is served here; else of the one that SLACK_BOT_TOKEN names."""
     served = channel_store.people.get(PLATFORM) if channel_store else None
     if isinstance(served, SlackPeople):
         yield served

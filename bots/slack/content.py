@@ -19,7 +19,7 @@ _PARTS = ("pretext", "title", "subtitle", "text", "body", "fields", "elements", 
 
 
 def written(message: Payload) -> str:
-    """What its author wrote."""
+    """The text of its author."""
     text, blocks = str(message.get("text") or ""), _each(message, "blocks")
     shown = _markup(blocks)
     is_typed = all(_kind(block) == "rich_text" for block in blocks)
@@ -47,7 +47,7 @@ def thread_message(message: Payload, my_user_id: str) -> ThreadMessage | None:
 
 
 def said(message: Payload, my_user_id: str, route: Mapping[str, Any]) -> Said | None:
-    """What a person wrote in the thread of a route; None for a message of an app."""
+    """A person's message in the thread of a route; None for a message of an app."""
     if message.get("user") in (None, "", my_user_id) or message.get("bot_id"):
         return None
     words, ts = spoken(written(message), my_user_id), message["ts"]
@@ -64,7 +64,7 @@ def _author(message: Payload) -> str:
 
 
 def _says_less(text: str, shown: str) -> bool:
-    """Whether the text is only a part of what the blocks say."""
+    """True if the text is only a part of what the blocks say."""
     part, whole = _letters(text), _letters(shown)
     return part != whole and part in whole
 

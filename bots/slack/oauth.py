@@ -157,7 +157,7 @@ class StateStore(AsyncSQLAlchemyOAuthStateStore):
 
 
 def open_engine(storage: Storage, file: str) -> AsyncEngine:
-    """Of the one PostgreSQL, or of this file of SQLite; its errors are logged without values."""
+    """The engine of the one PostgreSQL, or of this file of SQLite; its errors are logged without values."""
     if storage.url is None:
         address = URL.create("sqlite+aiosqlite", database=file)
         return create_async_engine(address, hide_parameters=True)

@@ -257,7 +257,7 @@ class SlackUploads:
 
 
 def _may_have_token(url: str, api_url: str) -> bool:
-    """Whether the host may get the token: Slack's own, or the one of SLACK_API_URL."""
+    """True if the host may get the token: Slack's own, or the one of SLACK_API_URL."""
     parts, own = urlsplit(url), urlsplit(api_url)
     if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
         return True

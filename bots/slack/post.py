@@ -143,7 +143,7 @@ class SlackPosts:
     async def _close(
         self, route: ReplyRoute, plan: PlanStream, turn: str, message: Message, status: SessionStatus
     ) -> bool:
-        """Whether Slack took the message. A stream that a person stopped, or that is too old, takes none."""
+        """True if Slack took the message. A stream that a person stopped, or that is too old, takes none."""
         try:
             await self.calls.call(
                 "chat.stopStream", is_repeatable=False, team=route["team"], channel=route["channel"], ts=plan.ts,

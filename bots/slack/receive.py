@@ -153,7 +153,7 @@ def attachment_of(file: Payload, team: str) -> Attachment:
 
 
 def _text(payload: Payload) -> str:
-    """What a person typed, by which their language is known."""
+    """The text of a person, by which their language is known."""
     if payload.get("type") == "view_submission":
         return typed(payload)
     return written(payload.get("event") or {})

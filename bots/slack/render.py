@@ -174,7 +174,9 @@ def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
 
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
-    """What was searched for, what is closest, and the exact query to send; open or decided."""
+    """The card of a proposal: what was searched for, what is closest, and the exact query to send; open or
+    decided.
+    """
     card = as_many_as_fit(
         lambda shown: [*_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=blocks.fits
     )
@@ -292,7 +294,7 @@ def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) 
 
 
 def _in_messages(outcome: Outcome, card_context: CardContext) -> list[list[Block]]:
-    """What is proposed together with the outcome stands beneath it, or in a message of its own if there is no room."""
+    """The blocks of an outcome by message: its proposal beneath it, or in one of its own if there is no room."""
     if outcome.answer is not None:
         parts: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
     else:

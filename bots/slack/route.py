@@ -41,8 +41,9 @@ class Me:
 
     @property
     def space(self) -> str:
-        """What the ids of conversations begin with. Ids of channels are unique within it, also in a shared
-        channel, which has the same id in each of its workspaces."""
+        """The beginning of the ids of conversations. Ids of channels are unique within it, also in a shared
+        channel, which has the same id in each of its workspaces.
+        """
         return self.enterprise_id if self.is_org_wide else self.team_id
 
 

@@ -105,7 +105,7 @@ class SlackListeners:
         return {}
 
     async def _incoming_of(self, payload: Payload) -> Incoming | None:
-        """What a person asked by it; None for what is not for the bot, or concerns only the app."""
+        """A person's request in a payload; None for what is not for the bot, or concerns only the app."""
         installation = self.calls.installations.of(payload)
         if installation is None:  # another process may have installed the app there
             for space in spaces_of(payload):
@@ -139,7 +139,7 @@ class SlackListeners:
         return receive(payload, me, thread, now=now)
 
     async def _follow_channel(self, payload: Payload) -> None:
-        """What a message changes in a channel that is a source is read again."""
+        """Has a message's change in a channel that is a source read again."""
         try:
             installation, change = self.calls.installations.of(payload), change_of(payload)
             channel = (payload.get("event") or {}).get("channel")
@@ -154,7 +154,7 @@ class SlackListeners:
             await self.schedule.look_again(address, change.items, change.id)
 
     async def _forget_deleted(self, message: str) -> None:
-        """What was kept of a message goes with it."""
+        """Removes what was kept of a message."""
         answers = self.inbox.messenger.commands.footnote.answers
         if (answer := await answers.of_message(message)) is not None:
             await answers.forget(answer)
@@ -197,7 +197,7 @@ class SlackServer:
     _connections: list[Connection] = field(default_factory=list)
 
     async def is_connected(self) -> bool:
-        """Whether Slack can deliver now: over one socket at least, or over HTTP."""
+        """True if Slack can deliver now: over one socket at least, or over HTTP."""
         return any([await each() for each in self._connections])
 
     @asynccontextmanager

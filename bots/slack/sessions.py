@@ -84,7 +84,9 @@ class SlackSessions:
         return (route["team"], method) not in self._absent
 
     async def set_status(self, route: ReplyRoute, status: SessionStatus, sentence: str = "") -> bool:
-        """Whether it is shown: as the session's status, or in an app without sessions as words under the thread."""
+        """True if it is shown: as the session's status, or in an app without sessions as words under the
+        thread.
+        """
         if "is_in_channel" in route:  # outside of any thread, so of any session
             return False
         for method, shown in ((STATUS, status), ("assistant.threads.setStatus", sentence)):
@@ -156,7 +158,7 @@ class SlackSessions:
 
 
 def _has_words(markdown: str) -> bool:
-    """Whether it says something beside its footnotes."""
+    """True if it says something beside its footnotes."""
     return not is_blank(plain_words(without_markers(markdown)))
 
 

@@ -38,7 +38,7 @@ class SlackSettings:
 
     @property
     def has_oauth(self) -> bool:
-        """Whether workspaces may install the app over HTTP."""
+        """True if workspaces may install the app over HTTP."""
         return bool(self.client_id and self.client_secret)
 
 
@@ -71,7 +71,7 @@ def settings_of(given: Mapping[str, str]) -> SlackSettings:
 
 
 def _requirements(given: Mapping[str, str], *, is_served: bool) -> tuple[tuple[bool, str], ...]:
-    """Whether each is met, and what to say where it is not."""
+    """True if each is met, and what to say where it is not."""
     bot_token, app_token, secret, _, client_secret, address = (given[name] for name in NAMES)
     return (
         (

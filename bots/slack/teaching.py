@@ -94,7 +94,7 @@ def _input(name: str, label: str, element: Mapping[str, Any], *, is_optional: bo
 
 
 def explained(payload: Payload, route: SlackRoute, now: float) -> Feedback:
-    """What a person said is wrong; a form is sent once, so its id is the press's."""
+    """A person's explanation of what is wrong; a form is sent once, so its id is the press's."""
     view = payload["view"]
     values = view["state"]["values"]
     fault = values["fault"]["fault"]["selected_option"]["value"]

@@ -26,7 +26,7 @@ VECTOR_ROWS = f"{VECTORS}/passages.jsonl"
 
 @value
 class Backup:
-    """What an archive holds."""
+    """The contents of an archive."""
 
     stores: int
     rows: int
@@ -51,7 +51,7 @@ class ArchivedUploads:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """What lies in an archive."""
+    """The stores and files in an archive."""
 
     archive: ArchiveReader
 

@@ -230,7 +230,7 @@ def empty_folder(data_dir: Path, purpose: str) -> Iterator[Path]:
 
 
 def _clear(data_dir: Path) -> None:
-    """Of all that a copy which was cut off left there."""
+    """Removes all that a copy which was cut off left there."""
     for each in data_dir.iterdir():
         if each.is_dir():
             shutil.rmtree(each)
@@ -239,7 +239,7 @@ def _clear(data_dir: Path) -> None:
 
 
 def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
-    """What was copied, and how many passages have no vector any more.
+    """The tallies of what was copied, and how many passages have no vector any more.
 
     ``data_dir``: where ``beside`` will be. FootnoteError if what was written is not what was read, ValueError if
     it cannot be, SettingsError if the disk takes nothing.
@@ -305,7 +305,7 @@ def _digest(file: Path) -> str:
 
 
 def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:
-    """Of which passages."""
+    """Stores the vectors, and returns the passages that have one."""
     import numpy as np
 
     stored: set[int] = set()

@@ -102,7 +102,9 @@ class ServerSource:
                     yield name, last
 
     def _workflows(self, table: StoredTable) -> Iterator[Row]:
-        """What runs belongs to the one process of a folder, which takes it up when it starts."""
+        """The rows of workflows: what runs belongs to the one process of a folder, which takes it up when it
+        starts.
+        """
         status, executor = table.columns.index("status"), table.columns.index("executor_id")
         for row in self._table(place_of("turns", table.name), table):
             if row[status] == "PENDING":
@@ -121,7 +123,7 @@ def place_of(store: str, table: str) -> str:
 
 
 def columns_of_writes(table: StoredTable) -> tuple[str, ...]:
-    """What the folder's columns of pending writes are called here, in their order there."""
+    """The names here of the folder's columns of pending writes, in their order there."""
     return tuple("blob" if each == "value" else each for each in table.columns)
 
 
@@ -131,7 +133,7 @@ def columns_of(connection: psycopg.Connection[Any], name: str) -> dict[str, str]
 
 
 def sequence_of(connection: psycopg.Connection[Any], name: str, column: str) -> str | None:
-    """What gives a column its numbers; None for another column."""
+    """The sequence that gives a column its numbers; None for another column."""
     found = connection.execute("SELECT pg_get_serial_sequence(%s, %s)", (name, column)).fetchone()
     return None if found is None else found[0]
 

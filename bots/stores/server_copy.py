@@ -143,7 +143,7 @@ class ServerCopy:
         return int(self.connection.execute(missing).rowcount)
 
     def count_asked(self) -> None:
-        """What a folder counts from the queue when it is opened, PostgreSQL has in a table."""
+        """Fills the table in which PostgreSQL has what a folder counts from the queue when it is opened."""
         since = time.time() - max(PERIODS.values())
         found = self.connection.execute(_ASKED, (TURN, int(since * 1_000))).fetchall()
         questions = (counted_question(_arguments(inputs), status, since) for inputs, status in found)
@@ -176,7 +176,8 @@ class ServerCopy:
 def copy_to_server(
     source: StoredContent, storage: Storage, data_dir: Path, notify: Progress
 ) -> tuple[Tallies, int]:
-    """What was copied, and how many passages have no vector any more. ``data_dir`` gets the uploads.
+    """The tallies of what was copied, and how many passages have no vector any more. ``data_dir`` gets the
+    uploads.
 
     All or nothing. SettingsError where the stores hold something, or a process serves them; FootnoteError if what
     was written is not what was read, ValueError if it cannot be.
@@ -208,7 +209,7 @@ def copy_to_server(
 
 
 def _arguments(inputs: str | None) -> dict[str, Any]:
-    """Of a workflow, as DBOS gives them; it stores the positional ones under another name."""
+    """The arguments of a workflow, as DBOS gives them; it stores the positional ones under another name."""
     return {"args": json.loads(inputs or "{}").get("positionalArgs", [])}
 
 

@@ -102,7 +102,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Tallies:
-    """What went into a copy, or is in it, by store."""
+    """The tally of each store in a copy."""
 
     data_dir: str
     by_store: dict[str, Tally] = field(default_factory=dict)
@@ -154,7 +154,7 @@ def moved(table: StoredTable, rows: Iterable[Row], before: str, after: str) -> I
 
 
 def _canonical(store: str, table: StoredTable, data_dir: str) -> Callable[[Row], Iterable[Any]]:
-    """What makes of a row what is the same in both databases."""
+    """A function that makes of a row what is the same in both databases."""
     if (store, table.name) == ("library", "words"):
         return lambda row: (row[0], *indexed_from(*row[1:]))
     if (store, table.name) == ("conversations", "checkpoints"):

@@ -37,7 +37,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class ProgressStream:
-    """What a command is told while its work runs: every sentence, and the newest progress. Takes calls of any thread."""
+    """The stream of what a command is told while its work runs: every sentence, and the newest progress.
+    Takes calls of any thread.
+    """
 
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _sentences: list[str] = field(default_factory=list)
@@ -164,7 +166,7 @@ class TerminalMessenger:
 
 
 async def _without_command(work: Callable[[], Awaitable[None]]) -> None:
-    """What is written for a command that has gone may fail; nothing depends on it."""
+    """Writes for a command that may have gone; nothing depends on it."""
     from dbos._error import DBOSException
     from sqlalchemy.exc import SQLAlchemyError
 

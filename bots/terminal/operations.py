@@ -63,7 +63,7 @@ _ERRORS: tuple[type[FootnoteError], ...] = (IndexMismatch, NotFound, SettingsErr
 
 
 class Told(Protocol):
-    """What reaches the command while an operation runs; also called from threads."""
+    """The port that tells a command what happens while an operation runs; also called from threads."""
 
     def note(self, sentence: str) -> None: ...
 
@@ -222,7 +222,7 @@ class Operations:
         return {"is_done": answer.revision == details["revision"]}
 
     async def ask_person(self, details: Details, _told: Told) -> Record:
-        """What has experts asked about one of these turns, for whoever asks to store in the queue."""
+        """Finds whom to ask about one of these turns, for whoever asks to store in the queue."""
         command, route = await request_about(details["turns"], self.footnote, self.channel_store)
         return {"command": plain(command), "route": dict(route)}
 
@@ -277,7 +277,9 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record
 
 
 def fingerprints(settings: Settings, salt: str) -> dict[str, str]:
-    """What tells two processes' settings apart without naming a key; ``salt`` is another each time."""
+    """Digests of settings, which tell two processes' apart without naming a key; ``salt`` is another each
+    time.
+    """
     return {
         field.name.upper(): hashlib.sha256(
             f"{salt} {field.name} {getattr(settings, field.name)!r}".encode()

@@ -165,7 +165,7 @@ def open_lines(history: Path, sources: Callable[[], Iterable[str]]) -> Lines:
 
 
 def is_interactive() -> bool:
-    """Whether a person types, and sees what is drawn."""
+    """True if a person types, and sees what is drawn."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

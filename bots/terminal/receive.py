@@ -152,7 +152,7 @@ class CommandTurns(Protocol):
 
 
 class Backend(Protocol):
-    """What the commands need."""
+    """The services that commands need."""
 
     @property
     def settings(self) -> Settings: ...
@@ -182,7 +182,7 @@ class Backend(Protocol):
         ...
 
     async def background_vectors(self, targets: Targets, screen: Screen) -> BackgroundVectors | None:
-        """What makes the missing vectors while a conversation goes on; None where that needs nobody."""
+        """The work that makes the missing vectors while a conversation goes on; None where that needs nobody."""
         ...
 
     async def forget(self, source: str) -> list[Forgotten]:

@@ -51,7 +51,7 @@ _RULE = Text("───", style="dim")
 
 @value
 class ScreenContext:
-    """What the layout depends on, apart from the outcome."""
+    """The facts that the layout depends on, apart from the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
     files: Mapping[str, str] = field(default_factory=dict)  #: absolute path of a document, by its source
@@ -264,7 +264,7 @@ def banner(*, documents: int, passages: int, thread: str) -> RenderableType:
 
 
 def help_text(*, documents: int) -> RenderableType:
-    """What it reads, how to ask, and the commands."""
+    """The help: what it reads, how to ask, and the commands."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="cyan", no_wrap=True)
     for name, (_, does) in COMMANDS.items():

@@ -200,7 +200,7 @@ class Screen:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether answers are laid out for a terminal; otherwise they are plain text for a file or a pipe."""
+        """True if answers are laid out for a terminal; otherwise they are plain text for a file or a pipe."""
         return self.out.is_terminal
 
     def show(self, content: RenderableType) -> None:
@@ -222,7 +222,7 @@ class Screen:
         self._say(sentence, "dim")
 
     def fault(self, sentence: str) -> None:
-        """What did not work."""
+        """Notes a failure."""
         self._say(sentence, "yellow")
 
     def _say(self, sentence: str, style: str) -> None:

@@ -107,7 +107,7 @@ async def run_in_order(
 
 
 def _content(turn: Turn) -> tuple[object, ...]:
-    """What a turn says, whenever and by whomever it was sent."""
+    """The content of a turn, whenever and by whomever it was sent."""
     if isinstance(turn, Question):
         return (Question, turn.text, turn.sources)
     return (Decision, turn.proposal_id, turn.verdict, turn.query)

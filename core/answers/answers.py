@@ -68,13 +68,13 @@ class Answers:
         return await self.database.call(store.listed, self.database.database)
 
     async def due(self) -> list[ListedAnswer]:
-        """Those that are not used any more until somebody reviews them."""
+        """The answers that are not used any more until somebody reviews them."""
         return await self.database.call(
             store.listed, self.database.database, "state = 'used' AND valid_until <= ?", (self.now(),)
         )
 
     async def versions(self, answer_id: str) -> list[AnswerVersion]:
-        """What an answer said, and who changed it; oldest first."""
+        """The versions of an answer with who changed it, oldest first."""
         return await self.database.call(store.versions, self.database.database, answer_id)
 
     async def keep(self, answer: KeptAnswer) -> KeptAnswer:
@@ -148,7 +148,9 @@ class Answers:
     async def _change(
         self, answer: KeptAnswer, changed: KeptAnswer, change: ChangeName, by: str
     ) -> KeptAnswer | None:
-        """What is stored now, with the library in step; None where it was changed or forgotten since it was read."""
+        """The answer as it is stored now, with the library in step; None where it was changed or forgotten
+        since it was read.
+        """
         changed = replace(changed, revision=answer.revision + 1)
         done = Change(change=change, name=by, changed_at=self.now())
         async with self._changing:
@@ -180,8 +182,8 @@ class Answers:
     async def withdrawn(
         self, sources: Iterable[str], behind: Collection[str], readable: Collection[str]
     ) -> frozenset[str]:
-        """Those of these sources that may not be quoted any more where these collections are readable: kept answers
-        that are not used any more, or elsewhere, and documents that others may read now.
+        """The sources among these that may not be quoted any more where these collections are readable: kept
+        answers that are not used any more, or elsewhere, and documents that others may read now.
 
         ``behind``: the collections that the sources were cited from.
         """
@@ -237,7 +239,7 @@ class Answers:
         )
 
     async def request_in(self, conversation: Conversation) -> ExpertRequest | None:
-        """What experts were last asked in a conversation."""
+        """The last request to experts in a conversation."""
         rows = await self.database.rows(
             "SELECT turn, conversation, question, asked_at FROM expert_requests WHERE conversation = ?"
             " ORDER BY asked_at DESC LIMIT 1",

@@ -59,11 +59,11 @@ class KeptAnswer:
 
     @property
     def address(self) -> str:
-        """Of its document; the same is its source."""
+        """The address of its document, which is its source too."""
         return f"{ANSWER}{self.id}"
 
     def is_due(self, now: float) -> bool:
-        """Whether somebody must review it before it is used again."""
+        """True if somebody must review it before it is used again."""
         return self.state == "used" and now >= self.valid_until
 
     def is_usable(self, now: float) -> bool:
@@ -99,7 +99,7 @@ def title_of(answer: KeptAnswer) -> str:
 
 
 def document_of(answer: KeptAnswer) -> NewDocument:
-    """What the library holds of it. The passages have the question as their heading.
+    """The document of an answer, as the library holds it. The passages have the question as their heading.
 
     Words that were edited since lead to no message: it does not say them.
     """
@@ -197,7 +197,7 @@ ChangeName = Literal["kept", "edited", "extended", "retired"]
 
 @value
 class Change:
-    """What somebody did to an answer."""
+    """One change of an answer."""
 
     change: ChangeName
     name: str  #: of who did so, as people call them
@@ -277,7 +277,7 @@ def _version_row(answer: KeptAnswer, done: Change) -> tuple[object, ...]:
 
 
 def versions(database: Database, answer: str) -> list[AnswerVersion]:
-    """What an answer said, oldest first."""
+    """The versions of an answer, oldest first."""
     rows = database.rows("SELECT * FROM answer_versions WHERE answer = ? ORDER BY revision", (answer,))
     return [
         AnswerVersion(
@@ -315,7 +315,7 @@ def _answer(row: Row) -> KeptAnswer:
 
 
 def usable_among(database: Database, ids: Collection[str], now: float) -> set[str]:
-    """Those that are used now."""
+    """The answers among these that are used now."""
     marks = ", ".join("?" * len(ids))
     rows = database.rows(
         f"SELECT id FROM answers WHERE id IN ({marks}) AND state = 'used' AND valid_until > ?", (*ids, now)
@@ -326,7 +326,7 @@ def usable_among(database: Database, ids: Collection[str], now: float) -> set[st
 def readable_among(
     database: Database, ids: Collection[str], collections: Collection[str], now: float
 ) -> set[str]:
-    """Those that are used now and may be read by who reads these collections."""
+    """The answers among these that are used now and may be read by who reads these collections."""
     usable = usable_among(database, ids, now)
     marks = ", ".join("?" * len(ids))
     rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({marks})", tuple(ids))

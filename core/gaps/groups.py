@@ -86,8 +86,8 @@ class GapGroup:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is left to decide. A subject that was ignored stays so when it is asked about later; what was
-        asked before that, and not shown to who ignored it, does not.
+        """True if something is left to decide. A subject that was ignored stays so when it is asked about
+        later; what was asked before that, and not shown to who ignored it, does not.
         """
         if self.mark is None or self.mark.state == "asked":
             return True
@@ -172,7 +172,7 @@ def _with_state(
 
 
 def state_of(members: Sequence[GapQuestion], marks: Mapping[str, GapMark]) -> GapMark | None:
-    """What was last decided about questions of a group, however it has grown since.
+    """The last decision about questions of a group, however it has grown since.
 
     It holds if it was decided about at least half of those members that had been asked by then: a small group
     that was ignored does not hide a large one that it now belongs to.
@@ -198,7 +198,7 @@ class GapReport:
 
     @property
     def open_groups(self) -> tuple[GapGroup, ...]:
-        """Those in which something is left to decide."""
+        """The groups in which something is left to decide."""
         return tuple(each for each in self.groups if each.is_open)
 
 
@@ -207,7 +207,7 @@ MayRead = Callable[[Sequence[GapQuestion]], Awaitable[frozenset[str]]]
 
 
 async def everything(questions: Sequence[GapQuestion]) -> frozenset[str]:
-    """What the operator's terminal may read."""
+    """The questions that the operator's terminal may read."""
     return frozenset(each.turn for each in questions)
 
 
@@ -255,7 +255,9 @@ class GapFinder:
         return {turn: mark for turn, mark in marks.items() if mark.answer in {"", *used}}
 
     async def holds(self, report: GapReport) -> bool:
-        """Whether the words of all its questions are kept still, and nothing else was decided about them since."""
+        """True if the words of all its questions are kept still, and nothing else was decided about them
+        since.
+        """
         turns = [turn for group in report.groups for turn in group.turns]
         decided = {turn: mark for group in report.groups for turn, mark in group.marks.items()}
         marks = await self.marks()

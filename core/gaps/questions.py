@@ -79,7 +79,7 @@ class GapQuestion:
 
 @value
 class FoundGaps:
-    """What the log holds of a span."""
+    """The questions of a span in the log that were not answered well."""
 
     questions: tuple[GapQuestion, ...]  #: newest first
     wordless: tuple[float, ...] = ()  #: when others were asked, whose words are not kept any more
@@ -212,7 +212,7 @@ def _details(database: Database, turns: Sequence[str]) -> dict[str, dict[str, ob
 
 
 def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
-    """What people said is wrong, by turn."""
+    """The faults that people named, by turn."""
     query = "SELECT turn, fault, remark FROM ratings WHERE is_positive = 0 AND turn IN ({}) ORDER BY given_at"
     return {
         turn: remark or fault
@@ -223,7 +223,7 @@ def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
 
 
 def have_words(database: Database, turns: Sequence[str]) -> bool:
-    """Whether the words of all these questions are kept still."""
+    """True if the words of all these questions are kept still."""
     query = "SELECT count(*) FROM questions WHERE question <> '' AND turn IN ({})"
     counts = (database.rows(query.format(_marks(batch)), batch)[0][0] for batch in _batches(turns))
     return sum(map(int, counts)) == len(turns)
@@ -273,7 +273,7 @@ _MARK = (
 
 @value
 class GapMark:
-    """What was decided about a question, and when."""
+    """A decision about a question, and when it was made."""
 
     state: GapState
     set_at: float
@@ -306,7 +306,7 @@ class GapStore:
         await self.database.write_all("DELETE FROM gap_states WHERE turn = ?", [(turn,) for turn in turns])
 
     async def was_shown(self, channel: str, week: str) -> bool:
-        """Whether the digest of a week was shown in a channel."""
+        """True if the digest of a week was shown in a channel."""
         query = "SELECT 1 FROM gap_digests WHERE channel = ? AND week = ?"
         return bool(await self.database.rows(query, (channel, week)))
 

@@ -68,7 +68,7 @@ class Checkpoints(Protocol):
 
 
 class TurnCheckpoints(BaseCheckpointSaver[str]):
-    """What LangGraph stores during one turn of a conversation. The turn must hold the conversation meanwhile."""
+    """The checkpoints of one turn in LangGraph's saver. The turn must hold the conversation meanwhile."""
 
     def __init__(
         self, store: Checkpoints, newest: CheckpointTuple | None, is_worth_writing: Callable[[State], bool]
@@ -113,7 +113,7 @@ class TurnCheckpoints(BaseCheckpointSaver[str]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """What a node returned is in the checkpoint that follows at once; what a task returned is stored."""
+        """Stores writes of tasks; those of nodes are in the checkpoint that follows at once."""
         if any(channel == TASK_RESULT for channel, _ in writes):
             await self._write()
             await self._store.aput_writes(config, writes, task_id, task_path)

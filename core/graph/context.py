@@ -92,7 +92,7 @@ class Tracer:
     def _weighed(
         self, work: Work, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()
     ) -> dict[str, float]:
-        """What speaks for an answer now; nothing where the policy has gates instead."""
+        """The evidence for an answer by now; nothing where the policy has gates instead."""
         if self.policy.weights is None or not work.passages:
             return {}
         odds = verdicts(evidence_of(work, unsupported=unsupported, useful=useful), self.policy.weights)

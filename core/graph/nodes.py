@@ -95,7 +95,7 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
 
 
 async def _history(state: State, deps: Deps) -> tuple[Exchange, ...]:
-    """What was said before, as far as it may still be read."""
+    """The thread so far, as far as it may still be read."""
     history, readable = state.get("history", ()), deps.documents.collections
     cited = [source for each in history for source in each.sources]
     behind = frozenset(name for each in history for name in each.collections)
@@ -104,7 +104,7 @@ async def _history(state: State, deps: Deps) -> tuple[Exchange, ...]:
 
 
 def _is_awaited(state: State, turn: Question) -> bool:
-    """Whether the bot asked its author back just before."""
+    """True if the bot asked its author back just before."""
     last, history = state.get("outcome"), state.get("history", ())
     return last is not None and last.kind == "clarify" and history[-1].author == turn.author
 
@@ -188,7 +188,9 @@ async def _look(state: State, deps: Deps, work: Work, limit: int) -> Retrieval:
 
 
 async def with_beginning(deps: Deps, work: Work, passages: tuple[Retrieved, ...]) -> tuple[Retrieved, ...]:
-    """What was found in a question's own files, and how they begin: “summarise this” shares no word with them."""
+    """The passages found in a question's own files, and their beginnings: “summarise this” shares no word
+    with them.
+    """
     room = deps.policy.passages - len(passages)
     if not work.attached or room <= 0:
         return passages

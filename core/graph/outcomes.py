@@ -84,7 +84,7 @@ def end_without_answer(state: State, work: Work, closest: tuple[Citation, ...], 
 
 
 def is_about_its_files(work: Work) -> bool:
-    """Whether a question came with files that were read and no model judged: a search knows nothing of them."""
+    """True if a question came with files that were read and no model judged: a search knows nothing of them."""
     return bool(work.attached) and not work.sufficient and work.proposal is None
 
 
@@ -121,7 +121,7 @@ def end_unfinished(state: State, work: Work, reason: str) -> State:
 
 
 def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
-    """What the best passages say closest to it, when the library finds them close at all."""
+    """The closest statements of the best passages, when the library finds them close at all."""
     if work.confidence < policy.closest_at and not any(
         g.relevance == "correct" for g in work.grades.values()
     ):
@@ -140,7 +140,7 @@ def _order(work: Work, hit: Retrieved) -> int:
 
 
 def missing_of(work: Work) -> str:
-    """What an answer in part leaves open: in the grader's words, or else what the plan would search for."""
+    """The part that an answer leaves open: in the grader's words, or else what the plan would search for."""
     return work.missing or (work.plan.web_query or work.plan.standalone if work.plan else work.question)
 
 

@@ -152,7 +152,7 @@ BEYOND = 0.01  # at each further rank
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What speaks for and against answering from the passages at hand."""
+    """The evidence for and against answering from the passages at hand."""
 
     confidence: float  #: local, calibrated, 0 to 1; .5 says nothing
     sufficient: tuple[bool, ...] = ()  #: one verdict per vote
@@ -164,12 +164,12 @@ class Evidence:
 
     @property
     def is_judged(self) -> bool:
-        """Whether a model gave a verdict."""
+        """True if a model gave a verdict."""
         return bool(self.sufficient or self.useful)
 
     @property
     def is_partial(self) -> bool:
-        """Whether some passage states at least a part of the answer."""
+        """True if some passage states at least a part of the answer."""
         return any("correct" in look for look in self.relevances)
 
 
@@ -204,7 +204,7 @@ def verdicts(evidence: Evidence, weights: EvidenceWeights) -> dict[str, float]:
 
 
 def is_mixed(evidence: Evidence, weights: EvidenceWeights) -> bool:
-    """Whether one more verdict could turn the decision: |log-odds| under one strong verdict."""
+    """True if one more verdict could turn the decision: |log-odds| under one strong verdict."""
     return abs(log_odds(evidence, weights)) < max(weights.sufficient, weights.useless)
 
 

@@ -34,7 +34,8 @@ WITHHELD = "(the answer is from documents that this conversation may not read an
 
 
 def collections_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[str, ...]:
-    """Those that a model's words may come from: of the passages that a turn looked at, and of what was said before.
+    """The collections that a model's words may come from: of the passages that a turn looked at, and of what
+    was said before.
 
     What a turn decides about was proposed by an earlier one, whose query may have words of what that one looked at.
     """
@@ -73,7 +74,7 @@ def collections_of(outcome: Outcome) -> frozenset[str]:
 
 
 def may_go_on(work: Work, readable: Collection[str]) -> bool:
-    """Whether a turn that was cut off may continue with the passages that it had found."""
+    """True if a turn that was cut off may continue with the passages that it had found."""
     return all(name in readable for name in collections_behind(work))
 
 
@@ -157,7 +158,9 @@ def may_decide(
 def may_allow_reading(
     question: Question, author: str, groups: Iterable[str], *, approval: WebApproval, approvers: Iterable[str]
 ) -> bool:
-    """Whether the author may let the attachments of a question be read: its asker, or who may decide a search."""
+    """True if the author may let the attachments of a question be read: its asker, or who may decide a
+    search.
+    """
     return author == question.author or _decides_for_others(author, groups, approval, approvers)
 
 

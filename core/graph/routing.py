@@ -70,7 +70,7 @@ def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequen
 
 
 def _relevances(work: Work) -> tuple[tuple[Relevance, ...], ...]:
-    """Of the graded passages of each look, best first."""
+    """The verdicts on the graded passages of each look, best first."""
     found: dict[int, list[Relevance]] = {}
     for passage, look in (work.looks or dict.fromkeys((hit.passage.id for hit in work.passages), 0)).items():
         if passage in work.grades:
@@ -117,7 +117,7 @@ def after_looking(work: Work, policy: Policy) -> Next:
 
 
 def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:
-    """Whether to look into a question that nobody addressed to the bot: the documents are sure to answer it."""
+    """True if to look into a question that nobody addressed to the bot: the documents are sure to answer it."""
     if not asks(work.question) or not work.passages:
         return False
     # The confidence in “How did that even happen?” is that of the questions before it.
@@ -130,13 +130,13 @@ def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:
 
 
 def is_for_bot(work: Work, policy: Policy) -> bool:
-    """Whether such a question may be answered, by its plan and what was found."""
+    """True if such a question may be answered, by its plan and what was found."""
     is_said_to_it = work.plan is not None and work.plan.is_for_assistant
     return is_said_to_it and work.next == "generate" and route_of(work, policy, has_web=True) in DOCUMENTS
 
 
 def is_plain_answer(outcome: Outcome | None) -> bool:
-    """Whether such a question may be answered with this: sure, whole, and without a proposed search."""
+    """True if such a question may be answered with this: sure, whole, and without a proposed search."""
     answer = outcome.answer if outcome else None
     is_whole = outcome is not None and outcome.proposal is None and outcome.reason is None
     return (
@@ -145,7 +145,7 @@ def is_plain_answer(outcome: Outcome | None) -> bool:
 
 
 def falls_short(work: Work) -> bool:
-    """Whether a judge said that the passages do not answer all of the question."""
+    """True if a judge said that the passages do not answer all of the question."""
     return bool(work.sufficient) and not any(work.sufficient)
 
 
@@ -176,12 +176,12 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
 
 
 def may_quote(work: Work, policy: Policy) -> bool:
-    """Whether quotes may be shown as the answer."""
+    """True if quotes may be shown as the answer."""
     return certainty_of(work, policy) == "sure"
 
 
 def oddity_to_mend(work: Work, policy: Policy, draft: Draft, *, rests_on_any: bool) -> Oddity | None:
-    """What code finds wrong with a draft as a whole, if another one may be written."""
+    """A fault that code finds in a draft as a whole, if another one may be written."""
     may_redraft = draft.answers and policy.weights is not None and work.drafts <= policy.redrafts
     if not may_redraft:
         return None
@@ -189,12 +189,12 @@ def oddity_to_mend(work: Work, policy: Policy, draft: Draft, *, rests_on_any: bo
 
 
 def is_half_answer(work: Work, policy: Policy, kept: Edited) -> bool:
-    """Whether a draft from which nothing was cut states a part of the answer and says what is missing."""
+    """True if a draft from which nothing was cut states a part of the answer and says what is missing."""
     return policy.weights is not None and work.holds_correct and kept.names_gap and not kept.left_out
 
 
 def is_useless(useful: Sequence[bool]) -> bool:
-    """Whether at least half of the votes say that a draft does not answer the question."""
+    """True if at least half of the votes say that a draft does not answer the question."""
     return bool(useful) and sum(useful) * 2 <= len(useful)
 
 
@@ -234,7 +234,9 @@ def grounding_votes(policy: Policy) -> int:
 def strips_for(
     ballot: int, statements: tuple[Statement, ...], strips: tuple[Strip, ...]
 ) -> tuple[Strip, ...]:
-    """What a grounding vote reads: the first one every strip, others what is cited, unless another may state it."""
+    """The strips that a grounding vote reads: the first vote every strip, others what is cited, unless
+    another may state it.
+    """
     cited = {number for statement in statements for number in statement.cites}
     may_be_elsewhere = any(not each.cites or each.doubts or each.is_apart for each in statements)
     return tuple(each for each in strips if not ballot or may_be_elsewhere or each.number in cited)
@@ -256,7 +258,7 @@ def useful_votes(work: Work, policy: Policy) -> int:
 
 
 def can_rewrite(work: Work, policy: Policy) -> bool:
-    """Whether another document retrieval is allowed and there is a wording left to try."""
+    """True if another document retrieval is allowed and there is a wording left to try."""
     is_multi_hop = work.plan is not None and work.plan.route == "multi_hop"
     allowed = max(policy.hops, policy.rewrites) if is_multi_hop else policy.rewrites
     return work.proposal is None and work.rewrites < allowed and bool(further_queries(work))
@@ -270,7 +272,7 @@ def further_queries(work: Work) -> tuple[str, ...]:
 
 
 def may_be_on_web(work: Work) -> bool:
-    """Whether the plan did not decline a search: of what only the team can know, it writes an empty query."""
+    """True if the plan did not decline a search: of what only the team can know, it writes an empty query."""
     return work.plan is None or work.plan.web_query != ""
 
 

@@ -30,7 +30,7 @@ NO_MODEL = Usage().name  # quoting is local and needs the grades' evidence: spec
 
 
 def may_pay(work: Work, deps: Deps) -> bool:
-    """Whether a speculative draft will probably be kept."""
+    """True if a speculative draft will probably be kept."""
     has_model = deps.reasoner.usage.name != NO_MODEL
     is_in_language = not work.languages or language_of(work.question) in work.languages
     return (
@@ -49,7 +49,7 @@ def strips_ahead(work: Work) -> tuple[Strip, ...]:
 
 
 def is_confirmed(work: Work, draft: Draft) -> bool:
-    """Whether the grades say that it is enough, and the draft cites no incorrect passage."""
+    """True if the grades say that it is enough, and the draft cites no incorrect passage."""
     cited = {number for claim in claims_of(draft.text) for number in claim.cited}
     remaining = {strip.number for strip in strips_ahead(work)}
     return work.next == "generate" and draft.composed and draft.answers and bool(cited) and cited <= remaining
@@ -128,7 +128,7 @@ def with_further(work: Work, new: Sequence[Retrieved], grades: Grades) -> Work:
 
 
 def _near(work: Work, beside: Iterable[Retrieved]) -> list[Retrieved]:
-    """Those in the documents of correct passages, the nearest first."""
+    """The passages in the documents of correct ones, the nearest first."""
     correct: dict[tuple[str, str], list[int]] = {}
     for hit in work.passages:
         if work.relevance_of(hit) == "correct":

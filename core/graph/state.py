@@ -80,7 +80,7 @@ class Work:
 
     @property
     def holds_correct(self) -> bool:
-        """Whether a passage was found to state the answer or a part of it."""
+        """True if a passage was found to state the answer or a part of it."""
         return any(self.relevance_of(hit) == "correct" for hit in self.passages)
 
     def with_grades(self, grades: Grades) -> Work:
@@ -109,9 +109,9 @@ class State(TypedDict, total=False):
 
 
 def costs_to_repeat(state: State, *, is_queued: bool) -> bool:
-    """Whether the running turn did something by now that must not be done again, or would not be, after a kill: it
-    read a thread or the question's files, asked a model, or began to carry out a decision. ``is_queued``: it
-    begins again by itself.
+    """True if the running turn did something by now that must not be done again, or would not be, after a
+    kill: it read a thread or the question's files, asked a model, or began to carry out a decision.
+    ``is_queued``: it begins again by itself.
     """
     turn, work = state.get("turn"), state.get("work")
     if turn is None or work is None or state.get("outcome") is not None:  # it has not begun, or has ended
@@ -155,7 +155,9 @@ def asked_beside(turn: Question) -> ThreadMessage | None:
 
 
 def context_of(state: State, work: Work) -> tuple[Exchange, ...]:
-    """What a question may refer to: the messages of its thread, what the bot was asked, and what it quotes."""
+    """The texts that a question may refer to: the messages of its thread, what the bot was asked, and what it
+    quotes.
+    """
     before = _exchanges(subjects(state.get("thread_context", ())))
     return (*before, *history_before(state.get("history", ()), work), *_exchanges(work.quoted))
 

@@ -84,7 +84,7 @@ async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades
 
 
 def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:
-    """What the writer reads. Deterministic, so that the checkpoint need not hold it."""
+    """The strips that the writer reads. Deterministic, so that the checkpoint need not hold them."""
     around = AROUND if work.sufficient else 0
     whole = not policy.refines and bool(work.sufficient)
     return refine(work.passages, surviving(work, policy), around=around, whole=whole)

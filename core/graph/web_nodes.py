@@ -156,7 +156,7 @@ def _end_troubled(state: State, work: Work, proposal: Proposal, deps: Deps, trou
 
 
 async def may_send(proposal: Proposal, deps: Deps, readable: frozenset[str]) -> bool:
-    """Whether all that a query may have words of may be read, where these collections are."""
+    """True if all that a query may have words of may be read, where these collections are."""
     if not readable.issuperset(proposal.collections):
         return False
     return not await deps.withdrawn(documents_of(proposal), proposal.collections, readable)

@@ -48,7 +48,7 @@ class Claim:
 
     @property
     def takes_footnotes(self) -> bool:
-        """Whether it takes its footnotes from what introduces it."""
+        """True if it takes its footnotes from what introduces it."""
         return not self.own and (self.kind in ("code", "row") or self.is_quotation)
 
     @property
@@ -193,7 +193,7 @@ def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = Fa
 
 
 def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
-    """What a claim introduces: a list, a table or one other block; for an item, its inner items."""
+    """The claims below an introduction: a list, a table or one other block; for an item, its inner items."""
     claim, below = claims[number], claims[number + 1 :]
     if not below or below[0].block == claim.block or claim.kind not in ("sentence", "item"):
         return ()

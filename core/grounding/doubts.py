@@ -84,7 +84,7 @@ _SPELLING = re.compile(r"[〇一二三四五六七八九]|[^\W\d_]+")
 def doubts_of(
     text: str, sources: Sequence[str], *, is_code: bool = False, to_the_letter: bool = False
 ) -> tuple[str, ...]:
-    """What is missing in the cited texts, as words for the judge; empty: nothing.
+    """Words of a sentence that the cited texts lack, for the judge; empty: nothing.
 
     Args:
         sources: headings and text of each cited strip
@@ -111,7 +111,7 @@ def doubts_of(
 
 
 def oddity_of(draft: str, question: str) -> Oddity | None:
-    """What is wrong with the draft as a whole."""
+    """A fault of the draft as a whole."""
     asked, written = sure_language(question), sure_language(draft)
     if asked and written and asked != written:
         return "language"
@@ -206,7 +206,7 @@ def _quotations(prose: str) -> Iterator[str]:
 
 
 def _is_quoted(words: str, squeezed: str) -> bool:
-    """Whether the parts between dots of omission are in the source."""
+    """True if the parts between dots of omission are in the source."""
     parts = re.split(r"\[?(?:\.{3}|…)\]?", words)
     return all(_squeezed(part) in squeezed for part in parts)
 
@@ -218,7 +218,7 @@ def _identifiers(prose: str) -> Iterator[str]:
 
 
 def _is_known(word: str, squeezed: str, sources: Sequence[str]) -> bool:
-    """Whether the sources have the word, or its singular: "API" for "APIs"."""
+    """True if the sources have the word, or its singular: "API" for "APIs"."""
     single = word[:-1] if _PLURAL.fullmatch(word) else word
     if len(single) <= SHORT:
         begins = re.compile(rf"(?<![A-Za-z])(?i:{re.escape(single)})|(?<=[a-z]){re.escape(single)}")

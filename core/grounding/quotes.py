@@ -42,7 +42,7 @@ _ANNOUNCES = re.compile(r"[:：][\s*_`]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What a source is to show of a sentence, and of the code that it introduces."""
+    """The words of a sentence that a source is to show, and of the code that it introduces."""
 
     parts: tuple[Part, ...]
     language: str  #: of the source, ISO 639-1
@@ -55,7 +55,9 @@ class Sought:
 
     @classmethod
     def of(cls, parts: Iterable[Part], source: str, beside: str = "") -> Sought:
-        """What is to be shown of the parts by a source; little by words that stand ``beside`` them."""
+        """The words that a source is to show of these parts; little weight for words that stand ``beside``
+        them.
+        """
         parts, language = tuple(parts), language_of(source)
         weights: dict[Key, float] = dict.fromkeys(terms(beside, language), COMMON)
         for text, _ in parts:
@@ -74,7 +76,7 @@ class Sought:
         return any(is_code for _, is_code in self.parts)
 
     def held(self, text: str) -> frozenset[Key]:
-        """What of it a text has."""
+        """The part of it that a text has."""
         words = _keys(text, self.language).intersection(self.weights)
         if not self.signs:
             return words
@@ -189,7 +191,9 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
 
 
 def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
-    """What announces a list and the items of it that the sentence names, if together they show more than the best."""
+    """The lead of a list and the items of it that the sentence names, if together they show more than the
+    best.
+    """
     lists: dict[int, list[int]] = {}
     above = -1
     for number, piece in enumerate(pieces):
@@ -204,7 +208,9 @@ def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int
 
 
 def _belongs(pieces: Sequence[_Piece], best: int, number: int, sought: Sought) -> bool:
-    """Whether a neighbour adds much, or is the code with a sign of the sentence that the best piece announces."""
+    """True if a neighbour adds much, or is the code with a sign of the sentence that the best piece
+    announces.
+    """
     piece = pieces[number]
     if piece.kind == "code" and number > best and pieces[best].announces and piece.held & sought.signs:
         return True

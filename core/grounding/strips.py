@@ -180,7 +180,7 @@ def _announced(text: str, units: Sequence[Unit], index: int) -> int:
 
 
 def _goes_on(text: str, units: Sequence[Unit], index: int) -> bool:
-    """Whether the next unit belongs to the same list or paragraph."""
+    """True if the next unit belongs to the same list or paragraph."""
     if index + 1 >= len(units) or not _is_prose(units[index]) or units[index + 1].kind != units[index].kind:
         return False
     return units[index].kind == "item" or text.count("\n", units[index].end, units[index + 1].start) < 2

@@ -83,13 +83,15 @@ def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Sta
 
 
 def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
-    """Whether a draft cites a strip, or a strip shows half of a sentence: of another one a judge would leave nothing."""
+    """True if a draft cites a strip, or a strip shows half of a sentence: of another one a judge would leave
+    nothing.
+    """
     sources = {strip.number: readable(strip) for strip in strips}
     return any(sources.keys() & set(claim.cited) or _nearest(claim, sources, NEAR) for claim in claims)
 
 
 def _is_apart(claim: Claim, source: str, language: str) -> bool:
-    """Whether what a claim cites shares little with it; an introduction has words of its own."""
+    """True if what a claim cites shares little with it; an introduction has words of its own."""
     is_comparable = bool(source and language) and sure_language(source) == language and not claim.announces
     return is_comparable and likeness(((claim.text, claim.kind == "code"),), source) < LITTLE
 
@@ -111,7 +113,7 @@ def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> d
 
 
 def are_settled(statements: Sequence[Statement], votes: Sequence[Grounded]) -> bool:
-    """Whether a third vote can change no verdict of two, since they agree on every sentence."""
+    """True if a third vote can change no verdict of two, since they agree on every sentence."""
     return all(len({_said_of(each.number, vote) for vote in votes}) == 1 for each in statements)
 
 
@@ -193,7 +195,9 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
 
 
 def _told(reason: str, strips: Sequence[Strip]) -> str:
-    """What the judge says about a sentence, with the titles of strips; nothing if it names one that is not there."""
+    """The judge's reason about a sentence, with the titles of strips; nothing if it names one that is not
+    there.
+    """
     titles = {strip.number: f"“{strip.retrieved.passage.title}”" for strip in strips}
 
     def named(found: re.Match[str]) -> str:

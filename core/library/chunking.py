@@ -80,7 +80,9 @@ def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
 
 
 def _fits(lead: _Unit, block: Block) -> bool:
-    """Whether both are within the limit. A heading fits even if what follows must be cut, unless much markup is between."""
+    """True if both are within the limit. A heading fits even if what follows must be cut, unless much markup
+    is between.
+    """
     if lead.kind == "heading" and block.start - lead.span.end <= TINY:
         return True
     return block.end - lead.span.start <= LIMIT

@@ -120,7 +120,7 @@ _QUANTITY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What the confidence of one retrieval is estimated from."""
+    """The facts from which the confidence of one retrieval is estimated."""
 
     question: str
     passages: Sequence[Retrieved]  #: best first

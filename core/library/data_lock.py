@@ -25,7 +25,7 @@ class Owner:
 
     @property
     def is_serving(self) -> bool:
-        """Whether it does the work of commands beside it."""
+        """True if it does the work of commands beside it."""
         return self.name.endswith(f", {SERVING}")
 
     @property

@@ -95,7 +95,7 @@ class Passage:
 
 
 def is_kept(source: str) -> bool:
-    """Whether a document with this source is an answer that a person gave."""
+    """True if a document with this source is an answer that a person gave."""
     return source.startswith(ANSWER)
 
 
@@ -111,7 +111,7 @@ class Retrieved:
 
 @value
 class Scope:
-    """What a question may read. An empty set of collections reads nothing."""
+    """The collections that a question may read. An empty set reads nothing."""
 
     collections: frozenset[str]
     addresses: tuple[str, ...] = ()  #: files, folders or URLs to stay within; empty: no further limit
@@ -127,7 +127,7 @@ class Readable:
 
 @value
 class Retrieval:
-    """What was found, and how sure the library is that it answers."""
+    """The passages that were found, and how sure the library is that they answer."""
 
     passages: tuple[Retrieved, ...] = ()  #: best first
     weights: Mapping[str, float] = field(default_factory=dict)  #: of the query's terms

@@ -16,7 +16,7 @@ from core.storage.database import Connection, Dialect, Schema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFields:
-    """What the table has of a document."""
+    """The columns of a document in the table."""
 
     collection: str
     address: str
@@ -53,14 +53,16 @@ class NewDocument(DocumentFields):
 
 
 def words_of(document: NewDocument) -> list[Indexed]:
-    """Of each piece, as it is indexed. Where a worker made those of the texts, little is left to compute."""
+    """The words of each piece, as it is indexed. Where a worker made those of the texts, little is left to
+    compute.
+    """
     is_made = all(piece.words for piece in document.pieces)
     pieces = document.pieces if is_made else throttle(document.pieces)
     return [index_terms(document.title, piece.path, piece.text, piece.words) for piece in pieces]
 
 
 def collection_number(writing: Connection, name: str) -> int:
-    """Of what only some people may read, the base is a collection too."""
+    """The number of a collection; for one that only some people may read, that of its base is made too."""
     for each in dict.fromkeys((base_of(name), name)):
         writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (each,))
     (number,) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,)).fetchone()

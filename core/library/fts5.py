@@ -94,7 +94,7 @@ class NumberedScope(Scope):
 
     @property
     def named(self) -> Within:
-        """Those of its collections that are looked up one by one."""
+        """The collections of the scope that are looked up one by one."""
         few = {base: some for base, some in self.sets.items() if base not in self.many}
         return replace(self, sets=few).within(together=())
 

@@ -61,7 +61,7 @@ class Within:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether it reaches passages that are not in the scope."""
+        """True if it reaches passages that are not in the scope."""
         return any(place.collection is None for place in self.places)
 
     def parts(self) -> list[Within]:
@@ -122,7 +122,7 @@ def words_row(indexed: Indexed, place: Place, address: str) -> tuple[str, str, s
 
 
 def indexed_from(scope: str, title: str, body: str) -> Indexed:
-    """What :func:`words_row` was made from, but for the places."""
+    """The text that :func:`words_row` was made from, but for the places."""
     (language,) = bare(scope.rsplit(" ", 1)[-1])
     return language, " ".join(bare(title)), " ".join(bare(body))
 

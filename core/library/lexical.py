@@ -59,7 +59,7 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
 
 
 def term_scores(words: Words) -> dict[str, float]:
-    """What each term of a passage adds to a score, but for the term's weight."""
+    """The share of each term of a passage in a score, but for the term's weight."""
     title, body = words
     counts = Counter(body)
     for term in set(title):

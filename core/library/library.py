@@ -162,7 +162,9 @@ class Library:
         return places
 
     def _places_here(self) -> dict[str, list[str]]:
-        """Those to sync. In PostgreSQL, what is not on this machine may be on another one: what was read there stays."""
+        """The places to sync. In PostgreSQL, what is not on this machine may be on another one: what was read
+        there stays.
+        """
         places = self._places()
         if self.store.database.dialect == "sqlite":
             return places
@@ -338,7 +340,7 @@ class Library:
 
 
 def embedded_text(passage: Passage) -> str:
-    """What is embedded: the title path, then the passage."""
+    """The text that is embedded: the title path, then the passage."""
     return "\n".join((" > ".join(dict.fromkeys((passage.title, *passage.path))), passage.text))
 
 

@@ -63,7 +63,7 @@ def family(store: DocumentStore, collection: str) -> list[Entry]:
 
 
 def collection_sizes(database: Database, *, with_restricted: bool = True) -> tuple[CollectionSize, ...]:
-    """Of all collections by their names, also of those of which nothing is left or could be read.
+    """The sizes of all collections by their names, also of those of which nothing is left or could be read.
 
     ``with_restricted``: with the documents that only some people of a collection may read.
     """

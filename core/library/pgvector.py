@@ -145,7 +145,9 @@ class PgvectorIndex:
         return [(str(passage), float(cosine)) for passage, cosine in nearest]
 
     def _walk(self, part: CollectionVectors, vector: NDArray[np.float32], limit: int) -> list[Row]:
-        """Of one collection, by its graph: PostgreSQL recognises it by the same words as in its definition."""
+        """The nearest passages of one collection, by its graph: PostgreSQL recognises it by the same words as
+        in its definition.
+        """
         kind = f"halfvec({part.dimension})"
         distance = f"(embedding::{kind}) <#> CAST(? AS {kind})"
         asked = str(vector.tolist())

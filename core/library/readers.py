@@ -72,7 +72,7 @@ def base_of(collection: str) -> str:
 
 
 def is_restricted(collection: str) -> bool:
-    """Whether only some people of its base may read it."""
+    """True if only some people of its base may read it."""
     return MARK in collection
 
 
@@ -85,7 +85,7 @@ def collection_for(base: str, readers: Collection[str] | None) -> str:
 
 
 def bases_of(numbers: Mapping[str, int]) -> dict[int, int]:
-    """Of the numbers of collections, those that only some people may read, each with that of its base."""
+    """The collections among these that only some people may read, each with its base, by their numbers."""
     return {
         number: numbers[base_of(name)]
         for name, number in numbers.items()
@@ -130,7 +130,8 @@ class ReaderSets:
     def closed(
         self, sources: Iterable[str], behind: Iterable[str], readable: Collection[str]
     ) -> frozenset[str]:
-        """Those of these sources, cited from the collections ``behind``, that stand in no readable collection now.
+        """The sources among these, cited from the collections ``behind``, that stand in no readable
+        collection now.
 
         A document goes elsewhere when its readers change, so that its collection alone does not say who may read
         it now. Where no document has readers of its own, nothing is looked up: empty.

@@ -33,7 +33,7 @@ Row = tuple[Any, ...]
 
 @value
 class Recovery:
-    """What could be recovered of a damaged library."""
+    """The documents and passages recovered from a damaged library."""
 
     has_roots: bool = False  #: whether all roots could be read
     has_forgotten: bool = False  #: whether everything that was forgotten below them could
@@ -43,7 +43,7 @@ class Recovery:
 
 
 def is_damaged(file: Path) -> bool:
-    """Whether SQLite finds a damaged page in the file; reads all of it."""
+    """True if SQLite finds a damaged page in the file; reads all of it."""
     if not _has_bytes(file):
         return False
     with translate_errors(file, SCHEMA):
@@ -158,7 +158,7 @@ def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
 
 
 def _pieces(damaged: sqlite3.Connection, documents: Sequence[int]) -> dict[int, list[Piece]]:
-    """What is left of these documents' pieces, in order."""
+    """The pieces that are left of these documents, in order."""
     rows, _ = _rows(
         damaged,
         "passages",

@@ -97,7 +97,7 @@ def _prefix_share(present: Collection[str], question: Mapping[str, float]) -> fl
 
 
 def _has_prefix_match(term: str, present: Collection[str], joined: str) -> bool:
-    """Whether one of the terms begins with this one, or this one begins with it."""
+    """True if one of the terms begins with this one, or this one begins with it."""
     return len(term) >= STEM and (
         f" {term}" in joined or any(term[:length] in present for length in range(STEM, len(term)))
     )

@@ -62,7 +62,7 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What to look for."""
+    """One query: the question, what it adds from its history, and its scope."""
 
     text: str
     scope: Scope

@@ -26,7 +26,7 @@ def ancestors(address: str) -> Iterator[str]:
 
 
 def is_within(address: str, place: str) -> bool:
-    """Whether an address is the place itself or below it; a slash at the end does not matter."""
+    """True if an address is the place itself or below it; a slash at the end does not matter."""
     bare = place.rstrip("/")
     return address.rstrip("/") == bare or address.startswith(bare + "/")
 

@@ -101,7 +101,9 @@ def sameness(
 
 
 def are_told_apart(answered: str, question: str) -> bool:
-    """Whether one has a name or a number that the other lacks, or asks for the opposite, however alike they are."""
+    """True if one has a name or a number that the other lacks, or asks for the opposite, however alike they
+    are.
+    """
     counts, others = (set(_COUNTS.findall(each.lower())) for each in (answered, question))
     return (
         set(_DIGITS.findall(answered)) != set(_DIGITS.findall(question))
@@ -119,7 +121,7 @@ def answered_terms(answered: str, question: str) -> frozenset[str]:
 
 
 def are_same(one: str, other: str) -> bool:
-    """Whether two questions that people answered are the same, by their words."""
+    """True if two questions that people answered are the same, by their words."""
     language = language_of(one)
     own, theirs = subject_terms(one, language), subject_terms(other, language)
     shared = len(own) - len(_unmatched(own, theirs))
@@ -133,7 +135,8 @@ def question_of(passage: Passage) -> str:
 
 
 def answers_another(question: str, passage: Passage, *, is_substitution: bool) -> bool:
-    """Whether it is a person's answer to a question that is almost this one, and does not say what this one asks for.
+    """True if it is a person's answer to a question that is almost this one, and does not say what this one
+    asks for.
 
     ``is_substitution``: the question only names what takes the place of the subject before it: “and of mercury?”.
     """
@@ -177,7 +180,7 @@ def _are_opposed(one: str, other: str) -> bool:
 
 
 def _share_most(one: Collection[str], other: Collection[str]) -> bool:
-    """Whether they are nearly the same, or the same but for one word of each."""
+    """True if they are nearly the same, or the same but for one word of each."""
     own, theirs = _unmatched(one, other), _unmatched(other, one)
     shared = len(one) - len(own)
     is_one_swapped = len(own) == len(theirs) == 1
@@ -185,7 +188,7 @@ def _share_most(one: Collection[str], other: Collection[str]) -> bool:
 
 
 def has_swapped_words(one: Collection[str], other: Collection[str]) -> bool:
-    """Whether each has words of its own though they share most."""
+    """True if each has words of its own though they share most."""
     return bool(_unmatched(one, other) and _unmatched(other, one)) and _share_most(one, other)
 
 
@@ -245,7 +248,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dated:
-    """What a passage is compared by."""
+    """The fields by which passages are compared."""
 
     document: str  #: the same for the passages of one document
     terms: frozenset[str]
@@ -287,7 +290,7 @@ def _newer_behind(order: Sequence[tuple[Dated, T]], place: int, least: float) ->
 
 
 def is_newer(one: Dated, other: Dated) -> bool:
-    """Whether it says the same as another document, or the opposite, and was changed on a later day."""
+    """True if it says the same as another document, or the opposite, and was changed on a later day."""
     is_later = bool(other.day) and one.day > other.day
     if not is_later or one.document == other.document:
         return False
@@ -297,13 +300,15 @@ def is_newer(one: Dated, other: Dated) -> bool:
 
 
 def are_rivals(one: Dated, other: Dated) -> bool:
-    """Whether two people answered the same question."""
+    """True if two people answered the same question."""
     is_other = bool(one.question and other.question) and one.document != other.document
     return is_other and are_same(one.question, other.question)
 
 
 def differ(one: Dated, other: Dated) -> bool:
-    """Whether each has a term that the other lacks, as another number or name; more words alone contradict nothing."""
+    """True if each has a term that the other lacks, as another number or name; more words alone contradict
+    nothing.
+    """
     return bool(one.terms - other.terms and other.terms - one.terms)
 
 

@@ -78,7 +78,7 @@ class DocumentStore:
         return self._entries("TRUE") if collection is None else self._entries("c.name = ?", (collection,))
 
     def files(self, collection: str) -> list[Entry]:
-        """Those of one collection that are files of this disk: their addresses are absolute paths."""
+        """The documents of one collection that are files of this disk: their addresses are absolute paths."""
         # A range, so that a look at the disk does not grow with what was read from elsewhere.
         return self._entries("c.name = ? AND d.address >= '/' AND d.address < '0'", (collection,))
 

@@ -52,7 +52,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceNote:
-    """What a person should know of a source that was read, as that a limit was reached."""
+    """A note for a person about a source that was read, as that a limit was reached."""
 
     source: str
     text: str  #: sentences
@@ -60,7 +60,7 @@ class SourceNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What was found on the disk."""
+    """The files and folders found on the disk."""
 
     files: tuple[FoundFile, ...] = ()
     failed: tuple[Failure, ...] = ()  #: folders and names that cannot be read
@@ -167,7 +167,7 @@ def printable(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a sync did, in documents, and what is to be told of it."""
+    """The result of a sync, in documents, and what is to be told of it."""
 
     added: int = 0
     changed: int = 0
@@ -193,7 +193,7 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncPlan:
-    """What a sync of one collection must do."""
+    """The work of a sync of one collection."""
 
     read: tuple[FoundFile, ...]  #: new, or changed in size or date
     renamed: tuple[tuple[Entry, FoundFile], ...]  #: unchanged, but with another root now
@@ -237,7 +237,7 @@ def plan_sync(
 
 
 def _is_indexed(file: FoundFile, entry: Entry | None) -> bool:
-    """Whether the store has the file as it is, with the files that it includes as they are."""
+    """True if the store has the file as it is, with the files that it includes as they are."""
     return entry is not None and _is_same(file, entry) and not includes.have_changed(entry.included)
 
 

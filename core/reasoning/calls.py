@@ -209,7 +209,7 @@ class Calls:
         read: Callable[[Any], Value],
         model: AskedModel,
     ) -> Value:
-        """What ``read`` returns for the reply; raises CallFailed, as ``read`` does. ``send`` asks the model."""
+        """The result of ``read`` for the reply; raises CallFailed, as ``read`` does. ``send`` asks the model."""
         try:
             try:
                 return await self._try(send, messages, read, model)

@@ -230,7 +230,7 @@ class FallbackReasoner:
 
     @property
     def _only_quotes(self) -> bool:
-        """Whether every draft of this turn was made of quotes."""
+        """True if every draft of this turn was made of quotes."""
         return self._has_quoted and not self._has_composed
 
     async def _either(self, reply: Awaitable[Value], otherwise: Callable[[], Awaitable[Value]]) -> Value:

@@ -162,7 +162,7 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
 
 
 def _on_subject(ask: Ask, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
-    """Of a follow-up, those of the document of its best passage: others share its few words by chance."""
+    """For a follow-up, the strips of the document of its best passage: others share its few words by chance."""
     if not (strips and ask.history and ask.weights and _needs_subject(ask)):
         return strips
     best = max(
@@ -180,7 +180,9 @@ def _document_of(strip: Strip) -> tuple[str, str]:
 
 
 def _likely(ordered: Sequence[tuple[Strip, bool]]) -> list[Strip]:
-    """Those that are worth a quote, and what else people answered to a question that one of these answers."""
+    """The strips that are worth a quote, and what else people answered to a question that one of these
+    answers.
+    """
     likely = [strip for strip, is_worth in ordered if is_worth]
     answers = [dated for strip in likely if (dated := _dated(strip)).question]
     return likely + [
@@ -203,7 +205,7 @@ def standalone_question(ask: Ask) -> str:
 
 
 def _needs_subject(ask: Ask) -> bool:
-    """Whether the retrieval added terms of earlier questions; before a retrieval, by the question's words."""
+    """True if the retrieval added terms of earlier questions; before a retrieval, by the question's words."""
     own = _own_terms(ask.question)
     return any(term not in own for term in ask.weights) if ask.weights else needs_history(ask.question)
 
@@ -309,12 +311,12 @@ def _terms_of(strip: Strip) -> list[str]:
 
 
 def _follows(strip: Strip, before: Strip) -> bool:
-    """Whether only white space lies between them."""
+    """True if only white space lies between them."""
     return _document_of(strip) == _document_of(before) and 0 <= strip.start - before.end <= GAP
 
 
 def _is_quotable(strip: Strip) -> bool:
-    """Whether it holds more than headings and markup."""
+    """True if it holds more than headings and markup."""
     passage = strip.retrieved.passage
     return is_quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
 

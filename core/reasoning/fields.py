@@ -36,7 +36,7 @@ def as_text(given: Any) -> Any:
 
 
 def as_texts(given: Any) -> Any:
-    """Of an object, "3: what it says" for each of its entries."""
+    """The entries of an object, as "3: what it says"."""
     if _is_nothing(given):
         return []
     if isinstance(given, Mapping):
@@ -50,7 +50,7 @@ def as_texts(given: Any) -> Any:
 
 
 def as_number(given: Any) -> Any:
-    """Of an object, its first value: "sentence" stands before "reason"."""
+    """The first value of an object: "sentence" stands before "reason"."""
     if isinstance(given, Mapping) and given:
         return as_number(next(iter(given.values())))
     if isinstance(given, float) and given.is_integer():

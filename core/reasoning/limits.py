@@ -70,7 +70,7 @@ class Circuit:
         return self._failures >= self.row
 
     def lets_through(self) -> bool:
-        """Whether a call may be made now."""
+        """True if a call may be made now."""
         if not self.is_open:
             return True
         now = self.clock()
@@ -103,7 +103,7 @@ class Budget:
     now: Callable[[], datetime] = now_in_utc
 
     def allowance(self, channel: str, person: str) -> Allowance:
-        """What this person may take in this channel."""
+        """The tokens that this person may take in this channel."""
         limited: dict[Spender, tuple[str, int]] = {
             "channel": (channel, self.per_channel),
             "person": (person, self.per_person),
@@ -174,7 +174,7 @@ MILLION = 1_000_000  # tokens that a price is for
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens."""
+    """The price of a million tokens."""
 
     input: float
     output: float
@@ -185,7 +185,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What models cost, by their names without the provider."""
+    """The prices of models, by their names without the provider."""
 
     of: Mapping[str, Price] = field(default_factory=dict)
     currency: str = ""  #: ISO 4217

@@ -170,14 +170,14 @@ def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> 
 
 
 def lines_of(strip: Strip) -> tuple[Span, ...]:
-    """What can be quoted of a strip, in the order in which the judge sees it numbered, from 1."""
+    """The spans of a strip that can be quoted, in the order in which the judge sees them numbered, from 1."""
     passage = strip.retrieved.passage
     found = quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
     return tuple((passage.start + start, passage.start + end) for start, end, _ in found)
 
 
 def usefulness(ask: Ask, text: str) -> Messages:
-    """Whether the text answers the question."""
+    """Asks whether the text answers the question."""
     fence = Fence.around([*_conversation(ask), text])
     question = fence.quote("question", ask.question)
     instructions = _with_context(USEFULNESS, ask)
@@ -247,7 +247,7 @@ def _title(found: Retrieved) -> str:
 
 
 def _have_dates(found: Iterable[Retrieved]) -> bool:
-    """Whether documents were changed on different days, as far as that is known."""
+    """True if documents were changed on different days, as far as that is known."""
     return len({each.passage.changed_on for each in found if not _is_by_person(each)} - {""}) > 1
 
 

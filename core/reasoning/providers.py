@@ -91,7 +91,7 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
 
 
 def _has_proxy(url: str) -> bool:
-    """Whether the environment names a proxy for the address."""
+    """True if the environment names a proxy for the address."""
     address = urlsplit(url)
     return address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
 

@@ -113,7 +113,7 @@ Oddity = Literal["language", "twice", "uncited"]
 
 @value
 class Rejected:
-    """What the check of a draft cut, and what it left; or what is wrong with all of it."""
+    """The sentences that a check cut from a draft, and those it left; or what is wrong with all of it."""
 
     failing: tuple[Omission, ...]
     standing: str = ""
@@ -179,5 +179,5 @@ class Reasoner(Protocol):
         ...
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
-        """Whether the text answers the question; None: no verdict."""
+        """True if the text answers the question; None: no verdict."""
         ...

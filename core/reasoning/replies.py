@@ -89,7 +89,9 @@ def _slim(schema: dict[str, Any]) -> None:
 
 
 class Reply(BaseModel):
-    """What a field means and when it is empty is said in the prompts: its schema says no more than its type."""
+    """A structured reply. The prompts say what its fields mean and when they are empty: its schema says no
+    more than their types.
+    """
 
     model_config = ConfigDict(strict=True, extra="ignore", json_schema_extra=_slim)
 
@@ -172,7 +174,7 @@ def _refuses(message: Any) -> bool:
 
 
 def complaint(error: BaseException | None) -> str:
-    """What was wrong with a structured reply, for the model, without the reply's own text."""
+    """The fault of a structured reply, for the model, without the reply's own text."""
     link = error
     while link is not None and not isinstance(link, ValidationError):
         link = link.__cause__ or link.__context__

@@ -89,7 +89,7 @@ def candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What a question looks for in a sentence."""
+    """The terms of a question by which sentences are scored."""
 
     text: str
     weights: Mapping[str, float]
@@ -175,7 +175,7 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
 
 @dataclass(slots=True)
 class _Section:
-    """What is known of the headings above a unit."""
+    """The facts about the headings above a unit."""
 
     page: float  #: agreement of the question with the page's title, or with another heading far above
     own: float = 0.0  #: of the heading right above

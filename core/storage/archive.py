@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 @value
 class Member:
-    """What an archive says of one of its parts."""
+    """The description of one part of an archive."""
 
     count: int  #: rows, or bytes of a file
     digest: str  #: SHA-256 of it, in hexadecimal
@@ -37,7 +37,7 @@ class Member:
 
 @value
 class Manifest:
-    """What is in an archive. ``facts`` is whatever its writer has to say about the stores."""
+    """The table of contents of an archive. ``facts`` is whatever its writer has to say about the stores."""
 
     facts: Mapping[str, Any]
     members: Mapping[str, Member]

@@ -42,7 +42,7 @@ Row = tuple[Any, ...]
 
 
 class Cursor(Protocol):
-    """What a statement did and found."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...  #: rows that were inserted, changed or deleted
@@ -95,7 +95,7 @@ class AsyncDatabase:
     threads: Executor | None  #: None where no thread is needed
 
     async def call(self, function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """What a function returns that reads or writes this database."""
+        """The result of a function that reads or writes this database."""
         if self.threads is None:
             return function(*args, **named)
         loop = asyncio.get_running_loop()
@@ -142,7 +142,7 @@ class AdvisoryLock(IntEnum):
 
 @value
 class Schema:
-    """What one store contains."""
+    """The tables of one store."""
 
     tables: str = ""  #: SQL that makes the tables of the newest version; empty where a library makes its own
     postgresql: str = ""  #: the same for PostgreSQL where more than the names of types differs

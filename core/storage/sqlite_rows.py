@@ -30,7 +30,7 @@ class StoredTable:
 
 @value
 class StoredTables:
-    """What a file holds, as of one moment."""
+    """The tables of a file, as of one moment."""
 
     version: int
     statements: tuple[str, ...]  #: of its tables and indexes

@@ -22,7 +22,7 @@ SQLITE = "sqlite:///"  # begins the URL of a file
 
 
 class DataSettings(Protocol):
-    """What the operator chose of where the data lies."""
+    """The operator's choice of where the data lies."""
 
     @property
     def data_dir(self) -> Path: ...

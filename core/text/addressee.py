@@ -159,18 +159,18 @@ _NOT_SAID = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 
 
 def asks(text: str) -> bool:
-    """Whether a text has the form of a question, or of a request to be told something."""
+    """True if a text has the form of a question, or of a request to be told something."""
     said = _said(text)
     return any(sign in said for sign in "?？") or bool(_ASKS.match(said) or _REQUESTS.search(said))
 
 
 def begins_as_question(text: str) -> bool:
-    """Whether its first words ask, with or without a question mark."""
+    """True if its first words ask, with or without a question mark."""
     return bool(_ASKS.match(text))
 
 
 def kind_of(text: str) -> Kind:
-    """Whether a message without a mention of the bot may be a question to it."""
+    """The kind of a message without a mention of the bot: whether it may be a question to it."""
     said = _said(text)
     if is_acknowledgement(text) or _MENTION.search(said):
         return "talk"
@@ -185,7 +185,7 @@ def kind_of(text: str) -> Kind:
 
 
 def is_acknowledgement(text: str) -> bool:
-    """Whether a text calls for no answer: it has no words, or only thanks, agrees or greets."""
+    """True if a text calls for no answer: it has no words, or only thanks, agrees or greets."""
     if not any(sign.isalnum() for sign in text):
         return True
     return len(text) <= LONGEST and (bool(_ACKNOWLEDGES.fullmatch(text)) or is_courtesy(text))

@@ -168,7 +168,7 @@ def _opened(words: str) -> TextBlockKind:
 
 
 def _is_title(lines: Sequence[_Line], number: int) -> bool:
-    """Whether a line of prose is underlined: with = or -, or with another sign over its whole length."""
+    """True if a line of prose is underlined: with = or -, or with another sign over its whole length."""
     if number + 1 == len(lines):
         return False
     title, below = lines[number], lines[number + 1]
@@ -178,7 +178,7 @@ def _is_title(lines: Sequence[_Line], number: int) -> bool:
 
 
 def _heads_table(lines: Sequence[_Line], number: int) -> bool:
-    """Whether the line is the header of a table without outer bars."""
+    """True if the line is the header of a table without outer bars."""
     if "|" not in lines[number].words or number + 1 == len(lines):
         return False
     return bool(_DELIMITER_ROW.fullmatch(lines[number + 1].words.strip("| ")))
@@ -201,7 +201,7 @@ def _last(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> int:
 
 
 def _joins(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> bool:
-    """Whether a line continues the prose, item or table above it."""
+    """True if a line continues the prose, item or table above it."""
     line = lines[number]
     if not line.words or (line.is_quoted and not lines[number - 1].is_quoted):
         return False
@@ -292,7 +292,7 @@ def without_shaping(text: str) -> str:
 
 
 def hides_something(text: str) -> bool:
-    """Whether the text has invisible characters, control characters among them."""
+    """True if the text has invisible characters, control characters among them."""
     return bool(_BLANK.search(text)) or any(unicodedata.category(sign) in HIDDEN for sign in text)
 
 

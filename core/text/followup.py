@@ -81,7 +81,7 @@ _POINTERS_OF = {
 
 
 def needs_history(question: str, known: Collection[str] = ()) -> bool:
-    """Whether it points back, or has at most four words that mean little alone.
+    """True if it points back, or has at most four words that mean little alone.
 
     Args:
         known: terms that the documents contain; without them no short question stands alone
@@ -90,26 +90,28 @@ def needs_history(question: str, known: Collection[str] = ()) -> bool:
 
 
 def is_whole(question: str) -> bool:
-    """Whether it begins like a full question and names its subject."""
+    """True if it begins like a full question and names its subject."""
     return bool(_WHOLE.match(question)) and names_its_subject(question)
 
 
 def _stands_alone(question: str, known: Collection[str]) -> bool:
-    """Whether a short question is complete and the documents know its words: “How fast is ingestion?”"""
+    """True if a short question is complete and the documents know its words: “How fast is ingestion?”"""
     own = query_terms(question, language_of(question))
     is_found = all(term in known for term in own)
     return bool(is_whole(question) and is_found and (len(own) > 1 or _OF_ONE.match(question)))
 
 
 def points_back(question: str) -> bool:
-    """Whether a word of the question refers to its history."""
+    """True if a word of the question refers to its history."""
     if elsewhere := _POINTERS_OF.get(language_of(question)):
         return bool(elsewhere.search(question))
     return bool(_POINTERS.search(_NOT_POINTERS.sub(" ", question)) or _OPENERS.match(question))
 
 
 def replaces_subject(question: str) -> bool:
-    """Whether it names what takes the place of the subject before it, and asks nothing of its own: “And of mercury?”."""
+    """True if it names what takes the place of the subject before it, and asks nothing of its own: “And of
+    mercury?”.
+    """
     opened = _SUBSTITUTION.match(question)
     rest = question[opened.end() :] if opened else ""
     words = re.findall(r"\w+", rest)
@@ -117,7 +119,7 @@ def replaces_subject(question: str) -> bool:
 
 
 def names_its_subject(question: str) -> bool:
-    """Whether it names a subject for later questions; “How many people?” does not."""
+    """True if it names a subject for later questions; “How many people?” does not."""
     return not points_back(question) and not (_words(question) < SHORT and _BARE.match(question))
 
 

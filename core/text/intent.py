@@ -64,7 +64,7 @@ def without_courtesy(text: str) -> str:
 
 
 def names_something(text: str) -> bool:
-    """Whether a text without courtesy has a word that can be searched for."""
+    """True if a text without courtesy has a word that can be searched for."""
     language = language_of(text)
     told = _EMPTY.sub(" ", text) if language == "ja" else text
     return has_content(told, language)
@@ -117,7 +117,7 @@ _OPEN = re.compile(
 
 
 def is_open(question: str) -> bool:
-    """Whether it asks for more than yes or no."""
+    """True if it asks for more than yes or no."""
     return _OPEN.search(question) is not None
 
 
@@ -144,7 +144,7 @@ _ALL_HANDING_OVER = re.compile("|".join(f"(?:{each})" for each in _HANDING_OVER.
 
 
 def hands_over(question: str) -> bool:
-    """Whether it only asks to answer a message beside it."""
+    """True if it only asks to answer a message beside it."""
     asked = without_courtesy(question).strip(" ¿¡?!.,:;…、。\"'“„«*_-–\n\t").lower()
     return bool(asked) and _ALL_HANDING_OVER.fullmatch(asked) is not None
 
@@ -182,7 +182,7 @@ _PAIRS = _both_ways(
 
 
 def is_opposed(question: str, sentence: str) -> bool:
-    """Whether question and sentence contradict: one has a "not" or the opposite word."""
+    """True if question and sentence contradict: one has a "not" or the opposite word."""
     return _is_denied(question, sentence) or _is_turned_round(question, sentence)
 
 
@@ -192,7 +192,7 @@ def _is_denied(question: str, sentence: str) -> bool:
 
 
 def _is_turned_round(question: str, sentence: str) -> bool:
-    """Whether the question has one word of a pair and the sentence only the other."""
+    """True if the question has one word of a pair and the sentence only the other."""
     query, answer = _words(question), _words(sentence)
     return any(
         (one in query and other in answer and not (other in query or one in answer)) for one, other in _PAIRS

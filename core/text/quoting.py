@@ -27,7 +27,7 @@ HEADING_SIGNS = re.compile(r"\A#{1,6}\s+|\s*\n\W+\Z|\s+#+\Z|\s*\{[^{}]*\}\Z|\*\*
 
 @dataclass(frozen=True, slots=True)
 class _Lead:
-    """What stands before a unit on its line."""
+    """The signs before a unit on its line."""
 
     indent: int  #: columns
     marker: str  #: list marker with the blank after it
@@ -50,7 +50,7 @@ class _Lead:
 
 
 def is_quotable(text: str, start: int, end: int) -> bool:
-    """Whether ``text[start:end]`` has more than headings and markup."""
+    """True if ``text[start:end]`` has more than headings and markup."""
     return any(unit.kind not in ("heading", "markup") for unit in units_within(text, start, end))
 
 

@@ -156,7 +156,7 @@ def _first_visible(text: str, start: int, end: int) -> int:
 
 
 def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) -> bool:
-    """Whether the punctuation ends a sentence rather than an abbreviation, an initial or an ordinal."""
+    """True if the punctuation ends a sentence rather than an abbreviation, an initial or an ordinal."""
     if text[following].islower() or text[following] == ",":
         return False
     if match.group()[0] != ".":
@@ -175,7 +175,7 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
 
 
 def _is_abbreviation(word: str, text: str) -> bool:
-    """Whether it is an abbreviation in English or in the language of the text, as written or in lower case."""
+    """True if it is an abbreviation in English or in the language of the text, as written or in lower case."""
     return any(
         (word in known or word.lower() in known) and name in ("en", language_of(text))
         for name, known in ABBREVIATIONS.items()
@@ -183,7 +183,7 @@ def _is_abbreviation(word: str, text: str) -> bool:
 
 
 def _may_go_on(word: str, text: str) -> bool:
-    """Whether a sentence may continue after the word and its full stop: an initial, a German ordinal."""
+    """True if a sentence may continue after the word and its full stop: an initial, a German ordinal."""
     is_initials = bool(_INITIALS.fullmatch(word)) and (len(word) > 1 or word.isupper())
     is_number = len(word) <= ORDINAL_LENGTH and word.isdecimal()
     return is_initials or word.lower() in MAYBE_LAST or (is_number and language_of(text) == "de")

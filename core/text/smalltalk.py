@@ -152,7 +152,7 @@ def small_talk(text: str) -> str | None:
 
 
 def is_courtesy(text: str) -> bool:
-    """Whether it only greets, thanks, says goodbye or remarks."""
+    """True if it only greets, thanks, says goodbye or remarks."""
     found = _found(text)
     return found is not None and found[1] != "help"
 
@@ -211,7 +211,7 @@ def _phrases(language: str) -> dict[str, Kind | None]:
 
 
 def _ends(text: str, at: int) -> bool:
-    """Whether a phrase may end here: not inside a word, except in a script without spaces."""
+    """True if a phrase may end here: not inside a word, except in a script without spaces."""
     return at == len(text) or not (text[at].isascii() and text[at].isalnum())
 
 

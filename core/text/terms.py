@@ -171,14 +171,14 @@ def _content_words(text: str, language: str) -> list[str]:
 
 
 def has_content(text: str, language: str) -> bool:
-    """Whether a word is no stop word. Some nouns are stop words where they are looked for in documents."""
+    """True if a word is no stop word. Some nouns are stop words where they are looked for in documents."""
     glue = _glue(language) - GERMAN_NOUNS
     return any(part not in glue for word in _words(text) for part in _parts(word))
 
 
 @cache
 def _stop_words() -> frozenset[str]:
-    """Those of every language, since texts of one quote others; of English the common ones alone."""
+    """The stop words of every language, since texts of one quote others; of English the common ones alone."""
     return STOP_WORDS.union(*(stop_words(name) for name in LANGUAGES if name != "en"))
 
 

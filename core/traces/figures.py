@@ -56,7 +56,7 @@ _ADD_MODEL = _added("model_figures", ("day", "model"), ("input_tokens", "output_
 
 @value
 class Counted:
-    """What one turn adds."""
+    """The figures that one turn adds."""
 
     at: float  #: seconds since the epoch
     channel: str
@@ -71,7 +71,7 @@ class Counted:
 
 @value
 class Sums:
-    """Of the turns of one day, channel, ending or model."""
+    """The sums of the turns of one day, channel, ending or model."""
 
     of: str
     turns: int
@@ -87,7 +87,7 @@ class Sums:
 
 @value
 class ModelSums:
-    """What one model took on one day."""
+    """One model's share of one day."""
 
     day: str
     model: str
@@ -115,7 +115,9 @@ def count(writing: Connection, turn: Counted) -> None:
 
 
 def by_day(database: Database, since: str) -> tuple[Sums, ...]:
-    """Of each day from ``since`` on, as 2026-03-12, earliest first; days on which nobody asked are left out."""
+    """The sums of each day from ``since`` on, as 2026-03-12, earliest first; days on which nobody asked are
+    left out.
+    """
     return _sums(database, "day", since)
 
 
@@ -131,7 +133,7 @@ def by_outcome(database: Database, since: str) -> tuple[Sums, ...]:
 
 
 def by_model(database: Database, since: str) -> tuple[ModelSums, ...]:
-    """Of each day and model, earliest first."""
+    """The sums of each day and model, earliest first."""
     rows = database.rows(
         "SELECT day, model, input_tokens, output_tokens, cost FROM model_figures WHERE day >= ?"
         " ORDER BY day, model",

@@ -131,7 +131,7 @@ class LoggedQuestion:
 
 @value
 class GivenRating:
-    """What one person thinks of an answer."""
+    """One person's rating of an answer."""
 
     author: str
     is_positive: bool
@@ -143,7 +143,7 @@ Listener = Callable[[Turn, Outcome, Trace], None]
 
 
 class Log(Protocol):
-    """What the assistant tells of its turns."""
+    """The port through which the assistant tells of its turns."""
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
         """A turn has ended; told again, it changes nothing."""
@@ -191,7 +191,7 @@ class QuestionLog:
             listener(turn, outcome, trace)
 
     def _record(self, turn: Turn, outcome: Outcome, trace: Trace) -> bool:
-        """Whether it was told for the first time."""
+        """True if it was told for the first time."""
         trace = with_outcome(trace, outcome)
         with self.database.database.transaction() as writing:
             found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()
@@ -254,7 +254,7 @@ class QuestionLog:
         )
 
     async def explain(self, turn: str, author: str, fault: Fault, remark: str) -> None:
-        """What a person said is wrong with an answer that they rated down."""
+        """Stores a person's reason for rating an answer down."""
         await self.database.write(
             "UPDATE ratings SET fault = ?, remark = ? WHERE turn = ? AND author = ?",
             (fault, remark, turn, author),

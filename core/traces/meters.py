@@ -27,7 +27,7 @@ def labels_of(turn: Turn, outcome: Outcome) -> dict[str, str]:
 
 @value
 class Gauges:
-    """What is so now; None: unknown here."""
+    """The present state of the process; None: unknown here."""
 
     queued: int | None = None  #: turns and commands of the whole store that have not ended
     running: int | None = None  #: turns that this process works on

@@ -81,7 +81,7 @@ class ShownNames:
         self._noted |= {(kind, each): name for kind, each, name in new}
 
     async def known(self, people: Collection[str], channels: Collection[str]) -> KnownNames:
-        """Those of these that are stored. Raises StoreUnavailable."""
+        """The names that are stored of these people and channels. Raises StoreUnavailable."""
         return KnownNames(
             people=await self._stored("person", people), channels=await self._stored("channel", channels)
         )

@@ -18,7 +18,7 @@ RatedAs = Literal["", "up", "down", "any"]
 
 @value
 class QuestionFilter:
-    """What a question has to be like; empty fields say nothing."""
+    """The properties of the questions that are looked for; empty fields say nothing."""
 
     kind: str = ""
     outcome: str = ""

@@ -51,7 +51,9 @@ SENDERS = (
 
 @dataclass(slots=True)
 class OncePerMinute(logging.Filter):
-    """Of all that the senders log, one line a minute, in our words: theirs may hold an address with a password."""
+    """One line a minute for all that the senders log, in our words: theirs may hold an address with a
+    password.
+    """
 
     host: str
     clock: Callable[[], float] = time.monotonic
@@ -116,7 +118,7 @@ class Telemetry:
 def turn_attributes(
     turn: Turn, outcome: Outcome, trace: Trace, *, has_texts: bool
 ) -> dict[str, str | int | float | bool]:
-    """Of the span of a turn. The names that begin with ``gen_ai`` are OpenTelemetry's."""
+    """The attributes of a turn's span. The names that begin with ``gen_ai`` are OpenTelemetry's."""
     usage = outcome.usage
     attributes: dict[str, str | int | float | bool] = {
         **{f"footnote.{name}": text for name, text in labels_of(turn, outcome).items()},

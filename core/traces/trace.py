@@ -53,7 +53,7 @@ class TracedPassage:
 
 @value
 class TracedStrip:
-    """What the writer read."""
+    """A strip that the writer read."""
 
     number: int  #: as a draft cites it
     passage: str  #: its id

@@ -89,7 +89,7 @@ async def _outcome_of(turn_id: str) -> Outcome | None:
 
 
 async def is_stored(turn_id: str) -> bool:
-    """Whether a turn or a command of this id is kept."""
+    """True if a turn or a command of this id is kept."""
     from dbos import DBOS
 
     return await DBOS.get_workflow_status_async(turn_id) is not None
@@ -149,7 +149,7 @@ def counted_question(stored: Any, status: str, moment: float) -> Question | None
 
 
 def _counts(question: Question, status: str, moment: float) -> bool:
-    """Whether it was asked since then; one that nobody addressed to the bot, only if it was answered."""
+    """True if it was asked since then; one that nobody addressed to the bot, only if it was answered."""
     is_asked = question.is_addressed or (status == "SUCCESS" and not is_erased(question))
     return is_asked and question.asked_at >= moment
 

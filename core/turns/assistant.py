@@ -272,7 +272,7 @@ class Assistant:
     async def _open(
         self, conversation: str, is_worth_writing: Callable[[State], bool] = lambda _: False
     ) -> TurnCheckpoints:
-        """What is stored of a conversation, and for one turn the place of its checkpoints."""
+        """The stored state of a conversation, and for one turn the place of its checkpoints."""
         store = cast("Checkpoints", self.graph.checkpointer)  # a copy that knows our types
         return TurnCheckpoints(store, await store.aget_tuple(_config(conversation)), is_worth_writing)
 

@@ -222,7 +222,7 @@ class Parts:
 
 
 def split(checkpoint: bytes) -> Parts:
-    """What :func:`join` puts together again."""
+    """The parts of a checkpoint, which :func:`join` puts together again."""
     plain = _unpack(checkpoint)
     versions = plain["channel_versions"]
     held = plain["channel_values"]
@@ -277,7 +277,7 @@ def canonical(row: Row) -> Iterator[Any]:
 
 
 def _is_plain(stored: Any) -> bool:
-    """Whether PostgreSQL's JSON gives back the same: it turns some floats into integers and knows no NUL."""
+    """True if PostgreSQL's JSON gives back the same: it turns some floats into integers and knows no NUL."""
     if isinstance(stored, str):
         return "\0" not in stored
     return stored is None or isinstance(stored, int)

@@ -180,7 +180,7 @@ def share_claims(replicas: Replicas, seats: int, most: int) -> None:
 
 
 def _look(system: SystemDatabase) -> Callable[[str], bool]:
-    """Whether anything waits in a queue."""
+    """True if anything waits in a queue."""
     from sqlalchemy import bindparam, literal, literal_column, select
 
     table = system.tables.workflow_status

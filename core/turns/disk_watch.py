@@ -37,7 +37,7 @@ _AWAY = ("08", "57P", "53300")
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the database could not be reached. Other libraries wrap such errors."""
+    """True if the database could not be reached. Other libraries wrap such errors."""
     psycopg = sys.modules.get("psycopg")
     return psycopg is not None and any(
         isinstance(each, psycopg.OperationalError | psycopg.InterfaceError)
@@ -72,7 +72,7 @@ class DiskWatch:
     _at: float = -math.inf
 
     def is_passing(self, error: BaseException) -> bool:
-        """Whether an error passes, so that a retry makes sense; if it does, remember it."""
+        """True if an error passes, so that a retry makes sense; if it does, remember it."""
         if trouble := disk_trouble(error):
             if trouble != self.trouble:
                 logger.warning("nothing can be written down: %s", trouble)

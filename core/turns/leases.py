@@ -89,7 +89,7 @@ Pool = AsyncConnectionPool[Any]
 
 
 async def retried(call: Callable[[], Awaitable[T]]) -> T:
-    """What the call returns, once the database can be reached; raises its error after a minute."""
+    """The result of the call, once the database can be reached; raises its error after a minute."""
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + RETRIED, 0.1
     while True:
@@ -141,8 +141,9 @@ class Leases:
         return Leased(self, executor or self.executor)
 
     def is_renewed(self) -> bool:
-        """Whether nobody can have declared this process dead: they go by the database's clock, which began to
-        count later than ours."""
+        """True if nobody can have declared this process dead: they go by the database's clock, which began to
+        count later than ours.
+        """
         return time.monotonic() - self._renewed_at < LEASE
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -352,7 +353,7 @@ async def open_leases(storage: Storage, purpose: str) -> AsyncIterator[Leases]:
 
 
 def is_any_serving(url: str) -> bool:
-    """Whether a living process takes turns. SettingsError if the database cannot be asked."""
+    """True if a living process takes turns. SettingsError if the database cannot be asked."""
     serving = (
         "SELECT EXISTS (SELECT FROM replicas"
         " WHERE serves AND renewed > clock_timestamp() - make_interval(secs => %s))"

@@ -251,7 +251,7 @@ def _use_our_log() -> None:
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    """Whether DBOS reports more than that somebody cancelled what ran, and perhaps deleted it since."""
+    """True if DBOS reports more than that somebody cancelled what ran, and perhaps deleted it since."""
     from dbos._error import DBOSAwaitedWorkflowCancelledError, DBOSNonExistentWorkflowError
 
     error = record.exc_info[1] if record.exc_info else None

@@ -77,7 +77,7 @@ class Rates:
         return None
 
     def has_room(self, person: str, channel: str, at: float) -> bool:
-        """Whether a question would be admitted; it is not counted."""
+        """True if a question would be admitted; it is not counted."""
         return not any(self._wait(key, rate, at) > 0 for key, rate, _ in self._limited(person, channel))
 
     def count(self, person: str, channel: str, at: float) -> None:
@@ -94,7 +94,7 @@ class Rates:
         self._asked[key] = deque(asked_at)
 
     def tell(self, refusal: Refusal, at: float) -> bool:
-        """Whether to tell the person: once until the time at which they may ask again."""
+        """True if to tell the person: once until the time at which they may ask again."""
         until = self._refused_until.get(refusal.about, 0.0)
         was_refused = until - self.longest <= at < until  # False if the clock was set back since
         if was_refused:
@@ -177,7 +177,7 @@ class Admission:
         return await self.shared.call(self._admit, question)
 
     async def has_room(self, question: Question) -> bool:
-        """Whether it would be admitted; it is not counted."""
+        """True if it would be admitted; it is not counted."""
         person, channel = question.author, question.conversation.channel_id
         if self.shared is None:
             return self.rates.has_room(person, channel, question.asked_at)
@@ -201,7 +201,7 @@ class Admission:
         return refusal
 
     def _counted(self, rows: Callable[[str, Sequence[object]], list[Row]], question: Question) -> Rates:
-        """What its author and its channel asked lately, without itself: it may be delivered again."""
+        """The recent questions of its author and its channel, without itself: it may be delivered again."""
         counted = Rates(per_person=self.rates.per_person, per_channel=self.rates.per_channel)
         since = question.asked_at - counted.longest
         for key in counted.keys(question.author, question.conversation.channel_id):
@@ -220,7 +220,7 @@ class Admission:
 
 
 def asked_rows(question: Question) -> list[tuple[str, str, float]]:
-    """What the table holds of a question, whichever rates there are."""
+    """The rows that the table holds of a question, whichever rates there are."""
     keys = Rates(per_person=_ANY, per_channel=_ANY).keys(question.author, question.conversation.channel_id)
     return [(_subject(question, key), question.id, question.asked_at) for key in keys]
 

@@ -67,7 +67,7 @@ class RemoteQueue:
     async def carry_out(
         self, work: Turn | Command, route: Record, on_item: Callable[[Record], None]
     ) -> Record | None:
-        """What the workflow returned in the end; ``on_item`` gets what it streamed meanwhile.
+        """The result of the workflow in the end; ``on_item`` gets what it streamed meanwhile.
 
         If this is cancelled, the work is ended. ServerGone if nobody does it; VersionMismatch if whoever serves
         does not know it.

@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class TurnRunner(Protocol):
-    """What the other processes may ask of the turns that run here."""
+    """The questions that other processes may ask about the turns that run here."""
 
     def stop_thinking(self, conversation: str) -> bool:
         """End what thinks in a conversation; whether there was anything."""
@@ -34,7 +34,7 @@ class TurnRunner(Protocol):
 
 
 class Ownership(Protocol):
-    """Whether a run that this process took is still its own, or goes on in another one."""
+    """True if a run that this process took is still its own, or goes on in another one."""
 
     def is_certain(self) -> bool:
         """False also where that is in doubt: this process may have slept, or cannot reach the database."""
@@ -46,7 +46,7 @@ class Ownership(Protocol):
 
 
 class Certain:
-    """Of a process that shares its store with none, and of what runs outside of turns."""
+    """The ownership of a process that shares its store with none, and of what runs outside of turns."""
 
     def is_certain(self) -> bool:
         return True
@@ -69,11 +69,11 @@ class Replicas(Protocol):
 
     @property
     def are_several(self) -> bool:
-        """Whether another process takes turns too, or did so a moment ago."""
+        """True if another process takes turns too, or did so a moment ago."""
         ...
 
     def ownership(self, executor: str) -> Ownership:
-        """Of a run that was taken under this name."""
+        """The ownership of a run that was taken under this name."""
         ...
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:

@@ -166,7 +166,7 @@ class Turns:
         return questions
 
     def has(self, turn_id: str) -> bool:
-        """Whether a turn is known to be stored, or is being stored."""
+        """True if a turn is known to be stored, or is being stored."""
         return turn_id in self._stored or turn_id in self._storing
 
     async def stop(self, conversation: Conversation) -> bool:
@@ -342,7 +342,7 @@ class Turns:
             step.cancel()
 
     async def _count_stop(self, counted: frozenset[str]) -> frozenset[str]:
-        """Of the turns that run here, besides those that were counted."""
+        """Counts a stop of the turns that run here, besides those that were counted."""
         if not self._steps:
             return counted
         try:
@@ -397,7 +397,7 @@ class Turns:
 
     @asynccontextmanager
     async def _step(self, turn: Turn | Command, name: str) -> AsyncIterator[None]:
-        """What is cancelled with its process, or when another process has the turn; not begun then."""
+        """A step that is cancelled with its process, or when another process has the turn; not begun then."""
         task = asyncio.current_task()
         assert task is not None
         is_outermost = task not in self._steps

@@ -229,7 +229,9 @@ async def persist(
     is_again: bool = False,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """What a call returns, made again for as long as its errors pass. Raises one that does not, or not in time."""
+    """The result of a call, made again for as long as its errors pass. Raises one that does not, or not in
+    time.
+    """
     loop = asyncio.get_running_loop()
     until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
     while True:
@@ -284,7 +286,7 @@ class TurnRun:
         return self.cut_off >= CUT_OFF
 
     def alone_at(self, place: str) -> LoneRuns:
-        """Those that were cut off at this place so far; a stop of the process cuts off nothing."""
+        """The runs that were cut off at this place so far; a stop of the process cuts off nothing."""
         if self.lone.place != place:
             return LoneRuns(place=place, stops=self.stops)
         was_stopped = self.stops > self.lone.stops

@@ -71,5 +71,5 @@ def register(turns: Turns) -> None:
 
 
 def is_by_operator(route: ReplyRoute) -> bool:
-    """Whether it is the work of a command, which may cancel it while it runs."""
+    """True if it is the work of a command, which may cancel it while it runs."""
     return SHOWN_BY in route

@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What a public address served."""
+    """The content of a public address."""
 
     url: str  #: after redirects
     content_type: str  #: lower case, without parameters

@@ -73,7 +73,7 @@ ISATAP = 0x5EFE  # RFC 5214: the third and fourth last groups are 0[2]00:5efe, t
 
 
 def is_public(address: IPAddress) -> bool:
-    """Whether the address means the same machine everywhere on the internet."""
+    """True if the address means the same machine everywhere on the internet."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in SPECIAL_V4)
     if address in NAT64:
@@ -149,7 +149,7 @@ def pattern(text: str) -> str:
 
 
 def is_allowed(url: str, *, trusted: Sequence[str] = (), blocked: Sequence[str] = ()) -> bool:
-    """Whether the URL may be read: blocked hosts never, and where there are trusted hosts, those alone."""
+    """True if the URL may be read: blocked hosts never, and where there are trusted hosts, those alone."""
     host = host_of(url)
     return bool(host) and not _is_covered(host, blocked) and (not trusted or _is_covered(host, trusted))
 

@@ -40,7 +40,7 @@ SERVER_FAULT = 500  # and above
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReply:
-    """What a search engine sent back."""
+    """The reply of a search engine."""
 
     status: int  #: HTTP
     body: bytes = field(default=b"", repr=False)

@@ -141,7 +141,7 @@ def content(node: Node, terms: Terms) -> str:
 
 
 def is_tight(item: Node) -> bool:
-    """Whether an item has no blank lines."""
+    """True if an item has no blank lines."""
     return all(child.hidden for child in item.children if child.type == "paragraph")
 
 

@@ -167,7 +167,7 @@ def line(text: str) -> str:
 
 
 def is_blank(words: str) -> bool:
-    """Whether a reader would see nothing."""
+    """True if a reader would see nothing."""
     return all(unicodedata.category(sign) in _INVISIBLE for sign in words)
 
 
@@ -221,7 +221,7 @@ def same_place(address: str, links: Collection[str]) -> str | None:
 
 
 def names_another_host(label: str, url: str) -> bool:
-    """Whether a link's label names an address that it does not lead to, in any letters."""
+    """True if a link's label names an address that it does not lead to, in any letters."""
     if label == url:
         return False
     host = (urlsplit(url).hostname or "").removeprefix("www.")

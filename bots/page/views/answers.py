@@ -27,7 +27,7 @@ FORGOTTEN = "This answer was forgotten while you wrote. What you wrote is below:
 
 @value
 class Typed:
-    """What an editor typed into the form of an answer, and what is wrong with it."""
+    """An editor's form of an answer, and what is wrong with it."""
 
     question: str = ""
     text: str = ""
@@ -170,8 +170,8 @@ async def change(visit: Visit) -> web.StreamResponse:
 
 
 def _details(visit: Visit, answer: KeptAnswer, form: Mapping[str, str], typed: Typed | None) -> Record:
-    """Of the operation: what to do with the answer as the form showed it. Where what was typed is what it showed, it
-    is what is kept: nobody edits what they only saved.
+    """The details of the operation: what to do with the answer as the form showed it. Where what was typed is
+    what it showed, it is what is kept: nobody edits what they only saved.
     """
     seen = form.get("revision", "")
     details: Record = {

@@ -121,7 +121,9 @@ async def _answer_of(visit: Visit, mark: GapMark) -> KeptAnswer | None:
 
 
 def _digest(marks: Mapping[str, GapMark], turns: Iterable[str]) -> str:
-    """What was decided about these questions, as a form carries it: it tells whether something else was meanwhile."""
+    """The decisions about these questions, as a form carries them: it tells whether something else was
+    decided meanwhile.
+    """
     told = sorted((turn, mark.state, mark.set_at) for turn in turns if (mark := marks.get(turn)))
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
@@ -225,7 +227,7 @@ async def _group(visit: Visit, span: str) -> GapGroup | None:
 
 
 async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> frozenset[str]:
-    """Of these questions, those of conversations that read nothing else than the session does."""
+    """The questions among these of conversations that read nothing else than the session does."""
     session = visit.session
     if session.collections is None:
         return frozenset(each.turn for each in questions)

@@ -223,7 +223,7 @@ def path_of(turn: str) -> str:
 
 
 def _filter(typed: Mapping[str, str], before: str, *, by_name: bool) -> QuestionFilter:
-    """What cannot be read of an address counts as empty.
+    """The filter of an address; what cannot be read of it counts as empty.
 
     ``by_name``: who reads some collections alone could find out names by looking for them.
     """
@@ -297,7 +297,7 @@ async def show_trace(visit: Visit) -> web.Response:
 
 
 def _drawn(steps: Sequence[Step]) -> dict[str, Any]:
-    """What the template draws of the steps of a turn."""
+    """The drawing of a turn's steps, for the template."""
     timed = time_steps(steps)
     return {
         "graph": draw_graph(steps),

@@ -154,7 +154,7 @@ def _span(days: Sequence[str]) -> str:
 
 
 def _room(days: Sequence[str]) -> float:
-    """Of one day."""
+    """The width of one day."""
     return (WIDTH - LEFT) / max(len(days), 1)
 
 
@@ -193,7 +193,7 @@ CHANNELS = 50  # that are shown, those that took the most tokens first
 
 @value
 class Figures:
-    """Of the days that are shown."""
+    """The figures of the days that are shown."""
 
     days: tuple[Sums, ...]
     channels: tuple[Sums, ...]
@@ -332,7 +332,7 @@ def money(cost: float | None) -> str:
 
 
 def _disk(site: Site) -> Disk | None:
-    """Of the data folder; None where it cannot be read. Blocks."""
+    """The disk of the data folder; None where it cannot be read. Blocks."""
     try:
         usage = shutil.disk_usage(site.settings.data_dir)
     except OSError:

@@ -71,7 +71,8 @@ def embedder_for(
     progress: DownloadProgress,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Embedder | None:
-    """What ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names nothing.
+    """The embedder that ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names
+    nothing.
 
     ``options``: by provider, what another provider's class takes.
     """

@@ -173,7 +173,7 @@ def _status(trouble: BaseException) -> int | None:
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """What the call returns; TimeoutError when it takes longer than ``seconds``.
+    """The result of the call; TimeoutError when it takes longer than ``seconds``.
 
     For calls without a timeout of their own. The daemon thread of a late call does not keep the process alive.
     """

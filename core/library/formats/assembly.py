@@ -178,7 +178,9 @@ def plausible(moment: float | None, now: Callable[[], float] = time.time) -> flo
 
 
 def earliest(*moments: float | None) -> float | None:
-    """Of those that are known: a source may have got a document, or all its documents, later than it was written."""
+    """The earliest of the known moments: a source may have got a document, or all its documents, later than
+    it was written.
+    """
     return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -208,7 +210,7 @@ def _zone(text: str) -> timezone:
 
 
 def changed_in_fields(front_matter: str, now: Callable[[], float] = time.time) -> float | None:
-    """What the fields of front matter, YAML or TOML, say of the last change."""
+    """The last change by the fields of front matter, YAML or TOML."""
     values: dict[str, str] = {}
     above = ""
     for indent, name, text in _FIELD.findall(front_matter):
@@ -220,7 +222,7 @@ def changed_in_fields(front_matter: str, now: Callable[[], float] = time.time) -
 
 
 def changed_in_head(page: str, now: Callable[[], float] = time.time) -> float | None:
-    """What the head of a page of HTML says of its last change."""
+    """The last change by the head of a page of HTML."""
     for tag in _META.finditer(page, 0, HEAD):
         given = {name.lower(): first or second for name, first, second in _ATTRIBUTE.findall(tag[1])}
         names = {given.get(name, "").lower() for name in ("name", "property", "itemprop", "http-equiv")}

@@ -90,7 +90,7 @@ def to_json(files: Iterable[IncludedFile]) -> str:
 
 
 def have_changed(stored: str) -> bool:
-    """Whether one of the files differs from what was stored about it, or came, or went."""
+    """True if one of the files differs from what was stored about it, or came, or went."""
     return any(
         stat_of(path) != IncludedFile(path, size, modified) for path, size, modified in json.loads(stored)
     )

@@ -38,7 +38,7 @@ _ATTACHED = re.compile(r"__substg1\.0_(\w{4})001([EF])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """What a mail says."""
+    """The headers, text and attachments of a mail."""
 
     subject: str
     sender: str

@@ -66,6 +66,6 @@ def _fenced(code: str, language: str) -> str:
 
 
 def _printed(output: dict[str, Any]) -> str:
-    """What people read of an output: its text, not its pictures."""
+    """The text of an output, without its pictures."""
     data = output.get("data") or {}
     return _joined(output.get("text") or data.get("text/markdown") or data.get("text/plain") or "")

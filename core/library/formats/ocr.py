@@ -91,7 +91,7 @@ class Word:
 
 
 def _upright_words(recognize: Callable[[Any], Any], picture: Any) -> list[Word]:
-    """Of a page as it is; of one that reads badly, turned to where it reads best."""
+    """The words of a page as it is; of one that reads badly, turned to where it reads best."""
     import numpy as np
 
     best: list[Word] = []

@@ -64,7 +64,7 @@ class ParserError(Exception):
 
 
 def is_foreign(suffix: str, size: int) -> bool:
-    """Whether a file is parsed in a worker; never on Windows, which has no limits for processes."""
+    """True if a file is parsed in a worker; never on Windows, which has no limits for processes."""
     return os.name == "posix" and (suffix.lower() in FOREIGN or size > SMALL)
 
 

@@ -43,7 +43,7 @@ def _document(source: Source, spans: Iterator[LineSpan]) -> Document:
 
 
 def _without_name(source: Source, block: Block) -> Block:
-    """Of the text of a picture, without the ":alt:" before it."""
+    """The block of a picture's text, without the ":alt:" before it."""
     line = source.text.rfind("\n", 0, block.start) + 1
     found = _ALT.match(source.text, line, block.end) if block.kind == "prose" else None
     return replace(block, start=found.end()) if found else block
@@ -140,7 +140,7 @@ class Places:
         return self.spans[index] if index >= 0 and at < self.spans[index][1] else None
 
     def gaps(self, end: int) -> Iterator[tuple[int, int]]:
-        """What lies between them, up to ``end``."""
+        """The spans between them, up to ``end``."""
         reached = 0
         for start, last in self.spans:
             if reached < start:

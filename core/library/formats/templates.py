@@ -117,7 +117,7 @@ def _padded(tag: _Tag, text: str) -> str:
 
 
 def _leads(text: str, tag: _Tag) -> bool:
-    """Whether the tag ends before text, with nothing but tags before it on that line."""
+    """True if the tag ends before text, with nothing but tags before it on that line."""
     last = text.find("\n", tag.end)
     return bool(text[tag.end : last if last >= 0 else None].strip()) and (
         "\n" in text[tag.start : tag.end] or not text[text.rfind("\n", 0, tag.start) + 1 : tag.start].strip()
@@ -234,13 +234,15 @@ def _element(text: str, at: int, ends: _Ends, *, is_markdown: bool) -> _Tag | No
 
 
 def _words(attributes: str) -> str:
-    """What a reader sees of a tag: the longest of its texts."""
+    """The words of a tag that a reader sees: the longest of its texts."""
     found = [" ".join((a or b).split()) for a, b in _SHOWN.findall(attributes)]
     return max(found, key=len, default="")
 
 
 def _gap(text: str, tag: _Tag) -> str:
-    """What stands for words that are not known here; in an address, which is not shown, something to keep it whole."""
+    """A sign for words that are not known here; in an address, which is not shown, something to keep it
+    whole.
+    """
     if _within_address(text, tag):
         return "_" * (tag.end - tag.start) if "\n" not in text[tag.start : tag.end] else ""
     before = text[text.rfind("\n", 0, tag.start) + 1 : tag.start]
@@ -253,7 +255,7 @@ def _within_address(text: str, tag: _Tag) -> bool:
 
 
 def _is_alone(text: str, tag: _Tag) -> bool:
-    """Whether no word stands beside it, on its lines or in its element of HTML."""
+    """True if no word stands beside it, on its lines or in its element of HTML."""
     line = text.rfind("\n", 0, tag.start) + 1
     following = text.find("\n", tag.end)
     line_end = following if following >= 0 else len(text)

@@ -79,7 +79,7 @@ def _notes_below(element: Element, notes: Notes) -> Iterator[Part]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Role:
-    """What a paragraph style means for the document's outline."""
+    """The meaning of a paragraph style for the document's outline."""
 
     level: int | None = None  #: of a heading; 0 for "Title", which stands above "Heading 1"
     depth: int | None = None  #: of a list item; 0 for the outermost list
@@ -184,8 +184,8 @@ def _nested(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _text(element: Element) -> str:
-    """What a reader sees of a paragraph or cell: with insertions, links, formulas and what is said of pictures; without
-    deletions, field codes and hidden text.
+    """The text of a paragraph or cell as a reader sees it: with insertions, links, formulas and what is said
+    of pictures; without deletions, field codes and hidden text.
     """
     seen: list[str] = []
     for node in element.iter(f"{_W}t", f"{_W}p", _FORMULA_TEXT, _PICTURE, *_SEEN_AS):

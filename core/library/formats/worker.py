@@ -126,7 +126,7 @@ def _parse(request: dict[str, Any], data: bytes) -> Document:
 
 
 def _document_of(request: dict[str, Any], data: bytes) -> Document:
-    """What the bot has parsed itself."""
+    """The document that the bot has parsed itself."""
     blocks = tuple(map(block_of, request["blocks"]))
     return Document(title="", text=data.decode(), blocks=blocks, unit=request["unit"])
 
