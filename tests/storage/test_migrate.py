@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from fakes.version_1 import lay_down
 
-from bots.commands.backup import migrate
+from bots.commands import backup
 from bots.stores.source import IN_FOLDER
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
@@ -42,7 +42,7 @@ def told(capsys):
     """Run the command; its lines as store -> what was done."""
 
     def migrate(settings):
-        assert migrate(Namespace(), settings) == 0
+        assert backup.migrate(Namespace(), settings) == 0
         return dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
 
     return migrate
@@ -76,7 +76,7 @@ def test_beside_a_process_that_serves_the_folder_there_is_nothing_to_do(tmp_path
     settings = Settings(data_dir=lay_down(tmp_path))
 
     with lock_data_dir(settings.data_dir, "footnote run"):
-        code = migrate(Namespace(), settings)
+        code = backup.migrate(Namespace(), settings)
 
     assert code == 0
     assert "brought it up to date when it started" in capsys.readouterr().out
