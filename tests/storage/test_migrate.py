@@ -83,7 +83,7 @@ def test_beside_a_process_that_serves_the_folder_there_is_nothing_to_do(tmp_path
 
 
 def test_an_empty_folder_has_nothing_to_migrate(tmp_path, capsys):
-    code = migrate(Namespace(), Settings(data_dir=tmp_path))
+    code = backup.migrate(Namespace(), Settings(data_dir=tmp_path))
 
     assert (code, capsys.readouterr().out) == (0, f"There is nothing in {tmp_path} yet.\n")
 
