@@ -1,5 +1,4 @@
-"""What was not answered: once a week in a channel that the operator named, and its words in the terminal and on
-the page.
+"""Once a week, what was not answered, in a channel that the operator named.
 
 A digest is posted through the same durable marks as answers: whoever is killed between posting it and noting
 so finds it there the next time. One process at a time does this for each platform.
@@ -16,11 +15,11 @@ from typing import Any, Protocol
 
 from bots.chat.channels import ChannelStore
 from bots.chat.platform import Posts, Refused, Renderer
-from bots.chat.texts import clipped, counted, say_in
+from bots.chat.texts import clipped, say_in
 from core.conversation import Conversation, value
 from core.errors import FootnoteError
-from core.gaps.groups import GapFinder, GapGroup, GapReport
-from core.gaps.questions import LIMIT, GapQuestion, TimeSpan, still_open
+from core.gaps.groups import GapFinder, GapReport
+from core.gaps.questions import GapQuestion, TimeSpan, still_open
 from core.library.library import Library
 from core.turns.messenger import ReplyRoute, Unreachable
 
@@ -188,45 +187,3 @@ PLATFORMS: Mapping[str, Callable[[Conversation, float], DigestPlace]] = {
     "slack": in_slack,
     "discord": in_discord,
 }
-
-
-REASONS: dict[str, str] = {
-    "unanswered": "not answered",
-    "denied": "search denied",
-    "undecided": "search not decided",
-    "unsure": "left as unsure",
-    "rated_down": "rated down",
-}
-
-
-def people_of(group: GapGroup) -> str:
-    return "1 person" if group.people == 1 else f"{group.people:,} people"
-
-
-def trend_of(group: GapGroup) -> str:
-    """Beside the span of the same length before: "new", "3 more than before"."""
-    if not group.before:
-        return "new"
-    more = group.count - group.before
-    if not more:
-        return "as many as before"
-    return f"{abs(more):,} {'more' if more > 0 else 'fewer'} than before"
-
-
-def reasons_of(group: GapGroup) -> str:
-    """ "3 not answered, 1 rated down"."""
-    return ", ".join(f"{count:,} {REASONS[reason]}" for reason, count in group.reasons.items())
-
-
-def left_out(report: GapReport) -> tuple[str, ...]:
-    """The questions that no group has, as sentences."""
-    sentences = []
-    if report.closed:
-        sentences.append(f"{counted(report.closed, 'more question')} in channels that may not be read here.")
-    if report.wordless:
-        sentences.append(
-            f"{counted(report.wordless, 'more question')} whose words are not kept any more (TRACE_DAYS)."
-        )
-    if report.is_cut:
-        sentences.append(f"Only the newest {LIMIT:,} questions were grouped.")
-    return tuple(sentences)

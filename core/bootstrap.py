@@ -25,9 +25,9 @@ from core.graph.policy import PRESETS
 from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, share_data_dir
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
-from core.library.entries import SCHEMA
 from core.library.library import Library, Refresh, ScopedDocuments
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 from core.models import open_models, prices_of, reasoner_maker
 from core.settings import Settings
 from core.storage.database import version_in

@@ -18,7 +18,7 @@ from bots.doctor import index
 from bots.doctor.settings import Configuration
 from core.bootstrap import open_library
 from core.errors import IndexInUse, VersionMismatch
-from core.library import entries
+from core.library import tables
 from core.library.data_lock import lock_data_dir
 from core.settings import Settings
 from core.storage.database import Schema, prepare, version_in
@@ -172,9 +172,9 @@ def add_language(library):
 @pytest.fixture
 def changed(tmp_path, monkeypatch):
     """The settings of a folder of version 1, where the library's newest version is one more than ours."""
-    migrations = (*entries.SCHEMA.migrations, add_language)
-    monkeypatch.setattr(entries, "SCHEMA", replace(entries.SCHEMA, migrations=migrations))
-    monkeypatch.setattr("core.bootstrap.SCHEMA", entries.SCHEMA)
+    migrations = (*tables.SCHEMA.migrations, add_language)
+    monkeypatch.setattr(tables, "SCHEMA", replace(tables.SCHEMA, migrations=migrations))
+    monkeypatch.setattr("core.bootstrap.SCHEMA", tables.SCHEMA)
     return Settings(data_dir=lay_down(tmp_path))
 
 
@@ -185,7 +185,7 @@ def test_a_library_of_version_1_is_migrated_when_it_is_opened(changed):
 
     assert "docs/ferry.md" in sources
     assert languages == [("en",)]
-    assert version_in(changed.data_dir / "library.sqlite") == entries.SCHEMA.version == 2
+    assert version_in(changed.data_dir / "library.sqlite") == tables.SCHEMA.version == 2
 
 
 def test_while_another_process_holds_the_folder_its_library_is_not_migrated(changed):
@@ -196,7 +196,7 @@ def test_while_another_process_holds_the_folder_its_library_is_not_migrated(chan
 
 
 def test_the_doctor_reads_an_older_library_without_migrating_it(changed, monkeypatch):
-    monkeypatch.setattr(index, "SCHEMA", entries.SCHEMA)
+    monkeypatch.setattr(index, "SCHEMA", tables.SCHEMA)
 
     (finding,) = index.examine(Configuration(settings=changed))
 

@@ -20,7 +20,7 @@ from core.conversation import (
     check_question,
     value,
 )
-from core.graph.rights import checked_query
+from core.graph.approval import checked_query
 from core.text.addressee import kind_of
 from core.text.smalltalk import small_talk
 from core.traces.log import Fault

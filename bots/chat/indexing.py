@@ -24,8 +24,8 @@ from core.library.embedding.embedder import Embedder
 from core.library.formats.encoding import decode
 from core.library.formats.read import SUFFIXES, parse_html, read_document
 from core.library.library import DEFAULT_COLLECTION, Library, Notify, Phase
-from core.library.overview import source_of_page
 from core.library.roots import is_within
+from core.library.source_documents import source_of_page
 from core.library.sync import Failure, SourceNote, SyncReport, list_files
 from core.settings import Settings
 from core.sources.kinds import source_address, typed_of

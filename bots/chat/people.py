@@ -20,7 +20,7 @@ from core.conversation import Conversation, Decision, Question, ThreadMessage
 from core.errors import SettingsError
 from core.library.readers import ReaderSets, base_of, is_restricted, whole_address
 from core.storage.database import AsyncDatabase, Database
-from core.text.blocks import one_line
+from core.text.characters import one_line
 from core.text.language import language_of
 from core.traces.names import ShownNames
 from core.turns.messenger import ReplyRoute, Unreachable

@@ -11,7 +11,7 @@ from bots.chat.markdown.safe import is_blank, line
 from bots.chat.platform import Approver, CardContext, People
 from bots.chat.texts import ENGINE_NAMES, clipped, say_in
 from core.conversation import QUERY_LIMIT, Decision, Outcome, Proposal, Question, WebApproval
-from core.graph.rights import may_allow_reading, may_decide
+from core.graph.approval import may_allow_reading, may_decide
 from core.settings import Settings
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute

@@ -14,7 +14,7 @@ from traceback import extract_tb
 logger = logging.getLogger(__name__)
 
 
-SECONDS = 60.0  # between two lines about the same thing
+LOG_PAUSE = 60.0  # seconds between two lines about the same thing
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class LogLimit:
         now = time.monotonic()
         if now < self._next.get(about, now):
             return False
-        self._next[about] = now + SECONDS
+        self._next[about] = now + LOG_PAUSE
         return True
 
 

@@ -1,6 +1,7 @@
-"""``footnote ingest`` and ``footnote forget``: what is indexed.
+"""``footnote ingest`` and ``footnote forget``: what is indexed; and ingesting where the index cannot be opened, which
+rebuilds it from the documents and from what can still be read of it.
 
-Nothing that a channel learned is lost: its uploads are in the data folder, and pages from the web
+Nothing that a channel learned is lost then: its uploads are in the data folder, and pages from the web
 are copied with their passages. The old file stays in place until the new one is complete: after a
 kill, nothing has changed, and the next rebuild continues.
 """

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from bots.chat.indexing import find_embedder
 from bots.chat.texts import clipped, counted, duration, money
-from bots.gap_digest import left_out, people_of, reasons_of, trend_of
+from bots.gap_words import left_out, people_of, reasons_of, trend_of
 from bots.record import write_gaps, write_questions
 from bots.terminal.screen import Screen, line
 from core.bootstrap import open_library

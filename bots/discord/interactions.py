@@ -25,7 +25,7 @@ from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
 from core.answers.store import KeptAnswer, title_of
 from core.conversation import Attachment, Decision, Question, Verdict, check_question, value
 from core.errors import QuestionRejected
-from core.graph.rights import checked_query
+from core.graph.approval import checked_query
 from core.turns.messenger import ReplyRoute
 
 

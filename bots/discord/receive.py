@@ -36,7 +36,7 @@ from bots.discord.route import (
     turn_id,
 )
 from core.conversation import Attachment, Conversation, Question, ThreadMessage, value
-from core.text.blocks import plain
+from core.text.characters import plain
 from core.text.language import language_of
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from bots.doctor.models import load_embedder
 from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.data_lock import refuse_incomplete
-from core.library.entries import SCHEMA
 from core.library.library import Library
 from core.library.readers import base_of
 from core.library.store import DocumentStore
 from core.library.sync import plan_sync, scan
+from core.library.tables import SCHEMA
 from core.settings import Settings
 from core.storage.database import version_in
 from core.storage.sqlite import SqliteDatabase

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from bots.page.sessions import PageSession
 from core.conversation import Conversation, Decision, Outcome, Question, Turn, Verdict, check_question, value
-from core.graph.rights import checked_query
+from core.graph.approval import checked_query
 from core.storage.database import AsyncDatabase
 from core.turns.archive import outcome_from, plain, turn_from
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request
 from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of
 from core.conversation import Conversation, Decision, Question, Verdict, check_question, value
-from core.graph.rights import checked_query
+from core.graph.approval import checked_query
 
 CALLBACK = "edit_query"  # the callback id of the modal in which a query is edited
 

@@ -40,7 +40,7 @@ from bots.stores.source import (
     tally,
 )
 from core.errors import SettingsError, reason_of
-from core.library import entries as library
+from core.library import tables
 from core.library.fts5_terms import indexed_from
 from core.library.lexical import Indexed
 from core.library.pgvector import PgvectorIndex
@@ -185,7 +185,7 @@ def copy_to_server(
     assert storage.url is not None
     with _reserved(storage.url, source):
         asyncio.run(_make_stores(storage))
-        database = storage.database("library", library.SCHEMA)
+        database = storage.database("library", tables.SCHEMA)
         assert isinstance(database, PostgresDatabase)
         vectors = PgvectorIndex(database)
         with database.transaction() as writing:

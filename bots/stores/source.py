@@ -23,7 +23,7 @@ from bots.slack import oauth
 from core.answers import store as answers
 from core.errors import SettingsError
 from core.gaps import questions as gaps
-from core.library import entries
+from core.library import tables
 from core.library.fts5_terms import indexed_from
 from core.reasoning import limits
 from core.settings import Settings
@@ -187,7 +187,7 @@ OURS: Mapping[str, Schema] = {
     gaps.STORE: gaps.SCHEMA,
     sessions.STORE: sessions.SCHEMA,
     sources.STORE: sources.SCHEMA,
-    "library": entries.SCHEMA,
+    "library": tables.SCHEMA,
 }
 #: Files whose tables DBOS and LangGraph make. In PostgreSQL they make others.
 _OF_LIBRARIES: Mapping[str, Schema] = {

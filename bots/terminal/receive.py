@@ -19,7 +19,7 @@ from core.conversation import (
     check_question,
     value,
 )
-from core.graph.rights import checked_query
+from core.graph.approval import checked_query
 from core.library.library import Library, Notify
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch

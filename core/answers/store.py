@@ -18,7 +18,7 @@ from core.library.documents import ANSWER, Document, is_kept
 from core.library.entries import NewDocument
 from core.library.formats.markdown import parse as parse_markdown
 from core.storage.database import Database, Row, Schema
-from core.text.blocks import one_line, whole
+from core.text.characters import one_line, whole
 from core.wording import Sentence, wording
 
 NAME_SHOWN = 80  # characters of a name of a person or a channel

@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Protocol
 
 from core.conversation import Exchange, Progress, Usage, WebApproval
-from core.graph.policy import Policy, verdicts
+from core.graph.evidence import verdicts
+from core.graph.policy import Policy
 from core.graph.routing import evidence_of
 from core.graph.state import State, Work
 from core.grounding.verdicts import Edited

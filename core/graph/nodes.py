@@ -18,9 +18,11 @@ from langgraph.runtime import Runtime
 
 from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
 from core.graph import outcomes
+from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
 from core.graph.context import Deps, DraftCheck
+from core.graph.looking import helpful, unseen, with_further
 from core.graph.policy import Policy
-from core.graph.rights import already_decided, fault_of_query, history_within, may_decide, refusal
+from core.graph.rights import history_within
 from core.graph.routing import (
     after_checking,
     after_looking,
@@ -37,7 +39,7 @@ from core.graph.routing import (
     oddity_to_mend,
     route_of,
 )
-from core.graph.speculation import helpful, strips_ahead, unseen, with_draft, with_further, writing_ahead
+from core.graph.speculation import strips_ahead, with_draft, writing_ahead
 from core.graph.state import (
     State,
     Work,
@@ -55,7 +57,7 @@ from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of,
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Draft, Plan, Rejected, Strip
-from core.text.blocks import without_shaping
+from core.text.characters import without_shaping
 from core.text.smalltalk import small_talk
 from core.wording import Sentence
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from core.conversation import QUERY_LIMIT, Exchange, Outcome, Proposal
-from core.graph.policy import Evidence, Policy, WebQuery, is_mixed, probability
+from core.graph.evidence import Evidence, is_mixed, probability
+from core.graph.policy import Policy, WebQuery
 from core.graph.state import Next, Work
 from core.grounding.doubts import oddity_of
 from core.grounding.verdicts import Edited
@@ -23,7 +24,7 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.text.addressee import asks, kind_of
-from core.text.blocks import as_query
+from core.text.characters import as_query
 from core.text.followup import cited_before
 from core.text.intent import names_something, without_courtesy
 from core.text.sentences import STOP_WORDS

@@ -15,15 +15,16 @@ from langgraph.runtime import Runtime
 from core.conversation import QUERY_LIMIT, Citation, Decision, Progress, Proposal
 from core.errors import SearchTrouble
 from core.graph import outcomes
+from core.graph.approval import already_decided
 from core.graph.context import Deps, Web
 from core.graph.policy import Policy
-from core.graph.rights import already_decided, collections_behind, documents_behind, documents_of
+from core.graph.rights import collections_behind, documents_behind, documents_of
 from core.graph.routing import after_looking, may_be_on_web, queries_sent, web_wordings
 from core.graph.state import Next, State, Work, context_of, history_before, proposal_by_id, with_proposal
 from core.graph.votes import ask_of, grade
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
-from core.text.blocks import as_query
+from core.text.characters import as_query
 from core.text.language import language_of
 from core.wording import Sentence, in_language
 

@@ -13,10 +13,10 @@ from heapq import nlargest
 
 from core.conversation import value
 from core.library.documents import Scope
-from core.library.entries import WORDS_TABLE
 from core.library.fts5_terms import AFTER, SET, TOGETHER, Place, Within, bare, places_of, words_row
 from core.library.lexical import FREQUENT_LIMIT, RARE_LIMIT, Indexed, Words, by_rarity
 from core.library.readers import MARK, among, among_texts, base_of, bases_of, is_restricted
+from core.library.tables import WORDS_TABLE
 from core.storage.database import Connection, Database
 from core.text.language import LANGUAGES
 

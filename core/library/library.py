@@ -26,7 +26,7 @@ from core.library.roots import is_within, resolve_name
 from core.library.sameness import QuestionVectors
 from core.library.store import MODEL, REFRESHED, DocumentStore
 from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
-from core.text.blocks import whole
+from core.text.characters import whole
 
 if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder

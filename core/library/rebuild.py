@@ -18,8 +18,9 @@ from typing import Any
 
 from core.conversation import value
 from core.library.documents import Piece
-from core.library.entries import SCHEMA, NewDocument
+from core.library.entries import NewDocument
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 from core.storage.sqlite import BUSY_TIMEOUT, DAMAGE, translate_errors
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from core.library.sameness import (
     question_of,
 )
 from core.library.store import DocumentStore, by_collection
-from core.text.blocks import whole
+from core.text.characters import whole
 from core.text.followup import (
     asked_before,
     cited_before,

@@ -24,9 +24,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from core.library.documents import Passage, is_kept
-from core.text.blocks import whole
-from core.text.intent import is_opposed
+from core.text.characters import whole
 from core.text.language import language_of
+from core.text.opposites import is_opposed
 from core.text.terms import query_terms, terms
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from typing import Any
 
 from core.library.documents import ANSWER, Passage, Scope
 from core.library.entries import (
-    ERASED,
     DocumentFields,
     Entry,
     NewDocument,
@@ -29,6 +28,7 @@ from core.library.lexical import LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
 from core.library.readers import among, scope_condition
 from core.library.roots import Roots
+from core.library.tables import ERASED
 from core.library.vectors import DenseIndex
 from core.storage.database import Connection, Database, Dialect
 

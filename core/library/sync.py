@@ -22,7 +22,7 @@ from core.library.formats import includes
 from core.library.formats.read import SUFFIXES, parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile, is_within
 from core.library.store import DocumentStore
-from core.text.blocks import whole as without_surrogates
+from core.text.characters import whole as without_surrogates
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})  # and all hidden ones
 

@@ -25,7 +25,7 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.reasoning.selection import Candidate, candidates
-from core.text.blocks import one_line
+from core.text.characters import one_line
 from core.text.followup import (
     REMEMBERED_QUESTIONS,
     cited_before,

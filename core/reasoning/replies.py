@@ -38,7 +38,7 @@ from core.reasoning.reasoner import (
     Statement,
     Strip,
 )
-from core.text.blocks import one_line, plain
+from core.text.characters import one_line, plain
 from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import split_sentences, split_units
 

@@ -1,4 +1,5 @@
-"""The comparison of what a source lists with what is stored, and of what was seen there last.
+"""The comparison of what a source lists with what is stored: items to be read, moved, or left as they are; and of the
+documents that an answer cites with when they were last seen.
 
 A source was seen when its last sync ended that read everything; what could not be looked at then was seen earlier. A
 single page was seen when it was last read. A file of a folder is looked at before each question, so it never gets old
@@ -13,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from core.conversation import Citation, Outcome
 from core.library.entries import Entry
-from core.library.formats.assembly import plausible
+from core.library.formats.dates import plausible
 from core.library.library import Library
-from core.library.overview import SourceDocuments
 from core.library.readers import base_of
 from core.library.roots import is_within
+from core.library.source_documents import SourceDocuments
 from core.library.store import DocumentStore
 from core.sources.source import SourceBatch, SourceItem
 from core.sources.store import KnownItem, SourceRecord, SourceStore

@@ -17,7 +17,8 @@ from core.library.chunking import cut
 from core.library.documents import Document, Piece
 from core.library.entries import NewDocument
 from core.library.formats import markdown, parser_process
-from core.library.formats.assembly import earliest, line_starts, plausible
+from core.library.formats.assembly import line_starts
+from core.library.formats.dates import earliest, plausible
 from core.library.formats.encoding import decode
 from core.library.links import OTHER_TEXT
 from core.library.sync import drop_surrogates

@@ -1,5 +1,5 @@
 """The port of a source: a place outside the disk's folders where a team keeps its texts, its credentials, and
-the file in which it remembers what makes its next look cheap.
+the file in which it remembers what makes its next look cheap, which may vanish and is made anew.
 
 A source has an address. One thing in it, a file, a page or a thread, is an item, and becomes one document of the
 library. What has to be done with items is written once, in :mod:`core.sources.sync`; a source only says what there

@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 
 from core.errors import SettingsError
 from core.library.library import Library, Notify
-from core.library.overview import SourceDocuments
 from core.library.roots import is_within, resolve_name
+from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.comparison import SourceForgotten

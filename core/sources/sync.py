@@ -24,7 +24,7 @@ from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
 from core.library.formats import parser_process
 from core.library.library import Library, Notify
-from core.library.overview import SourceDocuments
+from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.priority import give_way, is_anybody_computing, resting
 from core.sources.comparison import SourceComparison, SourceForgotten

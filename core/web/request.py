@@ -1,4 +1,6 @@
-"""One query to one search engine: at most one retry, and a sentence for every failure."""
+"""A web search: one query to one engine with at most one retry, its results made safe to show and store, and passages
+of an allowed query, from the pages of its hits where these can be read.
+"""
 
 from __future__ import annotations
 

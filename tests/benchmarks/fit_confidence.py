@@ -9,7 +9,7 @@ best: that is what an answer would be quoted from.
 
 What is reported was not seen by the coefficients that judged it: the questions are parted into folds,
 those about one article or of one conversation together, and each fold is judged by a fit on the others.
-``--write`` puts the coefficients of a fit on all of them into core/library/confidence.py.
+``--write`` puts the coefficients of a fit on all of them into core/library/coefficients.py.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def report(sets: Sets) -> Iterator[tuple[str | float, ...]]:
 
 
 def write_coefficients(name: str, coefficients: Coefficients, rows) -> None:
-    file = ROOT / "core/library/confidence.py"
+    file = ROOT / "core/library/coefficients.py"
     bias, weights = coefficients
     comments = "".join(
         f"# {of}: AUC {area:.3f}, false at 90% answered {false:.2f} | "
@@ -294,7 +294,7 @@ def write_coefficients(name: str, coefficients: Coefficients, rows) -> None:
 
 
 def run(say: Say, *, model: str, data: Path = DATA, write: bool = False) -> Section:
-    """With ``write`` the coefficients of a fit on all questions go into core/library/confidence.py."""
+    """With ``write`` the coefficients of a fit on all questions go into core/library/coefficients.py."""
     embedder, measured = open_model(model, say), {side: {} for side in SIDES}
     with tempfile.TemporaryDirectory() as scratch:
         for library, asked in questions_of(data, Path(scratch), embedder):

@@ -27,7 +27,7 @@ from core.library.embedding.embedder import Embedder
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.rerank import Scored, rerank
 from core.library.retriever import Query, Retriever
-from core.text.blocks import whole
+from core.text.characters import whole
 from core.text.language import language_of
 from core.text.terms import query_terms, term_weights
 

@@ -21,7 +21,7 @@ from core.answers.answers import open_answers
 from core.bootstrap import open_library
 from core.gaps.questions import open_gap_store
 from core.graph.checkpoints import TASK_RESULT
-from core.library import entries
+from core.library import tables
 from core.library.documents import Scope
 from core.library.fts5 import Fts5Index
 from core.settings import Settings
@@ -301,7 +301,7 @@ async def test_uploads_follow_the_folder(machine, used, postgres_url):
 
 def within(data_dir, folder):
     """Where the moon is found below a folder."""
-    with closing(SqliteDatabase(data_dir / "library.sqlite", entries.SCHEMA)) as database:
+    with closing(SqliteDatabase(data_dir / "library.sqlite", tables.SCHEMA)) as database:
         scope = Scope(collections=frozenset({"a-channel"}), addresses=(str(folder),))
         found = Fts5Index(database).search(["moon"], scope, limit=5)
         query = "SELECT address FROM documents d JOIN passages p ON p.document = d.id WHERE p.id = ?"

@@ -8,7 +8,7 @@ from fakes.scripted import decision, question
 
 from bots.chat.cards import tried_again
 from core.conversation import Attachment
-from core.graph.rights import may_allow_reading
+from core.graph.approval import may_allow_reading
 
 LEASE = Attachment(id="F1", name="lease.md", url="", media_type="text/markdown", size=9)
 

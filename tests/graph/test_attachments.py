@@ -9,8 +9,8 @@ from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, hit
 from test_graph import assistant_over
 
 from core.conversation import Attachment, Conversation, Question
+from core.graph.approval import may_allow_reading
 from core.graph.policy import PRESETS
-from core.graph.rights import may_allow_reading
 from core.graph.routing import route_of
 from core.graph.state import Work
 from core.reasoning.extractive import ExtractiveReasoner

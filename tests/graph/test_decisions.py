@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from core.conversation import QUERY_LIMIT, Omission, Proposal
 from core.graph import routing
+from core.graph.approval import already_decided, may_decide, refusal
 from core.graph.policy import PRESETS, EvidenceWeights, Policy, WebQuery, WebWhen, WhenUseless
-from core.graph.rights import already_decided, may_decide, refusal
 from core.graph.state import Next, Work
 from core.reasoning.reasoner import Draft, Grade, Plan, Rejected, Relevance, Route, Statement
 

@@ -10,7 +10,8 @@ from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.graph.policy import PRESETS, Evidence, EvidenceWeights, is_mixed, log_odds, probability
+from core.graph.evidence import Evidence, is_mixed, log_odds, probability
+from core.graph.policy import PRESETS, EvidenceWeights
 from core.reasoning.reasoner import Relevance
 
 DEFAULT = PRESETS["footnote"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from core import bootstrap
 from core.library.documents import Scope
-from core.library.entries import SCHEMA
 from core.library.library import Library
 from core.library.retriever import Query
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 from core.settings import Settings
 from core.storage.sqlite import SqliteDatabase
 

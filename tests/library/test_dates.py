@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.library.formats.assembly import AHEAD, changed_in_fields, changed_in_head, moment_in, plausible
+from core.library.formats.dates import AHEAD, changed_in_fields, changed_in_head, moment_in, plausible
 from core.library.formats.read import parse_file, parse_html
 from tests.library.shelf import Path, open_library, write
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.library.documents import Piece, Scope
-from core.library.entries import SCHEMA, NewDocument
+from core.library.entries import NewDocument
 from core.library.lexical import RARE_LIMIT
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 
 MANY = 2 * RARE_LIMIT  # passages that are said to hold a frequent term
 HERE, THERE = Scope(collections=frozenset({"here"})), Scope(collections=frozenset({"there"}))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from core.library.documents import Piece, Scope
-from core.library.entries import SCHEMA, NewDocument
+from core.library.entries import NewDocument
 from core.library.readers import collection_for
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 
 SETS = [collection_for("default", {f"p{number}@harbour.example"}) for number in range(100)]
 FILLED = 24  # of them have documents

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from core.errors import SettingsError
 from core.library.documents import Piece, Scope
-from core.library.entries import SCHEMA, NewDocument
+from core.library.entries import NewDocument
 from core.library.roots import ancestors, is_within
 from core.library.store import DocumentStore
+from core.library.tables import SCHEMA
 from core.text.language import language_of
 from core.text.terms import terms
 from tests.library.shelf import open_store, scope

@@ -10,7 +10,7 @@ from core.bootstrap import open_vectors
 from core.errors import IndexMismatch, SettingsError
 from core.library import pgvector
 from core.library.chroma import ChromaIndex
-from core.library.entries import SCHEMA
+from core.library.tables import SCHEMA
 from core.settings import Settings
 from core.storage.storage import open_storage
 

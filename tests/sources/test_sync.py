@@ -19,7 +19,7 @@ from core.library.documents import Document
 from core.library.formats import markdown, parser_process
 from core.library.formats.parser_process import Worker, Workers
 from core.library.links import SourceLinks
-from core.library.overview import SourceDocuments
+from core.library.source_documents import SourceDocuments
 from core.library.sync import SyncReport
 from core.priority import enable_throttling
 from core.settings import Settings

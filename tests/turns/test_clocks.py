@@ -78,7 +78,7 @@ READ_ON_THE_WALL = {
     "core/sources/notion/listing.py": "reads what it is given, by Notion's clock",
     "core/sources/github/source.py": "when everything was listed; a time to come lists it again",
     "core/library/documents.py": "tells a day",
-    "core/library/formats/assembly.py": "a date more than a day ahead is none; a jump back leaves a document without one",
+    "core/library/formats/dates.py": "a date more than a day ahead is none; a jump back leaves a document without one",
     "bots/chat/channel_source.py": "tells a day and a time",
     "bots/doctor/sources.py": "which syncs are overdue; tells a time",
     "core/sources/git/client.py": "which locks were left by a killed git; a jump removes one earlier or later",

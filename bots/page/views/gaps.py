@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bots.gap_digest import REASONS, left_out, people_of, reasons_of, trend_of
+from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
 from bots.page.names import Speaker
 from bots.page.rights import audiences_of, reads_in
 from bots.page.site import PageRoute, View, Visit, go_to

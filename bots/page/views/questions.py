@@ -1,4 +1,4 @@
-"""Every question, and the way that one of them took."""
+"""Every question, and the way that one of them took, drawn here as coordinates of SVG."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What the answers cost, how long they took and how they ended; and whether this process can answer now.
+"""What the answers cost, how long they took and how they ended, as figures and plots by day; and whether this process
+can answer now.
 
-Only figures: they name no person and quote nothing, so whoever is in may read them.
+Only figures: they name no person and quote nothing, so whoever is in may read them. Plots are laid out here as
+coordinates of SVG.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""ZIP archives and packages of Office documents: what they unpack to is judged before anything is unpacked."""
+"""ZIP archives, and packages of Office documents (ECMA-376, part 2), which are such archives: what they unpack to is
+judged before anything is unpacked, and nothing is written to the disk.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from pathlib import PurePosixPath
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
-from core.library.formats.assembly import PART_GAP, TEXT_LIMIT, moment_in
+from core.library.formats.assembly import PART_GAP, TEXT_LIMIT
+from core.library.formats.dates import moment_in
 
 UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
 XML_LIMIT = 30_000_000  # bytes of one XML part; parsing takes up to twenty times as much memory

@@ -12,7 +12,8 @@ from typing import Any
 from core.library.documents import Document
 from core.library.formats import archives, markdown
 from core.library.formats.archives import refuse_bombs
-from core.library.formats.assembly import Part, assemble, moment_in
+from core.library.formats.assembly import Part, assemble
+from core.library.formats.dates import moment_in
 
 _PREFIXED = re.compile(rb"(</?)\w+:(?=(?:package|metadata|manifest|item|spine|itemref)\b)")
 #: The surest first: EPUB 3.3 “dcterms:modified”, EPUB 2 “modification”, the day of publication.

@@ -19,7 +19,8 @@ from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import plain, webpage
 from core.library.formats.archives import without_office
-from core.library.formats.assembly import Part, assemble, plausible
+from core.library.formats.assembly import Part, assemble
+from core.library.formats.dates import plausible
 from core.library.formats.encoding import decode
 
 #: Properties of [MS-OXPROPS], by their ids.

@@ -14,7 +14,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from core.library.documents import Block, BlockKind, Document
-from core.library.formats.assembly import LINE_END, LineSpan, Source, changed_in_fields
+from core.library.formats.assembly import LINE_END, LineSpan, Source
+from core.library.formats.dates import changed_in_fields
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

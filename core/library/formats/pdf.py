@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from core.errors import DocumentError
 from core.library.documents import BlockKind, Document
 from core.library.formats import ocr
-from core.library.formats.assembly import TEXT_LIMIT, Part, assemble, plausible
+from core.library.formats.assembly import TEXT_LIMIT, Part, assemble
+from core.library.formats.dates import plausible
 from core.library.formats.pdf_tables import TABLE_BEGINS, with_tables
 
 if TYPE_CHECKING:

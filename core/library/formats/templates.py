@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from core.library.formats.plain import Places, in_html, in_markdown
+from core.library.formats.code_places import Places, in_html, in_markdown
 
 TAG_LIMIT = 2_000  # characters; a longer tag is text
 STATEMENT_LIMIT = 5_000  # characters of an import or export of MDX

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import markdown, templates
-from core.library.formats.assembly import Part, assemble, changed_in_head
+from core.library.formats.assembly import Part, assemble
+from core.library.formats.dates import changed_in_head
 from core.library.formats.encoding import decode
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from core.library.formats import ocr, pdf, webpage
 from core.library.formats.parser_process import LENGTH, Pool, block_of, frame, row_of
 from core.library.formats.read import SUFFIXES
 from core.library.lexical import text_terms
-from core.text.blocks import whole
+from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
 #: Questions go first. A file is read only while the processor is idle, so that a process that wakes up meanwhile runs

@@ -1,11 +1,12 @@
-"""Files of the Drive API as values, their addresses, and a tree of them, from which paths, readers and items
-follow.
+"""Files of the Drive API as values, and a tree of them, from which paths, readers and items follow; and the addresses
+of folders: ``drive:ID`` is a folder or a shared drive, ``drive:`` all that the account may read.
 
 Fields, types and roles are those of ``File`` and ``Permission`` in the API's discovery document; the formats that
 documents of Google's can be exported in are those of "Export MIME types for Google Workspace documents".
 
-People type these, or copy ``https://drive.google.com/drive/folders/ID`` from their browser, with ``/u/0`` in it where
-they are signed in several times. A shared drive has the identifier of its top folder (Drive API v3, ``drives``).
+People type such an address, or copy ``https://drive.google.com/drive/folders/ID`` from their browser, with ``/u/0`` in
+it where they are signed in several times. A shared drive has the identifier of its top folder (Drive API v3,
+``drives``).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Reading the tree of a source from the Drive API: what a folder has, and what a change means for it.
+"""Reading the tree of a source from the Drive API: what a folder has, what a change means for it, and the memory of
+the tree that was seen.
 
 The documentation on permissions and changes that this follows: a file of My Drive names its permissions itself, to those
 who may share it; a file of a shared drive has those of its folder unless it says that it has its own; and each shared
 drive has a log of changes of its own ("Track changes for users and shared drives").
 
-It is written after the engine took what follows from it, never before: a sync that was cut off sees the same changes
-again. It holds names and addresses of people who may read, no text. It lies in the source's folder, and may vanish:
-then everything is listed anew, and what did not change is not read again.
+The memory is written after the engine took what follows from it, never before: a sync that was cut off sees the same
+changes again. It holds names and addresses of people who may read, no text. It lies in the source's folder, and may
+vanish: then everything is listed anew, and what did not change is not read again.
 """
 
 from __future__ import annotations

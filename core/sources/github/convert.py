@@ -1,7 +1,7 @@
-"""The addresses of issues and pull requests on GitHub, and one of them with all that was said about it, as one
-text.
+"""An issue or a pull request with all that was said about it, as one text; and the addresses of lists of them,
+``github+https://HOST/OWNER/NAME/issues``.
 
-People type the address of their list on the web. Of a GitHub Enterprise Server it is one where the host is named in
+People type the address of the list on the web. Of a GitHub Enterprise Server it is one where the host is named in
 GIT_TOKENS or PRIVATE_HOSTS.
 """
 

@@ -1,9 +1,8 @@
-"""Requests to one website, and to nothing else; what its robots.txt allows (RFC 9309), and its sitemaps.
+"""Requests to one website, and to nothing else; what its robots.txt allows (RFC 9309); and its sitemaps, at which a
+crawl begins (https://www.sitemaps.org/protocol.html).
 
-How they go out, and to which addresses, says :mod:`core.sources.http`.
-
-https://www.sitemaps.org/protocol.html. A damaged one is refused whole: what its end would have listed must not be
-taken for gone.
+How requests go out, and to which addresses, says :mod:`core.sources.http`. A damaged sitemap is refused whole: what its
+end would have listed must not be taken for gone.
 """
 
 from __future__ import annotations

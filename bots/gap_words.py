@@ -1,0 +1,48 @@
+"""What the terminal and the page say about gaps, in English, as it is for operators."""
+
+from __future__ import annotations
+
+from bots.chat.texts import counted
+from core.gaps.groups import GapGroup, GapReport
+from core.gaps.questions import LIMIT
+
+REASONS: dict[str, str] = {
+    "unanswered": "not answered",
+    "denied": "search denied",
+    "undecided": "search not decided",
+    "unsure": "left as unsure",
+    "rated_down": "rated down",
+}
+
+
+def people_of(group: GapGroup) -> str:
+    return "1 person" if group.people == 1 else f"{group.people:,} people"
+
+
+def trend_of(group: GapGroup) -> str:
+    """Beside the span of the same length before: "new", "3 more than before"."""
+    if not group.before:
+        return "new"
+    more = group.count - group.before
+    if not more:
+        return "as many as before"
+    return f"{abs(more):,} {'more' if more > 0 else 'fewer'} than before"
+
+
+def reasons_of(group: GapGroup) -> str:
+    """ "3 not answered, 1 rated down"."""
+    return ", ".join(f"{count:,} {REASONS[reason]}" for reason, count in group.reasons.items())
+
+
+def left_out(report: GapReport) -> tuple[str, ...]:
+    """The questions that no group has, as sentences."""
+    sentences = []
+    if report.closed:
+        sentences.append(f"{counted(report.closed, 'more question')} in channels that may not be read here.")
+    if report.wordless:
+        sentences.append(
+            f"{counted(report.wordless, 'more question')} whose words are not kept any more (TRACE_DAYS)."
+        )
+    if report.is_cut:
+        sentences.append(f"Only the newest {LIMIT:,} questions were grouped.")
+    return tuple(sentences)

@@ -1,0 +1,80 @@
+"""Who may decide about a web search, which queries may go out, and the sentences of a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from core.conversation import (
+    QUERY_LIMIT,
+    Decision,
+    Proposal,
+    Question,
+    WebApproval,
+)
+from core.errors import QuestionRejected
+from core.text.characters import hides_something, without_shaping
+from core.wording import Sentence, clock
+
+if TYPE_CHECKING:
+    pass
+
+
+def may_decide(
+    proposal: Proposal, decision: Decision, *, approval: WebApproval, approvers: Iterable[str]
+) -> bool:
+    """The asker, anyone, or an approver (a person, or a group the person is in), as the operator chose.
+
+    An approver may always decide; under ``never_ask`` everyone may.
+    """
+    is_asker = approval == "asker" and decision.author == proposal.asker
+    return is_asker or _decides_for_others(decision.author, decision.groups, approval, approvers)
+
+
+def may_allow_reading(
+    question: Question, author: str, groups: Iterable[str], *, approval: WebApproval, approvers: Iterable[str]
+) -> bool:
+    """True if the author may let the attachments of a question be read: its asker, or who may decide a
+    search.
+    """
+    return author == question.author or _decides_for_others(author, groups, approval, approvers)
+
+
+def _decides_for_others(
+    author: str, groups: Iterable[str], approval: WebApproval, approvers: Iterable[str]
+) -> bool:
+    return approval in ("anyone", "never_ask") or bool({author, *groups} & set(approvers))
+
+
+def fault_of_query(query: str | None) -> str | None:
+    """Why an edited query cannot be sent, as a sentence; None if it can."""
+    if query is None:
+        return None
+    if not query.strip():
+        return Sentence("query_empty")
+    if len(query) > QUERY_LIMIT:
+        return Sentence("query_too_long", length=len(query), limit=QUERY_LIMIT)
+    if hides_something(query):
+        return Sentence("query_hides")
+    return None
+
+
+def refusal(proposal: Proposal, *, approval: WebApproval) -> str:
+    """The sentence for a person who may not decide."""
+    if approval != "asker":
+        return Sentence("only_approver")
+    return Sentence("only_asker_or_approver", asker=proposal.asker)
+
+
+def already_decided(proposal: Proposal) -> str:
+    """The sentence for a press after the decision."""
+    key = "already_allowed" if proposal.verdict == "approve" else "already_denied"
+    return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or 0))
+
+
+def checked_query(text: str) -> str:
+    """A query on one line; QuestionRejected if it cannot be sent."""
+    query = " ".join(without_shaping(text).split())
+    if fault := fault_of_query(query):
+        raise QuestionRejected(fault)
+    return query

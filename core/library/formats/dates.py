@@ -1,0 +1,101 @@
+"""When a document was last changed, as it says itself: in its front matter, or in the head of a page.
+
+The date of a file on the disk says less. In a clone, a copy and an unpacked archive it is the day on which these were
+made, and a wrong date is worse than none where it decides which of two documents speaks first.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+
+#: Fields of front matter, the surest first; in lower case, without hyphens and underscores. Below another field:
+#: ``last_update: {date: …}`` of Docusaurus, ``date: {updated: …}`` of MkDocs. ``date`` alone is when it was written.
+FIELDS = (
+    "updated", "lastupdated", "updatedat", "lastmodified", "lastmodifiedat", "lastmod", "modified", "modifiedat",
+    "datemodified", "lastupdate.date", "lastupdate", "date.updated",
+)  # fmt: skip
+#: Names and properties of ``<meta>``: Open Graph, schema.org, Dublin Core, and one that only pages of old have.
+#: ``date`` alone is when the page was written, as in front matter.
+META = frozenset(
+    {"article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"}
+)
+AHEAD = 86_400.0  # seconds that a clock elsewhere, or a day without a zone, may be ahead of ours
+HEAD = 200_000  # characters of a page, in which its head is
+
+_FIELD = re.compile(r"""^([ \t]*)["']?(\w[\w.-]*)["']?[ \t]*[:=][ \t]*(.*?)[ \t]*$""", re.MULTILINE)
+_MOMENT = re.compile(
+    r"""["'\[]?(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})
+    (?:(?:T|t|\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s*(Z|z|UTC|[+-]\d{2}:?\d{2})?)?
+    ["'\]]?\s*(?:\#.*)?""",
+    re.VERBOSE,
+)
+_META = re.compile(r"<meta\b([^<>]*)>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"""\b(name|property|itemprop|http-equiv|content)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
+)
+
+
+def plausible(moment: float | None, now: Callable[[], float] = time.time) -> float | None:
+    """A moment at which something can have been changed; sources and files may say anything.
+
+    One to come is a date of validity, a mistake, or a wish to speak first.
+    """
+    return moment if moment is not None and 0 < moment <= now() + AHEAD else None
+
+
+def earliest(*moments: float | None) -> float | None:
+    """The earliest of the known moments: a source may have got a document, or all its documents, later than
+    it was written.
+    """
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def moment_in(text: str, now: Callable[[], float] = time.time) -> float | None:
+    """Seconds since the epoch of "2026-03-12", "2026/3/12 09:30", "2026-03-12T09:30:00+01:00"; None for anything else.
+
+    A date without a time is midnight, and a time without a zone, in UTC: dates are shown in UTC too.
+    """
+    found = _MOMENT.fullmatch(text.strip())
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    try:
+        return plausible(
+            datetime(year, month, day, hour, minute, second, tzinfo=_zone(found[7] or "")).timestamp(),
+            now,
+        )
+    except (ValueError, OverflowError):
+        return None
+
+
+def _zone(text: str) -> timezone:
+    if text[:1] not in ("+", "-"):
+        return UTC
+    minutes = int(text[1:3]) * 60 + int(text[-2:])
+    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
+
+
+def changed_in_fields(front_matter: str, now: Callable[[], float] = time.time) -> float | None:
+    """The last change by the fields of front matter, YAML or TOML."""
+    values: dict[str, str] = {}
+    above = ""
+    for indent, name, text in _FIELD.findall(front_matter):
+        plain = re.sub(r"[_-]", "", name).lower()
+        above = above if indent else plain
+        values.setdefault(f"{above}.{plain}" if indent else plain, text)
+    moments = (moment_in(values[name], now) for name in FIELDS if name in values)
+    return next((moment for moment in moments if moment is not None), None)
+
+
+def changed_in_head(page: str, now: Callable[[], float] = time.time) -> float | None:
+    """The last change by the head of a page of HTML."""
+    for tag in _META.finditer(page, 0, HEAD):
+        given = {name.lower(): first or second for name, first, second in _ATTRIBUTE.findall(tag[1])}
+        names = {given.get(name, "").lower() for name in ("name", "property", "itemprop", "http-equiv")}
+        moment = moment_in(given.get("content", ""), now) if names & META else None
+        if moment is not None:
+            return moment
+    return None

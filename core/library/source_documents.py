@@ -1,0 +1,140 @@
+"""The documents of sources, by their addresses: which there are, and what a source says of them.
+
+A source belongs to one collection; what only some people may read of it is beside that one, see
+:mod:`core.library.readers`. Each document is in one of them, and goes from one to another in one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field
+
+from core.library.documents import Piece
+from core.library.entries import DocumentFields, Entry, NewDocument
+from core.library.readers import ReaderSets, among_texts, collection_for, in_family
+from core.library.store import DocumentStore
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocuments:
+    """The documents of one source. Every method blocks."""
+
+    store: DocumentStore
+    collection: str  #: the source's
+    root: str  #: its address
+    readers: ReaderSets = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "readers", ReaderSets(self.store.database))
+
+    def places(self, addresses: Iterable[str]) -> dict[str, set[str]]:
+        """The collections in which these addresses have a document; one, by address."""
+        condition, wanted = among_texts(self.store.database.dialect, addresses)
+        family, names = in_family(self.collection)
+        rows = self.store.database.rows(
+            "SELECT d.address, c.name FROM documents d JOIN collections c ON c.number = d.collection"
+            f" WHERE d.root = ? AND d.address {condition} AND {family}",
+            (self.root, wanted, *names),
+        )
+        found: dict[str, set[str]] = {}
+        for address, collection in rows:
+            found.setdefault(address, set()).add(collection)
+        return found
+
+    def below(self, *, after: str = "", limit: int) -> list[str]:
+        """Addresses of the source's documents in order, from the first behind ``after``."""
+        family, names = in_family(self.collection)
+        rows = self.store.database.rows(
+            "SELECT d.address FROM documents d JOIN collections c ON c.number = d.collection"
+            f" WHERE d.root = ? AND d.address > ? AND {family} ORDER BY d.address LIMIT ?",
+            (self.root, after, *names, limit),
+        )
+        return [str(address) for (address,) in rows]
+
+    def put(self, document: NewDocument, readers: Collection[str] | None) -> bool:
+        """Write a document where these people read it, and nowhere else; whether it is new."""
+        with self.store.transaction() as writing:
+            old = self.places([document.address]).get(document.address, set())
+            for collection in old - {document.collection}:
+                self.store.remove(collection, document.address)
+            if readers is not None:
+                self.readers.note(writing, document.collection, readers)
+            self.store.put(document)
+        return not old
+
+    def move(self, address: str, readers: Collection[str] | None) -> bool:
+        """Have these people read a document from now on, and nobody else; False if there is none.
+
+        Its passages are written anew, and get new vectors: an id that is known from before finds nothing.
+        """
+        target = collection_for(self.collection, readers)
+        with self.store.transaction():
+            old = self.places([address]).get(address, set())
+            if not old:
+                return False
+            if old != {target}:
+                entry = self.store.entry(min(old - {target}), address)
+                if entry is not None:
+                    self.put(self._copy(entry, target), readers)
+        return True
+
+    def _copy(self, entry: Entry, collection: str) -> NewDocument:
+        rows = self.store.database.rows(
+            'SELECT path, location, text, start, "end", line FROM passages WHERE document = ? ORDER BY ordinal',
+            (entry.id,),
+        )
+        pieces = [
+            Piece(path=tuple(json.loads(path)), location=location, text=text, start=start, end=end, line=line)
+            for path, location, text, start, end, line in rows
+        ]
+        kept = {name: value for name, value in asdict(entry).items() if name in _DOCUMENT}
+        return NewDocument(**{**kept, "collection": collection}, pieces=pieces)
+
+    def remove(self, address: str) -> bool:
+        """Remove a document wherever it is; False if there is none."""
+        with self.store.transaction():
+            old = self.places([address]).get(address, set())
+            for collection in old:
+                self.store.remove(collection, address)
+        return bool(old)
+
+    def drop_single_copies(self) -> int:
+        """Remove the pages of this source that were ingested alone too, into the same collection; how many."""
+        rows = self.store.database.rows(
+            "SELECT p.address FROM documents p JOIN collections c ON c.number = p.collection"
+            " WHERE c.name = ? AND p.root = p.address AND p.address LIKE ? AND EXISTS ("
+            "SELECT 1 FROM documents d WHERE d.source = p.address AND d.root = ? AND d.collection = p.collection)",
+            (self.collection, "%://%", self.root),
+        )
+        for (address,) in rows:
+            self.store.remove(self.collection, str(address))
+        return len(rows)
+
+    def note_change(self, address: str, *, source: str, url: str | None, changed_at: float | None) -> None:
+        """Update what a source says of a document whose content is the same; ``changed_at`` None: as it is stored.
+
+        A later one is none either: what is the same was not changed since, and the document may say so itself.
+        """
+        family, names = in_family(self.collection)
+        with self.store.transaction() as writing:
+            writing.execute(
+                "UPDATE documents SET source = ?, url = ?,"
+                " changed_at = CASE WHEN changed_at <= ? THEN changed_at ELSE coalesce(?, changed_at) END"
+                " WHERE root = ? AND address = ?"
+                f" AND collection IN (SELECT c.number FROM collections c WHERE {family})",
+                (source, url, changed_at, changed_at, self.root, address, *names),
+            )
+
+
+def source_of_page(store: DocumentStore, collection: str, url: str) -> str | None:
+    """The address of the source with which a page is read into this collection; None for none."""
+    rows = store.database.rows(
+        "SELECT d.root FROM documents d JOIN collections c ON c.number = d.collection"
+        " WHERE d.source = ? AND d.url = d.source AND d.root <> d.address AND c.name = ? LIMIT 1",
+        (url, collection),
+    )
+    return str(rows[0][0]) if rows else None
+
+
+_DOCUMENT = frozenset(DocumentFields.__dataclass_fields__)
