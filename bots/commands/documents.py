@@ -49,7 +49,7 @@ from core.storage.storage import file_of, open_storage
 NAMED = 3  # pages in one sentence
 
 
-def is_needed(settings: Settings) -> bool:
+def needs_rebuild(settings: Settings) -> bool:
     """True if the index is damaged, or gone although there are uploads.
 
     Never in PostgreSQL, which has no file that we could replace.
@@ -288,7 +288,7 @@ def _check_rebuild(arguments: Namespace) -> None:
 def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
     """An intact index is rebuilt in place; what can be read of a damaged one goes into a new one."""
     collection = arguments.collection or DEFAULT_COLLECTION
-    if is_needed(settings):
+    if needs_rebuild(settings):
         return rebuild(settings, targets, collection, screen)
     _check_rebuild(arguments)
     try:

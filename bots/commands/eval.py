@@ -13,7 +13,7 @@ from bots import process
 from bots.chat.indexing import Targets, read_targets
 from bots.chat.texts import ENGINE_NAMES, counted
 from bots.commands.backend import open_backend
-from bots.eval import judging, outcomes
+from bots.eval import history, outcomes
 from bots.eval.judging import Corpus, Judgement, judge
 from bots.eval.questions import EvalQuestion, ask_all, read_questions
 from bots.eval.report import Report, now, print_report, write_report
@@ -53,12 +53,12 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
     ]
     measured, made = [each for each in sections if each], now()
     last_run, this_run = (
-        judging.file_for(settings.data_dir, file),
-        judging.EvalRun.of(judgements, measured, made, conditions),
+        history.file_for(settings.data_dir, file),
+        history.EvalRun.of(judgements, measured, made, conditions),
     )
-    if before := judging.load(last_run):
+    if before := history.load(last_run):
         texts = {each.id: each.question for each in questions}
-        measured.append(judging.changes(before, this_run, texts))
+        measured.append(history.changes(before, this_run, texts))
     report = Report(
         title=f"Answers to {file.name}",
         made=made,
@@ -67,7 +67,7 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
         questions=tuple(_record(each, settings) for each in judgements),
     )
     files = write_report(report, Path(arguments.out))
-    judging.save(this_run, last_run)
+    history.save(this_run, last_run)
     print_report(report, files, screen, as_object=arguments.json)
     return 0
 

@@ -26,7 +26,7 @@ from bots.chat.channel_source import DAY, date_of
 from bots.chat.channels import ChannelStore, source_of
 from bots.chat.unreadable import Unreadable
 from bots.discord.channel_messages import items_at, thread_items
-from bots.discord.dialect import MESSAGES_PAGE
+from bots.discord.limits import MESSAGES_PAGE
 from bots.discord.route import PLATFORM, said_at
 from core.conversation import Conversation
 from core.sources.schedule import SourceSchedule

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from bots.chat.platform import Refused
-from bots.discord.dialect import MESSAGES_PAGE, NONCE
+from bots.discord.limits import MESSAGES_PAGE, NONCE
 from bots.discord.receive import thread_name
 from bots.discord.render import Message
 from bots.discord.route import InteractionToken

@@ -36,7 +36,7 @@ from bots.discord.channel_messages import (
     thread_entry,
 )
 from bots.discord.commands import VIEW, Application, read_application
-from bots.discord.dialect import MESSAGES_PAGE, SERVERS_PAGE
+from bots.discord.limits import MESSAGES_PAGE, SERVERS_PAGE
 from bots.discord.people import DiscordPeople
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.serve import open_client

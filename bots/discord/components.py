@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from bots.chat.markdown.inline import Terms, prose
 from bots.chat.markdown.safe import line, names_another_host
 from bots.chat.texts import clipped
-from bots.discord import dialect
+from bots.discord import limits
 from bots.discord.dialect import DISCORD
 from core.wording import Wording
 
@@ -75,8 +75,8 @@ def row(*buttons: Component) -> Component:
 
 
 def rows(buttons: Sequence[Component]) -> Iterator[Component]:
-    for start in range(0, len(buttons), dialect.ROW_BUTTONS):
-        yield row(*buttons[start : start + dialect.ROW_BUTTONS])
+    for start in range(0, len(buttons), limits.ROW_BUTTONS):
+        yield row(*buttons[start : start + limits.ROW_BUTTONS])
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Component:
@@ -84,13 +84,13 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
     return {
         "type": BUTTON,
         "style": PRIMARY if is_primary else SECONDARY,
-        "label": clipped(line(label), dialect.BUTTON_LABEL),
+        "label": clipped(line(label), limits.BUTTON_LABEL),
         "custom_id": custom_id(action, value),
     }
 
 
 def custom_id(action: str, value: str) -> str:
-    return f"{action}:{value}"[: dialect.CUSTOM_ID]
+    return f"{action}:{value}"[: limits.CUSTOM_ID]
 
 
 def feedback(turn_id: str, say: Wording) -> tuple[Component, Component]:
@@ -197,7 +197,7 @@ def _trimmed(message: list[Component]) -> list[Component]:
 def fits(components: Iterable[Component]) -> bool:
     """True if one message takes them."""
     everything = [*walk(components)]
-    return len(everything) <= dialect.MESSAGE_COMPONENTS and size(everything) <= dialect.MESSAGE_TEXT
+    return len(everything) <= limits.MESSAGE_COMPONENTS and size(everything) <= limits.MESSAGE_TEXT
 
 
 def size(components: Iterable[Component]) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from bots.chat.channels import ChannelStore
 from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said
 from bots.chat.unreadable import Unreadable
-from bots.discord import calls, dialect
+from bots.discord import calls, limits
 from bots.discord.calls import (
     MESSAGES,
     MODAL,
@@ -188,7 +188,7 @@ class DiscordPosts:
         place, me = route["place"], Me(user_id=self.my_user_id)
         found: list[dict[str, Any]] = []
         if route["server"] != DIRECT and not is_outside_thread(route):
-            found = await self.calls.call("GET", MESSAGES, channel_id=place, limit=dialect.MESSAGES_PAGE)
+            found = await self.calls.call("GET", MESSAGES, channel_id=place, limit=limits.MESSAGES_PAGE)
         if message and all(each["id"] != message for each in found):
             path = f"{MESSAGES}/{{message_id}}"
             found.append(await self.calls.call("GET", path, channel_id=place, message_id=message))

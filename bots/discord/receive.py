@@ -22,8 +22,8 @@ from bots.chat.incoming import (
 from bots.chat.platform import Said
 from bots.chat.texts import clipped, say_in
 from bots.discord.content import beside, json_of, words_of
-from bots.discord.dialect import THREAD_NAME
 from bots.discord.interactions import Interaction
+from bots.discord.limits import THREAD_NAME
 from bots.discord.route import (
     DIRECT,
     PLATFORM,

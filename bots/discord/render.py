@@ -39,7 +39,7 @@ from bots.chat.texts import (
     source_lists,
     text_of,
 )
-from bots.discord import components, dialect
+from bots.discord import components, limits
 from bots.discord.components import TEXT, Component, Part, link, small_print, text, words
 from bots.discord.dialect import DISCORD
 from core.conversation import (
@@ -374,7 +374,7 @@ def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
-    said = asked_back(outcome, buttons=OPTIONS, length=dialect.BUTTON_LABEL)
+    said = asked_back(outcome, buttons=OPTIONS, length=limits.BUTTON_LABEL)
     yield from _pieces(said, outcome.language)
     yield from components.rows(
         [

@@ -26,7 +26,7 @@ from bots.discord.commands import (
     names,
     server_permissions,
 )
-from bots.discord.dialect import SERVERS_PAGE
+from bots.discord.limits import SERVERS_PAGE
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from core.conversation import value
 from core.turns.messenger import Unreachable

@@ -42,7 +42,7 @@ from bots.chat.texts import (
     source_lists,
     text_of,
 )
-from bots.slack import blocks
+from bots.slack import blocks, limits
 from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback, table_words, with_table
 from bots.slack.dialect import SLACK
 from bots.slack.interactions import CALLBACK
@@ -86,8 +86,8 @@ def _words_of(made: Sequence[Block]) -> str:
     """The text of the blocks, without their small print."""
     words = "\n\n".join(filter(None, map(_text_in, made))) or "Footnote"
     shown = fallback(words)
-    while len(shown) > blocks.FALLBACK_TEXT:
-        words = words[: len(words) * blocks.FALLBACK_TEXT // (len(shown) + 1)]
+    while len(shown) > limits.FALLBACK_TEXT:
+        words = words[: len(words) * limits.FALLBACK_TEXT // (len(shown) + 1)]
         shown = fallback(f"{words}…")
     return shown
 
@@ -120,13 +120,13 @@ def _rich_words(block: Block) -> str:
     return "".join(each["text"] for each in block["elements"][0]["elements"])
 
 
-OMISSION_PIECE = blocks.SECTION_TEXT // 5  # characters; escaping makes five of one at most
+OMISSION_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one at most
 
 
 def window(footnotes: Footnotes) -> dict[str, Any] | None:
     """The quotes as a view for ``views.open``; None if there are too many."""
     say, made = say_in(footnotes.outcome.language), list(_quotes(footnotes))
-    if not 0 < len(made) <= blocks.VIEW_BLOCKS:
+    if not 0 < len(made) <= limits.VIEW_BLOCKS:
         return None
     title, close = blocks.plain(say("quotes_title")), blocks.plain(say("close"))
     return {"type": "modal", "title": title, "close": close, "blocks": made}
@@ -168,7 +168,7 @@ def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
     beside = f" · {escaped(origin)}" if origin else ""
     url = web_link(citation.url)
     linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""
-    if 0 < len(linked) <= blocks.SECTION_TEXT:
+    if 0 < len(linked) <= limits.SECTION_TEXT:
         return blocks.context(linked)
     return blocks.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")
 
@@ -385,10 +385,10 @@ def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
-    said = asked_back(outcome, buttons=blocks.ACTIONS, length=blocks.BUTTON_LABEL)
+    said = asked_back(outcome, buttons=limits.ACTIONS, length=limits.BUTTON_LABEL)
     made = pieces(said, limit=PIECE, dialect=SLACK)
     yield from made or pieces(say_in(outcome.language)("which"), limit=PIECE, dialect=SLACK)
-    if options := [option for option in outcome.options if line(option)][: blocks.ACTIONS]:
+    if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
         yield blocks.actions(
             *(blocks.button(option, f"choose:{n}", line(option)) for n, option in enumerate(options, start=1))
         )

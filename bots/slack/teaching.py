@@ -18,7 +18,7 @@ from bots.chat.teaching import (
     validity,
 )
 from bots.chat.texts import clipped, say_in
-from bots.slack import blocks
+from bots.slack import blocks, limits
 from bots.slack.blocks import escaped, fallback
 from bots.slack.render import Message, message_of
 from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of, metadata_of
@@ -27,7 +27,7 @@ from core.turns.messenger import ReplyRoute
 
 KEEP = "keep_answer"  # the callback id of the shortcut in the menu of a message
 EXPLAIN = "explain"  # that of the form
-ANSWER_PIECE = blocks.SECTION_TEXT // 2  # characters
+ANSWER_PIECE = limits.SECTION_TEXT // 2  # characters
 
 
 def consultation(asked: Consultation) -> Message:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from bots.chat.uploads import UPLOADS
 from bots.slack import oauth
-from bots.slack.oauth import make_all_tables
+from bots.slack.oauth_stores import make_all_tables
 from bots.stores.source import (
     COMPARING,
     IN_FOLDER,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import threading
 import time
@@ -11,7 +12,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import log as logarithm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +151,7 @@ def _telling_words(
     members: Sequence[GapQuestion], shared: Mapping[str, int], counts: Mapping[str, int], total: int
 ) -> tuple[str, ...]:
     """The words, as they are mostly written, that many members have and few other questions."""
-    worth = {term: count * logarithm((1 + total) / counts[term]) for term, count in shared.items()}
+    worth = {term: count * math.log((1 + total) / counts[term]) for term, count in shared.items()}
     best = sorted(worth, key=lambda term: (-worth[term], term))[:NAMED_BY]
     written: dict[str, Counter[str]] = {term: Counter() for term in best}
     for each in members:

@@ -11,7 +11,7 @@ import pytest
 from fakes.gemini import FakeGemini
 from harbour import CUP_QUESTION, FERRY_QUESTION, PONTOON_QUESTION
 
-from bots.eval import judging, outcomes
+from bots.eval import history, outcomes
 from bots.eval.judging import Corpus, judge, normalized, occurs
 from bots.eval.questions import EvalQuestion, read_line, read_questions
 from bots.eval.report import bins, brier
@@ -295,7 +295,7 @@ def test_latency_is_the_median_and_the_95th_percentile_of_what_was_timed():
 
 
 def run(verdicts, figures=None, **conditions):
-    return judging.EvalRun(made="yesterday", conditions=conditions, figures=figures or {}, verdicts=verdicts)
+    return history.EvalRun(made="yesterday", conditions=conditions, figures=figures or {}, verdicts=verdicts)
 
 
 def test_what_changed_since_the_last_run_is_told_losses_first():
@@ -306,7 +306,7 @@ def test_what_changed_since_the_last_run_is_told_losses_first():
         {"a": "right", "b": "falsely answered", "c": "right", "new": "right"}, {"right": 0.75}, vectors="mini"
     )
 
-    section = judging.changes(before, now, dict.fromkeys("abc", "When?"))
+    section = history.changes(before, now, dict.fromkeys("abc", "When?"))
 
     questions, figures, conditions = section.tables
     assert [(row[0], row[2], row[3]) for row in questions.rows] == [
@@ -321,21 +321,21 @@ def test_what_changed_since_the_last_run_is_told_losses_first():
 
 @pytest.mark.parametrize(("before", "now", "sign"), [(0.5, 0.5, "="), (90.0, 60.0, "↓ 30.0"), (0, 2, "↑ 2")])
 def test_an_arrow_shows_where_a_figure_went(before, now, sign):
-    assert judging.arrow(before, now) == sign
+    assert history.arrow(before, now) == sign
 
 
 def test_a_run_is_loaded_as_it_was_saved_and_each_file_has_its_own(tmp_path):
-    place, other = (judging.file_for(tmp_path, tmp_path / name) for name in ("a.jsonl", "b.jsonl"))
+    place, other = (history.file_for(tmp_path, tmp_path / name) for name in ("a.jsonl", "b.jsonl"))
     first, second = run({"a": "right"}), run({"a": "failed"}, {"right": 0.0})
 
-    judging.save(first, place)
-    judging.save(second, place)
+    history.save(first, place)
+    history.save(second, place)
 
     assert (place.stat().st_mode & 0o777, place.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    assert judging.load(place) == second
-    assert judging.load(other) is None
+    assert history.load(place) == second
+    assert history.load(other) is None
     place.write_text('{"made": ')
-    assert judging.load(place) is None
+    assert history.load(place) is None
 
 
 # The command

@@ -25,7 +25,7 @@ from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines, say_in
 from bots.discord import components, render
 from bots.discord.components import packed
-from bots.discord.dialect import CUSTOM_ID
+from bots.discord.limits import CUSTOM_ID
 from bots.discord.render import decided_already, editor, messages, note, proposal_card
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.entries import Entry

@@ -88,7 +88,7 @@ READ_ON_THE_WALL = {
     "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
     "bots/doctor/slack_tokens.py": "compares it with Slack's",
-    "bots/slack/oauth.py": "which begun installations have expired; who is turned away begins again",
+    "bots/slack/oauth_stores.py": "which begun installations have expired; who is turned away begins again",
     "bots/slack/http.py": "Slack's own rule of five minutes; what is refused for it is told in the log",
     "bots/slack/serve.py": "when a modal was submitted, which carries no time",
 }
