@@ -18,7 +18,7 @@ from core.storage.postgres import conninfo
 from core.storage.storage import open_storage
 from core.turns import leases
 from core.turns.disk_watch import DiskWatch
-from core.turns.leases import BEAT, LEASE, Leases, open_leases
+from core.turns.leases import _HOLD, BEAT, LEASE, Leases, open_leases
 from core.turns.queue import QUEUE, launched, requeue_left
 
 HERE = "test/space/channel/thread"
@@ -110,6 +110,33 @@ async def test_a_hold_ends_when_its_thought_is_cancelled(store, postgres_url):
         async def think():
             async with lease.hold(HERE):
                 await asyncio.Event().wait()
+
+        thinking = asyncio.create_task(think())
+        await until(lambda: rows(postgres_url, "SELECT 1 FROM conversation_holds"))
+        thinking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await thinking
+
+        assert rows(postgres_url, "SELECT 1 FROM conversation_holds") == []
+
+
+async def test_a_hold_ends_that_is_cancelled_after_the_database_gave_it_and_before_its_thought(
+    store, postgres_url, monkeypatch
+):
+    execute = Leases._execute
+
+    async def execute_and_linger(lease, query, *values):
+        rows_changed = await execute(lease, query, *values)
+        if query == _HOLD:
+            await asyncio.Event().wait()
+        return rows_changed
+
+    monkeypatch.setattr(Leases, "_execute", execute_and_linger)
+    async with process(store) as lease:
+
+        async def think():
+            async with lease.hold(HERE):
+                pytest.fail("it was cancelled before")
 
         thinking = asyncio.create_task(think())
         await until(lambda: rows(postgres_url, "SELECT 1 FROM conversation_holds"))
