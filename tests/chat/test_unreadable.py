@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bots.chat.unreadable import SECONDS, Unreadable
+from bots.chat.unreadable import LOG_PAUSE, Unreadable
 
 
 def read(event):
@@ -20,7 +20,7 @@ def test_the_first_is_logged_at_once_and_the_others_together_a_minute_later(capl
         with unreadable.skipped():
             read(event)
     at_once = [record.count for record in caplog.records]
-    now += SECONDS
+    now += LOG_PAUSE
     with unreadable.skipped():
         read({})
 
