@@ -8,16 +8,18 @@ import gc
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any, NoReturn, TypeVar
 
+from bots.chat.unreadable import LogLimit
 from core.priority import enable_throttling
 from core.settings import Settings
 
@@ -32,6 +34,10 @@ _OURS = ("core.", "bots.")
 
 #: Libraries that log whole URLs, and with them search queries, at the level of information; Google's logs each call.
 _TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access", "google_genai")
+
+NO_FILE_LEFT = "socket.accept() out of system resource"  # of asyncio's selector_events.py
+
+FILES = 4096  # that a process which serves may have open
 
 ARENAS = 2
 M_ARENA_MAX = -8  # glibc's <malloc.h>
@@ -112,12 +118,23 @@ def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if settings.log_format == "json" else text)
     handler.addFilter(lambda record: record.levelno > logging.DEBUG or record.name.startswith(_OURS))
+    handler.addFilter(once_a_minute())
     is_default = settings.log_level == Settings().log_level
     level = logging.CRITICAL if quiet and is_default else logging.getLevelName(settings.log_level)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(capture=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger(name).getEffectiveLevel()))
+
+
+def once_a_minute() -> Callable[[logging.LogRecord], bool]:
+    """Filter of what asyncio says a hundred times a second while no file is left for a connection."""
+    limit = LogLimit()
+
+    def admits(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(NO_FILE_LEFT) or limit.admits(NO_FILE_LEFT)
+
+    return admits
 
 
 class JsonLines(logging.Formatter):
@@ -148,6 +165,16 @@ def limit_arenas() -> bool:
         return bool(ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS))
     except (OSError, AttributeError):
         return False
+
+
+def raise_file_limit() -> int:
+    """Let this process open more files, as far as the system allows; how many. macOS begins with 256."""
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    if files != resource.RLIM_INFINITY and files < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+        files = wanted
+    return files
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.threads import PLATFORM as PAGE
 from bots.page.threads import PageThreads, collections_of
-from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr
+from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr, raise_file_limit
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import SlackServer, open_slack
@@ -86,6 +86,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 def serve_until_stopped(served: Served, settings: Settings) -> int:
     """The exit code of a process that serves."""
     limit_arenas()
+    raise_file_limit()
     log_to_stderr(settings, quiet=False)
     _warn_of_misspellings()
     until_free(settings, Screen())  # a command may be ending

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bots.chat.markdown.safe import line
+from bots.http_server import serve
 from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession, WrongTries
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback
 from bots.page.site import Handler, Probes, Site, Visit
@@ -60,28 +61,20 @@ async def serving(site: Site) -> AsyncIterator[str]:
     """Serve the page; its address. SettingsError where it cannot listen."""
     from core.errors import SettingsError, reason_of
 
-    runner = web.AppRunner(application(site), access_log=None, logger=_silent(), shutdown_timeout=1.0)
-    await runner.setup()
-    try:
+    page = site.page
+    async with AsyncExitStack() as stack:
         try:
-            await web.TCPSite(runner, site.page.host, site.page.port).start()
+            port = await stack.enter_async_context(
+                serve(application(site), page.host, page.port, stands_for_many=page.stands_for_many)
+            )
         except OSError as fault:
             raise SettingsError(
-                f"The page cannot be served on {site.page.host}:{site.page.port}: {reason_of(fault)}."
+                f"The page cannot be served on {page.host}:{page.port}: {reason_of(fault)}."
             ) from fault
-        url = site.page.url or _local_url(site.page.host, runner.addresses[0][1])
+        url = page.url or _local_url(page.host, port)
         await site.sessions.remember_place(url)
-        logger.info("the page is served", extra={"port": runner.addresses[0][1]})
+        logger.info("the page is served", extra={"port": port})
         yield url
-    finally:
-        await runner.cleanup()
-
-
-def _silent() -> logging.Logger:
-    """aiohttp logs the address of a request that it cannot read, and addresses hold words that were searched for."""
-    silent = logging.getLogger(f"{__name__}.requests")
-    silent.disabled = True
-    return silent
 
 
 def _local_url(host: str, port: int) -> str:
@@ -198,7 +191,7 @@ class Door:
     def _address(self, request: web.Request) -> str:
         """The address of who asks: behind a trusted proxy, the last address that it tells."""
         peer = request.remote or ""
-        if self.site.page.url and self.site.page.trusts(peer):
+        if self.site.page.stands_for_many(peer):
             told = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
             return next((each for each in reversed(told) if each and not self.site.page.trusts(each)), peer)
         return peer

@@ -40,6 +40,10 @@ class PageSettings:
             return False
         return any(address in network for network in self.proxies)
 
+    def stands_for_many(self, peer: str) -> bool:
+        """True for a proxy, whose connections are other people's."""
+        return bool(self.url) and self.trusts(peer)
+
 
 def is_loopback(host: str) -> bool:
     if host == "localhost":

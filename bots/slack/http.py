@@ -48,19 +48,16 @@ async def listening(
     """Pass signed requests to the app. Port 0 takes a free port, which is logged."""
     from aiohttp import web
 
+    from bots.http_server import serve
+
     routes = web.Application(client_max_size=BODY_LIMIT)
     routes.router.add_post(EVENTS_PATH, _receiver(app, secret, unreadable))
     if flow is not None:
         routes.router.add_get(flow.install_path, _page(flow.handle_installation))
         routes.router.add_get(flow.redirect_uri_path, _page(flow.handle_callback))
-    runner = web.AppRunner(routes, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, port=port).start()
-        logger.info("listening", extra={"port": runner.addresses[0][1], "path": EVENTS_PATH})
+    async with serve(routes, None, port) as listens_on:
+        logger.info("listening", extra={"port": listens_on, "path": EVENTS_PATH})
         yield
-    finally:
-        await runner.cleanup()
 
 
 def _page(

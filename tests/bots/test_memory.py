@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -37,3 +38,20 @@ def test_a_process_of_many_threads_shares_two_arenas(how, is_few):
     )
 
     assert (done.stderr.count("Arena ") <= 2) is is_few
+
+
+def test_a_process_that_serves_may_open_more_files_than_it_began_with():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    code = "from bots.process import raise_file_limit; print(raise_file_limit())"
+
+    told = [
+        subprocess.run(
+            ["sh", "-c", f'ulimit -S -n {files} && exec "$@"', "sh", sys.executable, "-c", code],
+            capture_output=True, check=True, text=True, cwd=Path(__file__).resolve().parents[2],
+        ).stdout
+        for files in ("256", f"{hard}" if hard != resource.RLIM_INFINITY else "unlimited")
+    ]  # fmt: skip
+
+    most = float("inf") if hard == resource.RLIM_INFINITY else hard
+    assert float(told[0]) == min(4096, most)
+    assert hard == resource.RLIM_INFINITY or float(told[1]) == hard

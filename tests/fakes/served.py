@@ -97,6 +97,7 @@ class Served:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ("run",)
+    files: int = 0  #: that the process may have open; 0: as many as the tests may
     process: Process | asyncio.subprocess.Process | None = None
 
     @classmethod
@@ -114,7 +115,9 @@ class Served:
 
     async def open(self, *, is_connected: bool = True, is_cold: bool = False) -> None:
         """Begin to serve. A cold start is one of Python itself, as a host's is."""
-        start: Any = partial(asyncio.create_subprocess_exec, sys.executable) if is_cold else start_python
+        within = ("sh", "-c", 'ulimit -n "$0"; exec "$@"', str(self.files)) if self.files else ()
+        cold = partial(asyncio.create_subprocess_exec, *within, sys.executable)
+        start: Any = cold if is_cold or self.files else start_python
         with (self.folder / "log").open("ab") as log:
             self.process = await start(
                 *("-m", "bots", *self.arguments),

@@ -9,14 +9,22 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import asynccontextmanager, closing
+from functools import partial
 
 import pytest
+from fakes.desk import Browser
 from fakes.gemini import FakeGemini, Hang
+from fakes.ports import free_port
 from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment, index_handbook
-from fakes.served_page import ServedPage
+from fakes.served_page import LINK, ServedPage, seen
 from stages import BeginChat, in_discord, in_slack
 
+from bots.process import NO_FILE_LEFT
+
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
+FILES, HALVES = 512, 600  # files that the process may open, and half requests to its page
+LOG_OF_A_QUESTION = 100_000  # characters, at its most talkative
+HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 KEPT = "In winter the slipway may be used by the rescue boat only."
 GAP = re.compile(r'data-row href="(/gaps/[^"?]+)')
 
@@ -201,3 +209,38 @@ async def footnote(folder, *words):
     )  # fmt: skip
     _, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
+
+
+@asynccontextmanager
+async def half_requests(port, number):
+    """So many connections that never finish their request, as far as the server holds them."""
+    opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", port) for _ in range(number)))
+    for _, writer in opened:
+        writer.write(HALF)
+    yield
+    for _, writer in opened:
+        writer.close()
+
+
+async def printed_links(served):
+    return LINK.findall(served.log)
+
+
+@pytest.mark.parametrize("begin", [in_slack, in_discord])
+async def test_the_bot_answers_while_the_page_is_attacked_with_half_requests(begin: BeginChat, folder):
+    async with begin(folder, {}) as stage:
+        await stage.served.stop()
+        port = free_port()
+        stage.served.arguments, stage.served.files = ("run", "--page", str(port)), FILES
+        await stage.served.open()
+        await seen(partial(printed_links, stage.served))
+        before = len(stage.served.log)
+        async with half_requests(port, HALVES):
+            answer = await stage.ask(FERRY)
+            ready = await Browser(f"http://127.0.0.1:{port}").get("/readyz")
+        logged = len(stage.served.log) - before
+
+    assert FERRY_ANSWER in answer
+    assert ready == (200, "ok\n")
+    assert NO_FILE_LEFT not in stage.served.log
+    assert logged < LOG_OF_A_QUESTION

@@ -1,0 +1,193 @@
+"""Serves a web application, with bounds on its connections: how many, and for how long each may wait.
+
+asyncio and aiohttp wait for half a request for ever. Every connection holds one of the files that the process may
+open, and when none is left, the connections to Slack, Discord and the model fail too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from core.conversation import value
+
+logger = logging.getLogger(__name__)
+
+MOST = 256  # connections to one server
+SHARE_OF_FILES = 4  # of the files that the process may open a quarter: two servers leave half of them
+SHUTDOWN_TIMEOUT = 1.0  # seconds for replies that are on their way
+
+
+@value
+class Bounds:
+    """What one server allows."""
+
+    connections: int
+    of_address: int = 32  #: a browser opens six
+    request: float = 20.0  #: seconds for the headers of a request, and for its body; mod_reqtimeout's default
+    reply: float = 900.0  #: seconds from the headers on; a thread on the page is watched for ten minutes
+
+
+def bounds_here() -> Bounds:
+    """The bounds that leave this process enough files."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Bounds(
+        connections=MOST if files == resource.RLIM_INFINITY else max(1, min(MOST, files // SHARE_OF_FILES))
+    )
+
+
+@asynccontextmanager
+async def serve(
+    application: web.Application,
+    host: str | None,
+    port: int,
+    *,
+    stands_for_many: Callable[[str], bool] = lambda _address: True,
+    bounds: Bounds | None = None,
+) -> AsyncIterator[int]:
+    """Serve it; the port. OSError where it cannot listen.
+
+    ``stands_for_many``: True for the address of a proxy, whose connections are other people's.
+    """
+    bounds = bounds or bounds_here()
+    connections = Connections(bounds=bounds, stands_for_many=stands_for_many)
+    application.middlewares.insert(0, connections.noting())
+    runner = web.AppRunner(application, access_log=None, logger=_silent(), shutdown_timeout=SHUTDOWN_TIMEOUT)
+    await runner.setup()
+    try:
+        assert runner.server is not None
+        server = runner.server
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(lambda: Connection(connections, server), host, port)
+        try:
+            yield listener.sockets[0].getsockname()[1]
+        finally:
+            listener.close()
+    finally:
+        await runner.cleanup()
+
+
+def _silent() -> logging.Logger:
+    """aiohttp logs the address of a request that it cannot read, and addresses hold words that were searched for."""
+    silent = logging.getLogger(f"{__name__}.requests")
+    silent.disabled = True
+    return silent
+
+
+@dataclass(slots=True, kw_only=True)
+class Connections:
+    """Those that are open to one server."""
+
+    bounds: Bounds
+    stands_for_many: Callable[[str], bool]
+    held: dict[asyncio.BaseTransport, Connection] = field(default_factory=dict)
+
+    def admit(self, address: str) -> bool:
+        """True if one more of this address has room; the one that waits longest for its request makes it."""
+        beside = [each for each in self.held.values() if each.address == address]
+        if len(beside) >= self.bounds.of_address and not self.stands_for_many(address):
+            return _close_longest_waiting(beside)
+        return len(self.held) < self.bounds.connections or _close_longest_waiting(self.held.values())
+
+    def noting(self) -> Middleware:
+        """Notes which connection a request came on. What fails there is logged without the request's address."""
+
+        @web.middleware
+        async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
+            connection = self.held.get(request.transport) if request.transport else None
+            if connection is None:
+                raise ConnectionResetError
+            connection.begin(request)
+            try:
+                return await handler(request)
+            except (web.HTTPException, ConnectionError, TimeoutError):
+                raise
+            except Exception:
+                # The boundary of a request: the server goes on.
+                logger.exception("a request failed")
+                return web.Response(status=500)
+            finally:
+                connection.end()
+
+        return note
+
+
+def _close_longest_waiting(connections: Iterable[Connection]) -> bool:
+    """False if all have sent their request, and are being answered."""
+    waiting = [each for each in connections if each.is_waiting]
+    if waiting:
+        min(waiting, key=lambda each: each.since).abort()
+    return bool(waiting)
+
+
+class Connection(asyncio.Protocol):
+    """One connection. What arrives is handed on to aiohttp."""
+
+    def __init__(self, connections: Connections, server: web.Server) -> None:
+        self.connections, self.handler = connections, server()
+        self.loop = asyncio.get_running_loop()
+        self.request: web.Request | None = None
+        self.since = self.loop.time()  #: when its request, the request's body or the reply began
+        self.address = ""
+        self.transport: asyncio.Transport
+        self.timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport, self.address = transport, (transport.get_extra_info("peername") or ("",))[0]
+        if not self.connections.admit(self.address):
+            transport.abort()
+            return
+        self.connections.held[transport] = self
+        self.handler.connection_made(transport)
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.handler.connection_lost(exc)
+        self.connections.held.pop(self.transport, None)
+
+    def data_received(self, data: bytes) -> None:
+        self.handler.data_received(data)
+
+    def pause_writing(self) -> None:
+        self.handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self.handler.resume_writing()
+
+    def begin(self, request: web.Request) -> None:
+        """The headers of a request are there."""
+        self.request, self.since = request, self.loop.time()
+
+    def end(self) -> None:
+        """The reply is on its way."""
+        self.request, self.since = None, self.loop.time()
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if the next step is the other side's: a request, the rest of one, or silence after a reply."""
+        if self.request is not None:
+            return not self.request.content.is_eof()
+        return self.transport.get_write_buffer_size() == 0
+
+    def abort(self) -> None:
+        self.connections.held.pop(self.transport, None)
+        self.transport.abort()
+
+    def _look(self) -> None:
+        """Close it if its time is over."""
+        bounds, now = self.connections.bounds, self.loop.time()
+        deadline = self.since + (bounds.request if self.is_waiting else bounds.reply)
+        if now >= deadline:
+            self.abort()
+            return
+        self.timer = self.loop.call_at(min(deadline, now + bounds.request), self._look)
