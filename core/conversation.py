@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform
 
+from core.characters import storable
 from core.errors import QuestionRejected
 from core.wording import Sentence
 
@@ -359,7 +360,7 @@ def log_fields(turn: Turn | Command) -> dict[str, str]:
 
 def check_question(text: str) -> str:
     """The question without white space around it; QuestionRejected when it is empty or too long."""
-    stripped = text.strip()
+    stripped = storable(text).strip()
     if not stripped:
         raise QuestionRejected(Sentence("question_empty"))
     if len(stripped) > QUESTION_LIMIT:

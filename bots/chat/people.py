@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 
 from bots.chat.platform import People, Refused
 from bots.chat.texts import say_in
+from core.characters import one_line
 from core.conversation import Conversation, Decision, Question, ThreadMessage
 from core.errors import SettingsError
 from core.library.readers import ReaderSets, base_of, is_restricted, whole_address
 from core.storage.database import AsyncDatabase, Database
-from core.text.characters import one_line
 from core.text.language import language_of
 from core.traces.names import ShownNames
 from core.turns.messenger import ReplyRoute, Unreachable

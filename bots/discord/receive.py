@@ -35,8 +35,8 @@ from bots.discord.route import (
     said_at,
     turn_id,
 )
+from core.characters import plain
 from core.conversation import Attachment, Conversation, Question, ThreadMessage, value
-from core.text.characters import plain
 from core.text.language import language_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from bots.chat.markdown.safe import line
 from bots.http_server import serve
 from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession, WrongTries
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback
-from bots.page.site import Handler, Probes, Site, Visit
+from bots.page.site import UNREADABLE, Handler, Probes, Site, Visit, read_form
 from bots.page.templating import HERE, asset_versions
 from bots.page.views import views
 from core.answers.store import TEXT_LIMIT
@@ -137,8 +137,8 @@ class Door:
             return refused
         token, sessions = request.match_info["token"], self.site.sessions
         # What was typed is only read of who has a link.
-        typed = (await request.post()).get("name", "") if await sessions.link(token) else ""
-        cookie = await sessions.enter(token, line(typed) if isinstance(typed, str) else "")
+        typed = (await read_form(request)).get("name", "") if await sessions.link(token) else ""
+        cookie = await sessions.enter(token, line(typed))
         if cookie is None:
             return self._wrong(request, USED)
         reply = web.Response(status=303, headers={"Location": "/"})
@@ -281,6 +281,8 @@ def _as_pages(site: Site) -> Callable[..., Awaitable[web.StreamResponse]]:
     async def answer(
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
+        if "\0" in request.rel_url.path or "\0" in request.rel_url.query_string:
+            return page(f"{UNREADABLE}.", 400)
         try:
             return await handler(request)
         except web.HTTPRequestEntityTooLarge:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from aiohttp import web
 from jinja2 import Environment
+from multidict import MultiDict, MultiMapping
 
 from bots.chat.channels import ChannelStore
 from bots.page.gap_reports import GapReports
@@ -23,6 +24,8 @@ from core.sources.comparison import Sightings
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute
+
+UNREADABLE = "This cannot be read, so nothing was done"
 
 Record = dict[str, Any]  # JSON types only
 T = TypeVar("T")
@@ -94,14 +97,12 @@ class Visit:
         return self.request.match_info[name]
 
     async def form(self) -> Mapping[str, str]:
-        """The fields of the form that was sent, without files."""
-        sent = await self.request.post()
-        return {name: content for name, content in sent.items() if isinstance(content, str)}
+        """The fields of the form that was sent."""
+        return dict(await read_form(self.request))
 
     async def chosen(self, name: str) -> list[str]:
         """All values of a field of that form."""
-        sent = await self.request.post()
-        return [content for content in sent.getall(name, []) if isinstance(content, str)]
+        return (await read_form(self.request)).getall(name, [])
 
     def show(self, template: str, *, status: int = 200, **values: object) -> web.Response:
         page = self.site.templates.get_template(template)
@@ -111,6 +112,18 @@ class Visit:
     def sorry(self, sentence: str, *, status: int = 404) -> web.Response:
         """A page of one sentence."""
         return self.show("sentence.html", status=status, title="Footnote", sentence=sentence)
+
+
+async def read_form(request: web.Request) -> MultiMapping[str]:
+    """The fields of the form that was sent, as our pages send them; HTTPBadRequest for what no browser sends."""
+    try:
+        sent = {} if request.content_type.startswith("multipart/") else await request.post()
+    except (ValueError, LookupError):
+        raise web.HTTPBadRequest(reason=UNREADABLE) from None
+    fields = MultiDict((name, content) for name, content in sent.items() if isinstance(content, str))
+    if any("\0" in part for field in fields.items() for part in field):
+        raise web.HTTPBadRequest(reason=UNREADABLE)
+    return fields
 
 
 def go_to(place: str) -> web.Response:

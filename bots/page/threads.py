@@ -152,7 +152,7 @@ def ask(text: str, conversation: Conversation, session: PageSession, *, turn_id:
         id=turn_id,
         conversation=conversation,
         author=session.name,
-        text=check_question(_encodable(text)),
+        text=check_question(text),
         asked_at=now,
     )
 
@@ -168,10 +168,6 @@ def decide(
         author=session.name,
         proposal_id=proposal_id,
         verdict=verdict,
-        query=checked_query(_encodable(query)) if verdict == "approve" and query.strip() else None,
+        query=checked_query(query) if verdict == "approve" and query.strip() else None,
         decided_at=now,
     )
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

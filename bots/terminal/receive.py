@@ -97,7 +97,7 @@ def ask(text: str, here: Situation) -> Question:
         id=here.turn_id,
         conversation=here.conversation,
         author=here.author,
-        text=check_question(_encodable(text)),
+        text=check_question(text),
         asked_at=here.now,
         sources=here.sources,
         report_passages=here.passages,
@@ -112,14 +112,9 @@ def decide(proposal_id: str, verdict: Verdict, here: Situation, *, query: str | 
         author=here.author,
         proposal_id=proposal_id,
         verdict=verdict,
-        query=None if query is None else checked_query(_encodable(query)),
+        query=None if query is None else checked_query(query),
         decided_at=here.now,
     )
-
-
-def _encodable(text: str) -> str:
-    """Bytes that are not UTF-8 reach Python as lone surrogates, which cannot be stored."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _command(typed: str, argument: str) -> TerminalCommand:

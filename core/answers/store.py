@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Literal
 
+from core.characters import one_line, storable
 from core.conversation import value
 from core.errors import AnswerRejected
 from core.library.chunking import cut
@@ -18,7 +19,6 @@ from core.library.documents import ANSWER, Document, is_kept
 from core.library.entries import NewDocument
 from core.library.formats.markdown import parse as parse_markdown
 from core.storage.database import Database, Row, Schema
-from core.text.characters import one_line, whole
 from core.wording import Sentence, wording
 
 NAME_SHOWN = 80  # characters of a name of a person or a channel
@@ -104,7 +104,7 @@ def document_of(answer: KeptAnswer) -> NewDocument:
     Words that were edited since lead to no message: it does not say them.
     """
     question = one_line(answer.question, QUESTION_SHOWN)
-    text = whole(f"# {question}\n\n{answer.text}")
+    text = storable(f"# {question}\n\n{answer.text}")
     parsed = parse_markdown(text)
     title, url = title_of(answer), None if answer.editor else answer.url
     pieces = cut(Document(title=title, text=text, blocks=parsed.blocks))

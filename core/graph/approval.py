@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from core.characters import hides_something, storable, without_shaping
 from core.conversation import (
     QUERY_LIMIT,
     Decision,
@@ -13,7 +14,6 @@ from core.conversation import (
     WebApproval,
 )
 from core.errors import QuestionRejected
-from core.text.characters import hides_something, without_shaping
 from core.wording import Sentence, clock
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def already_decided(proposal: Proposal) -> str:
 
 def checked_query(text: str) -> str:
     """A query on one line; QuestionRejected if it cannot be sent."""
-    query = " ".join(without_shaping(text).split())
+    query = " ".join(without_shaping(storable(text)).split())
     if fault := fault_of_query(query):
         raise QuestionRejected(fault)
     return query

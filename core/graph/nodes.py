@@ -16,6 +16,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
+from core.characters import without_shaping
 from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
 from core.graph import outcomes
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
@@ -57,7 +58,6 @@ from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of,
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Draft, Plan, Rejected, Strip
-from core.text.characters import without_shaping
 from core.text.smalltalk import small_talk
 from core.wording import Sentence
 

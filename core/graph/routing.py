@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from core.characters import as_query
 from core.conversation import QUERY_LIMIT, Exchange, Outcome, Proposal
 from core.graph.evidence import Evidence, is_mixed, probability
 from core.graph.policy import Policy, WebQuery
@@ -24,7 +25,6 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.text.addressee import asks, kind_of
-from core.text.characters import as_query
 from core.text.followup import cited_before
 from core.text.intent import names_something, without_courtesy
 from core.text.sentences import STOP_WORDS

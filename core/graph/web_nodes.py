@@ -12,6 +12,7 @@ from typing import Literal
 from langgraph.func import task
 from langgraph.runtime import Runtime
 
+from core.characters import as_query
 from core.conversation import QUERY_LIMIT, Citation, Decision, Progress, Proposal
 from core.errors import SearchTrouble
 from core.graph import outcomes
@@ -24,7 +25,6 @@ from core.graph.state import Next, State, Work, context_of, history_before, prop
 from core.graph.votes import ask_of, grade
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
-from core.text.characters import as_query
 from core.text.language import language_of
 from core.wording import Sentence, in_language
 

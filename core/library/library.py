@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
+from core.characters import storable
 from core.conversation import Exchange
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, StoreUnavailable
 from core.library.chunking import cut
@@ -26,7 +27,6 @@ from core.library.roots import is_within, resolve_name
 from core.library.sameness import QuestionVectors
 from core.library.store import MODEL, REFRESHED, DocumentStore
 from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
-from core.text.characters import whole
 
 if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
@@ -335,7 +335,7 @@ class Library:
         """Cosine of each text with the question. SettingsError without an embedder."""
         if self.embedder is None:
             raise SettingsError("There is no embedding model.")
-        vector = self.embedder.embed_query(whole(question))
+        vector = self.embedder.embed_query(storable(question))
         return [float(cosine) for cosine in self.embedder.embed_documents(texts) @ vector]
 
 

@@ -13,6 +13,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from core.characters import storable
 from core.conversation import Exchange
 from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
@@ -27,7 +28,6 @@ from core.library.sameness import (
     question_of,
 )
 from core.library.store import DocumentStore, by_collection
-from core.text.characters import whole
 from core.text.followup import (
     asked_before,
     cited_before,
@@ -215,10 +215,10 @@ def limit_history(
 
 def _vector_of(embedder: Embedder, question: str, merged: str) -> NDArray[float32]:
     """The mean of the vectors of the question and of the question merged with its history."""
-    vector = embedder.embed_query(whole(question))
+    vector = embedder.embed_query(storable(question))
     if merged == question:
         return vector
-    both = vector + embedder.embed_query(whole(merged))
+    both = vector + embedder.embed_query(storable(merged))
     middle: NDArray[float32] = both / max(float((both @ both) ** 0.5), 1e-9)
     return middle
 

@@ -23,8 +23,8 @@ from statistics import fmean
 from threading import Lock
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from core.characters import storable
 from core.library.documents import Passage, is_kept
-from core.text.characters import whole
 from core.text.language import language_of
 from core.text.opposites import is_opposed
 from core.text.terms import query_terms, terms
@@ -230,10 +230,10 @@ class QuestionVectors:
         return self._usual[embedder.name]
 
     def _vector(self, embedder: Embedder, text: str) -> NDArray[float32]:
-        key = (embedder.name, sha256(whole(text).encode()).digest())
+        key = (embedder.name, sha256(storable(text).encode()).digest())
         vector = self._vectors.get(key)
         if vector is None:
-            vector = embedder.embed_query(whole(text))
+            vector = embedder.embed_query(storable(text))
             with self._lock:
                 while len(self._vectors) >= REMEMBERED:
                     del self._vectors[next(iter(self._vectors))]

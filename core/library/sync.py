@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from core.characters import storable
 from core.errors import DocumentError, SettingsError, reason_of
 from core.library.chunking import cut
 from core.library.documents import Document
@@ -22,7 +23,6 @@ from core.library.formats import includes
 from core.library.formats.read import SUFFIXES, parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile, is_within
 from core.library.store import DocumentStore
-from core.text.characters import whole as without_surrogates
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})  # and all hidden ones
 
@@ -314,8 +314,8 @@ def _unreadable(file: FoundFile, reason: str) -> UnreadableFile:
 
 def drop_surrogates(document: Document) -> Document:
     """The document without lone surrogates, as from some fonts in PDF files; what was cut already has none in its text."""
-    text = document.text if document.pieces is not None else without_surrogates(document.text)
-    return replace(document, title=without_surrogates(document.title), text=text)
+    text = document.text if document.pieces is not None else storable(document.text)
+    return replace(document, title=storable(document.title), text=text)
 
 
 def _touch(entry: Entry, file: FoundFile, store: DocumentStore, included: str) -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.characters import one_line
 from core.conversation import QUERY_LIMIT, Usage
 from core.library.documents import Retrieved
 from core.library.sameness import Dated, answers_another, are_rivals, differ, is_newer, newer_first
@@ -25,7 +26,6 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.reasoning.selection import Candidate, candidates
-from core.text.characters import one_line
 from core.text.followup import (
     REMEMBERED_QUESTIONS,
     cited_before,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
+from core.characters import storable
 from core.conversation import Omission, ThreadMessage
 from core.library.documents import Retrieved, is_kept
 from core.reasoning.instructions import (
@@ -74,7 +75,7 @@ class Fence:
         return cls(key)
 
     def quote(self, label: str, text: str) -> str:
-        return f"<<{self.key} {label}>>\n{_encodable(text)}\n<<{self.key} end>>"
+        return f"<<{self.key} {label}>>\n{storable(text)}\n<<{self.key} end>>"
 
     @property
     def rule(self) -> str:
@@ -287,11 +288,6 @@ def _numbered_lines(strip: Strip) -> str:
     pieces = (strip.text[start - strip.start : end - strip.start] for start, end in lines_of(strip))
     lines = (f"({number}) {' '.join(piece.split())}" for number, piece in enumerate(pieces, start=1))
     return f"{_title(strip.retrieved)}\n" + "\n".join(lines)[:STRIP_SHOWN]
-
-
-def _encodable(text: str) -> str:
-    """Text without lone surrogates, which no request can carry."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _digest(text: str) -> str:

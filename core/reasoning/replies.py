@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from core.characters import one_line, plain
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
 from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults
@@ -38,7 +39,6 @@ from core.reasoning.reasoner import (
     Statement,
     Strip,
 )
-from core.text.characters import one_line, plain
 from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import split_sentences, split_units
 

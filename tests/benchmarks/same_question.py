@@ -21,13 +21,13 @@ from benchmarks.evaluation_sets import EVERYTHING, add_paragraphs, folder, open_
 from benchmarks.rewordings import Pair, Pairs
 from bots.eval.report import Cell, Section, Table, with_interval
 from core.answers.store import KeptAnswer, document_of, id_of
+from core.characters import whole
 from core.conversation import value
 from core.library import sameness
 from core.library.embedding.embedder import Embedder
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.rerank import Scored, rerank
 from core.library.retriever import Query, Retriever
-from core.text.characters import whole
 from core.text.language import language_of
 from core.text.terms import query_terms, term_weights
 

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from core.characters import storable
 from core.errors import DocumentError
 from core.library.documents import BlockKind, Document
 from core.library.formats import ocr
@@ -164,8 +165,7 @@ def _placed(page: PageObject) -> list[str]:
 
 def _cleaned(text: str) -> list[str]:
     """Lines without ligatures, control characters, and the lone surrogates of broken fonts."""
-    drop_surrogates = text.translate(_CHARACTERS).encode("utf-8", "replace").decode("utf-8")
-    lines = [line.strip() for line in drop_surrogates.splitlines()]
+    lines = [line.strip() for line in storable(text.translate(_CHARACTERS)).splitlines()]
     while lines and not lines[-1]:
         lines.pop()
     return lines

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from core.characters import storable
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
@@ -27,7 +28,6 @@ from core.library.formats import ocr, pdf, webpage
 from core.library.formats.parser_process import LENGTH, Pool, block_of, frame, row_of
 from core.library.formats.read import SUFFIXES
 from core.library.lexical import text_terms
-from core.text.characters import whole
 
 IDLE = 60.0  # seconds without a request after which the process ends
 #: Questions go first. A file is read only while the processor is idle, so that a process that wakes up meanwhile runs
@@ -132,7 +132,7 @@ def _document_of(request: dict[str, Any], data: bytes) -> Document:
 
 
 def _encode(document: Document, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    document = replace(document, text=whole(document.text))
+    document = replace(document, text=storable(document.text))
     header = {
         "title": document.title, "url": document.url, "blocks": [*map(row_of, document.blocks)],
         "pieces": _cut(document, request), "changed_at": document.changed_at,

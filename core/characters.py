@@ -1,4 +1,4 @@
-"""Removing invisible characters and lone surrogates from text.
+"""Removing what cannot be seen or stored from text.
 
 Control characters, marks of writing direction and Unicode tags could hide words in a query that a
 person is asked to allow.
@@ -19,12 +19,13 @@ _BLANK = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def whole(text: str) -> str:
-    """The text with U+FFFD for each lone surrogate, which no file, database or network can hold."""
-    return _LONE_SURROGATES.sub("\ufffd", text)
+def storable(text: str) -> str:
+    """The text with U+FFFD for each lone surrogate, which no file and no network can hold, and for each NUL, which
+    PostgreSQL cannot."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def plain(text: str) -> str:
