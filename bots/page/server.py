@@ -42,6 +42,7 @@ HEADERS: Mapping[str, str] = {
 }
 FOR_EVER = "public, max-age=31536000, immutable"  # of a file whose address changes with its content
 COOKIE, SECURE_COOKIE = "footnote_page", "__Host-footnote_page"
+HSTS = "max-age=31536000"  # seconds; of a page behind TLS
 NEEDS_TLS = "This page is only served over https, through the proxy that PAGE_PROXIES names."
 OTHER_HOST = "This page is not served under this name."
 NOT_IN = "You are not in. `footnote page --link` prints a link that lets one browser in, once."
@@ -83,8 +84,8 @@ def _local_url(host: str, port: int) -> str:
 
 def application(site: Site) -> web.Application:
     app = web.Application(client_max_size=BODY_LIMIT, middlewares=[_as_pages(site)])
-    app.on_response_prepare.append(_add_headers)
     door = Door(site)
+    app.on_response_prepare.append(door.add_headers)
     for path in MACHINES:
         app.router.add_get(path, partial(_tell_machines, site, door))
     app.router.add_get("/static/{name}", _static_files())
@@ -137,15 +138,14 @@ class Door:
             return refused
         token, sessions = request.match_info["token"], self.site.sessions
         # What was typed is only read of who has a link.
-        typed = (await read_form(request)).get("name", "") if await sessions.link(token) else ""
+        typed = dict(await read_form(request)).get("name", "") if await sessions.link(token) else ""
         cookie = await sessions.enter(token, line(typed))
         if cookie is None:
             return self._wrong(request, USED)
         reply = web.Response(status=303, headers={"Location": "/"})
-        is_secure = self._is_secure(request)
         reply.set_cookie(
-            SECURE_COOKIE if is_secure else COOKIE, cookie,
-            max_age=int(SESSION_LIFE), httponly=True, samesite="Strict", secure=is_secure, path="/",
+            self._cookie(request), cookie, max_age=int(SESSION_LIFE),
+            httponly=True, samesite="Strict", secure=self._is_secure(request), path="/",
         )  # fmt: skip
         return reply
 
@@ -161,10 +161,6 @@ class Door:
             return self._sorry(OTHER_ORIGIN, 403)
         if _is_embedded(request):
             return self._sorry(OTHER_ORIGIN, 403)
-        if wait := self.tries.wait(self._address(request)):
-            refused = self._sorry(TOO_OFTEN, 429)
-            refused.headers["Retry-After"] = str(wait)
-            return refused
         return None
 
     def _origin(self, request: web.Request) -> str | None:
@@ -175,13 +171,7 @@ class Door:
         page, host = self.site.page, request.headers.get("Host", "")
         if page.url and host == urlsplit(page.url).netloc:
             return page.url
-        if not page.is_on_loopback:
-            return None
-        try:
-            named = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return None
-        return f"http://{host}" if is_loopback(named) else None
+        return f"http://{host}" if page.is_on_loopback and _names_this_machine(host) else None
 
     def _is_secure(self, request: web.Request) -> bool:
         """True if the browser spoke TLS, as a trusted proxy says."""
@@ -197,21 +187,46 @@ class Door:
         return peer
 
     async def _session_of(self, request: web.Request) -> PageSession | web.Response:
-        name = SECURE_COOKIE if self._is_secure(request) else COOKIE
+        name = self._cookie(request)
         cookie = request.cookies.get(name, "")
         if not cookie:
             return self._sorry(NOT_IN, 401)
         session = await self.site.sessions.find(cookie)
         if session is None:
             refused = self._wrong(request, NOT_IN)
-            refused.del_cookie(name, path="/", secure=name == SECURE_COOKIE, httponly=True, samesite="Strict")
+            is_secure = self._is_secure(request)
+            refused.del_cookie(name, path="/", secure=is_secure, httponly=True, samesite="Strict")
             return refused
         return session
 
-    async def is_in(self, request: web.Request) -> bool:
-        return isinstance(await self._session_of(request), PageSession)
+    def _cookie(self, request: web.Request) -> str:
+        """Its name, with the port: browsers send a cookie to all ports of a host, and two Footnotes may be there."""
+        port = urlsplit(f"//{request.host}").port
+        name = SECURE_COOKIE if self._is_secure(request) else COOKIE
+        return f"{name}_{port}" if port else name
+
+    async def lets_probe(self, request: web.Request) -> bool:
+        """True if it may ask for readiness and figures: from this machine by its name, from a named address, or who
+        is in.
+        """
+        peer, host = self._address(request), request.headers.get("Host", "")
+        is_named = _names_this_machine(host) or host == urlsplit(self.site.page.url).netloc
+        if self.site.page.is_probe(peer) or (is_loopback(peer) and _is_direct(request) and is_named):
+            return True
+        return self._refusal(request) is None and isinstance(await self._session_of(request), PageSession)
+
+    async def add_headers(self, request: web.Request, reply: web.StreamResponse) -> None:
+        reply.headers.update(HEADERS)
+        reply.headers.setdefault("Cache-Control", "no-store")
+        if self._is_secure(request):
+            reply.headers["Strict-Transport-Security"] = HSTS
 
     def _wrong(self, request: web.Request, sentence: str) -> web.Response:
+        """Refuses a wrong link or cookie. A right one is never held up by the wrong ones of others at its address."""
+        if wait := self.tries.wait(self._address(request)):
+            refused = self._sorry(TOO_OFTEN, 429)
+            refused.headers["Retry-After"] = str(wait)
+            return refused
         self.tries.count(self._address(request))
         return self._sorry(sentence, 401)
 
@@ -221,6 +236,19 @@ class Door:
     def _page(self, template: str, *, status: int = 200, **values: object) -> web.Response:
         text = self.site.templates.get_template(template).render(session=None, here="", **values)
         return web.Response(text=text, content_type="text/html", status=status)
+
+
+def _names_this_machine(host: str) -> bool:
+    try:
+        parts = urlsplit(f"//{host}")
+        return is_loopback(parts.hostname or "") and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _is_direct(request: web.Request) -> bool:
+    """True if no proxy says that it hands on what somebody else sent."""
+    return "X-Forwarded-For" not in request.headers
 
 
 def _is_embedded(request: web.Request) -> bool:
@@ -240,16 +268,15 @@ async def _leave(visit: Visit) -> web.Response:
 
 
 async def _tell_machines(site: Site, door: Door, request: web.Request) -> web.Response:
-    """Liveness, readiness and figures. Figures are for this machine, or for who is in."""
+    """Liveness for everybody; readiness and figures for whom :meth:`Door.lets_probe` lets."""
     probes: Probes = site.probes
     if request.path == "/healthz":
         return web.Response(text="ok\n")
+    if not await door.lets_probe(request):
+        return web.Response(status=401, text=f"{NOT_IN}\n")
     if request.path == "/readyz":
         trouble = await probes.trouble() if probes.trouble else ""
         return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
-    is_here = is_loopback(request.remote or "") and "X-Forwarded-For" not in request.headers
-    if not is_here and not await door.is_in(request):
-        return web.Response(status=401, text=f"{NOT_IN}\n")
     if probes.metrics is None:
         return web.Response(status=404, text="Nothing is measured here.\n")
     return web.Response(body=(await probes.metrics()).encode(), content_type="text/plain", charset="utf-8")
@@ -299,11 +326,6 @@ def _as_pages(site: Site) -> Callable[..., Awaitable[web.StreamResponse]]:
             return page("Footnote has a fault of its own; its log says more.", 500)
 
     return answer
-
-
-async def _add_headers(_request: web.Request, reply: web.StreamResponse) -> None:
-    reply.headers.update(HEADERS)
-    reply.headers.setdefault("Cache-Control", "no-store")
 
 
 def link_at(page: PageSettings, url: str | None, token: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from core.settings import ENV_FILE, read_env_file
 
 LOOPBACK = "127.0.0.1"
 PORT = 8467  # of `footnote page` where no other is given
-NAMES = ("PAGE_URL", "PAGE_PROXIES")
+NAMES = ("PAGE_URL", "PAGE_PROXIES", "PAGE_PROBES")
 
 Network = IPv4Network | IPv6Network
 
@@ -27,6 +28,7 @@ class PageSettings:
     port: int = PORT  #: 0: a free one
     url: str = ""  #: its https address behind a proxy that ends TLS; empty: on this machine only
     proxies: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1"))  #: whose headers count
+    probes: tuple[Network, ...] = ()  #: what asks for readiness and figures, beside this machine
 
     @property
     def is_on_loopback(self) -> bool:
@@ -34,15 +36,23 @@ class PageSettings:
 
     def trusts(self, peer: str) -> bool:
         """True if this peer is a proxy of the operator's."""
-        try:
-            address = ip_address(peer)
-        except ValueError:
-            return False
-        return any(address in network for network in self.proxies)
+        return _is_in(peer, self.proxies)
+
+    def is_probe(self, peer: str) -> bool:
+        """True if this peer may ask for readiness and figures without being in."""
+        return _is_in(peer, self.probes)
 
     def stands_for_many(self, peer: str) -> bool:
         """True for a proxy, whose connections are other people's."""
         return bool(self.url) and self.trusts(peer)
+
+
+def _is_in(peer: str, networks: tuple[Network, ...]) -> bool:
+    try:
+        address = ip_address(peer)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
 
 
 def is_loopback(host: str) -> bool:
@@ -65,10 +75,9 @@ def read_page_settings(
         raise SettingsError(
             "PAGE_URL must be an address such as https://footnote.example.com, without a path."
         )
-    networks = _networks(values.get("PAGE_PROXIES", ""))
-    settings = PageSettings(host=host, port=port, url=url)
-    if networks:
-        settings = PageSettings(host=host, port=port, url=url, proxies=networks)
+    settings = PageSettings(host=host, port=port, url=url, probes=_networks("PAGE_PROBES", values))
+    if proxies := _networks("PAGE_PROXIES", values):
+        settings = replace(settings, proxies=proxies)
     if not settings.is_on_loopback and not url.startswith("https://"):
         raise SettingsError(
             f"On {host} others reach the page, so it needs TLS in front: set PAGE_URL=https://… and PAGE_PROXIES "
@@ -92,10 +101,8 @@ def _is_origin(url: str) -> bool:
     return not (parts.path or parts.query or parts.fragment or parts.username)
 
 
-def _networks(raw: str) -> tuple[Network, ...]:
+def _networks(name: str, values: Mapping[str, str]) -> tuple[Network, ...]:
     try:
-        return tuple(ip_network(part.strip()) for part in raw.split(",") if part.strip())
+        return tuple(ip_network(part.strip()) for part in values.get(name, "").split(",") if part.strip())
     except ValueError:
-        raise SettingsError(
-            "PAGE_PROXIES must be addresses or networks of proxies, as in 10.0.0.5 or 10.0.0.0/24."
-        ) from None
+        raise SettingsError(f"{name} must be addresses or networks, as in 10.0.0.5 or 10.0.0.0/24.") from None

@@ -8,7 +8,6 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from aiohttp import web
 from jinja2 import Environment
-from multidict import MultiDict, MultiMapping
 
 from bots.chat.channels import ChannelStore
 from bots.page.gap_reports import GapReports
@@ -102,7 +101,7 @@ class Visit:
 
     async def chosen(self, name: str) -> list[str]:
         """All values of a field of that form."""
-        return (await read_form(self.request)).getall(name, [])
+        return [content for field, content in await read_form(self.request) if field == name]
 
     def show(self, template: str, *, status: int = 200, **values: object) -> web.Response:
         page = self.site.templates.get_template(template)
@@ -114,14 +113,14 @@ class Visit:
         return self.show("sentence.html", status=status, title="Footnote", sentence=sentence)
 
 
-async def read_form(request: web.Request) -> MultiMapping[str]:
+async def read_form(request: web.Request) -> list[tuple[str, str]]:
     """The fields of the form that was sent, as our pages send them; HTTPBadRequest for what no browser sends."""
     try:
         sent = {} if request.content_type.startswith("multipart/") else await request.post()
     except (ValueError, LookupError):
         raise web.HTTPBadRequest(reason=UNREADABLE) from None
-    fields = MultiDict((name, content) for name, content in sent.items() if isinstance(content, str))
-    if any("\0" in part for field in fields.items() for part in field):
+    fields = [(name, content) for name, content in sent.items() if isinstance(content, str)]
+    if any("\0" in part for field in fields for part in field):
         raise web.HTTPBadRequest(reason=UNREADABLE)
     return fields
 

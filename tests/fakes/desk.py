@@ -74,6 +74,11 @@ class Browser:
         return await self.send("POST", path, data=fields, headers={"Origin": self.url})
 
 
+def cookie_at(url: str) -> str:
+    """The name of the cookie of a page that is served there without TLS."""
+    return f"{COOKIE}_{urlsplit(url).port}"
+
+
 @dataclass
 class Desk:
     """A served page."""
@@ -91,7 +96,7 @@ class Desk:
         """Somebody who came in."""
         token = await self.sessions.make_link(role, collections=collections, name=name)
         cookie = await self.sessions.enter(token)
-        return Browser(self.url, cookie=f"{COOKIE}={cookie}")
+        return Browser(self.url, cookie=f"{cookie_at(self.url)}={cookie}")
 
     def ingest(self, folder: Path, name: str, text: str, *, collection: str) -> None:
         folder.mkdir(exist_ok=True)

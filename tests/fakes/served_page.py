@@ -6,7 +6,7 @@ import asyncio
 import re
 from dataclasses import dataclass, field
 
-from fakes.desk import Browser
+from fakes.desk import Browser, cookie_at
 from fakes.served import PATIENCE, Served
 
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)(/enter/[\w-]+)")
@@ -44,6 +44,8 @@ class ServedPage(Served):
         if not self.browser.cookie:
             _, _, headers = await self.browser.post(path)
             self.browser.cookie = headers["Set-Cookie"].partition(";")[0]
+        # Its name has the port; an operator's page keeps its own.
+        self.browser.cookie = f"{cookie_at(url)}={self.browser.cookie.partition('=')[2]}"
 
     async def until_shows(self, path: str, words: str) -> str:
         """The page at this address, once these words stand in it."""

@@ -10,11 +10,11 @@ from itertools import product
 from urllib.parse import quote
 
 import pytest
-from fakes.desk import NOON, Browser, Inspection, answered, asked, open_desk, proposed, traced
+from fakes.desk import NOON, Browser, Inspection, answered, asked, cookie_at, open_desk, proposed, traced
 from fakes.ports import free_port
 
 from bots.chat.access import AccessChange, change_access
-from bots.page.server import COOKIE, HEADERS, SECURE_COOKIE
+from bots.page.server import HEADERS, HSTS, SECURE_COOKIE
 from bots.page.sessions import LIMIT
 from bots.page.settings import PageSettings, read_page_settings
 from core.conversation import Conversation, Question
@@ -71,10 +71,11 @@ async def test_nobody_comes_in_without_a_cookie_of_a_session(desk):
     ended = await desk.browser()
     await ended.post("/leave")
     digest = (await desk.sessions.find((await desk.browser()).cookie.partition("=")[2])).digest
+    name = cookie_at(desk.url)
     cookies = (
-        "", f"{COOKIE}=", f"{COOKIE}={'A' * 43}", f"{COOKIE}={token}", f"{COOKIE}={digest}", ended.cookie,
-        f"{COOKIE}=' OR 1=1 --", f"{COOKIE}=%00", f"{SECURE_COOKIE}={'B' * 43}", "session=1; admin=true",
-        f"{COOKIE}={'x' * 4_000}",
+        "", f"{name}=", f"{name}={'A' * 43}", f"{name}={token}", f"{name}={digest}", ended.cookie,
+        f"{name}=' OR 1=1 --", f"{name}=%00", f"{SECURE_COOKIE}={'B' * 43}", "session=1; admin=true",
+        f"{name}={'x' * 4_000}",
     )  # fmt: skip
     requests = [("GET", path) for path in GETS] + [("POST", path) for path in POSTS]
 
@@ -131,6 +132,49 @@ async def test_a_name_that_leads_here_but_is_not_ours_is_turned_away(desk):
     assert [status for status, _ in replies] == [421] * 14
 
 
+async def test_readiness_and_figures_are_for_this_machine_by_its_own_name(desk):
+    """A page of another site can lead its name to this machine, and have the operator's browser ask."""
+    stranger, editor = Browser(desk.url), await desk.browser()
+    rebound, forwarded = {"Host": "evil.example"}, {"X-Forwarded-For": "203.0.113.7"}
+    paths = ("/readyz", "/metrics")
+
+    here = [(await stranger.get(path))[0] for path in paths]
+    elsewhere = [
+        (await browser.get(path, headers=each))[0]
+        for browser, path, each in product((stranger, editor), paths, (rebound, forwarded))
+    ]
+    live = await stranger.get("/healthz", headers=rebound)
+
+    assert here == [200, 200]
+    assert elsewhere == [401] * 2 + [401] * 2 + [401, 200] * 2  # who is in may ask through a proxy
+    assert live == (200, "ok\n")
+
+
+async def test_a_named_address_may_ask_for_readiness_by_any_name(tmp_path):
+    page = PageSettings(port=0, probes=(ip_network("127.0.0.0/8"),))
+    async with open_desk(tmp_path, page) as desk:
+        probed = [
+            (await Browser(desk.url).get(path, headers={"Host": "10.0.0.9:8467"}))[0]
+            for path in ("/readyz", "/metrics", "/")
+        ]
+
+    assert probed == [200, 200, 421]
+
+
+async def test_two_pages_on_one_machine_do_not_log_each_other_out(desk):
+    """A browser sends both cookies to both: cookies know no ports."""
+    entered = await Browser(desk.url).post(desk.link.removeprefix(desk.url))
+    own = entered[2]["Set-Cookie"].partition(";")[0]
+    other = f"{cookie_at('http://127.0.0.1:1')}=of-another"
+
+    both = await Browser(desk.url, cookie=f"{other}; {own}").get("/")
+    _, _, refused = await Browser(desk.url, cookie=f"{other}; {cookie_at(desk.url)}=wrong").send("GET", "/")
+
+    assert both[0] == 200
+    assert own.partition("=")[0] != other.partition("=")[0]
+    assert refused["Set-Cookie"].startswith(f'{own.partition("=")[0]}="";')
+
+
 async def test_a_link_for_reading_changes_nothing(desk):
     reader = await desk.browser("reader")
 
@@ -169,7 +213,10 @@ async def test_an_address_has_ten_wrong_tries_a_minute(desk):
     assert [status for status, _, _ in tries] == [401] * LIMIT + [429] * 5
     assert status == 429
     assert 0 < int(headers["Retry-After"]) <= 60
-    assert (await editor.get("/"))[0] == 429  # the same address
+    assert (await editor.get("/"))[0] == 200  # who is in stays in, whatever others try at the same address
+    assert (await Browser(desk.url).get(desk.link.removeprefix(desk.url)))[
+        0
+    ] == 200  # and a right link is right
 
 
 async def test_pictures_on_another_site_do_not_use_up_the_tries_of_an_operator(desk):
@@ -309,6 +356,7 @@ async def test_off_loopback_only_a_trusted_proxy_that_ends_tls_comes_through(tmp
     assert {"Secure", "HttpOnly", "SameSite=Strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
     assert inside[0] == 200
     assert figures[0] == 401
+    assert entered[2]["Strict-Transport-Security"] == HSTS
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:80", "192.0.2.1:8000", "[::]:80", "page.example:8467"])
