@@ -294,6 +294,8 @@ def _define_page(page: Parser) -> None:
     page.add_argument("--role", choices=("reader", "editor"), help="of the link (editor)")
     page.add_argument("--name", help="of the person whom the link is for")
     page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
+    page.add_argument("--sessions", action="store_true", help="list who is in, and end")
+    page.add_argument("--revoke", metavar="SESSION", help="end this session, or all of them with all")
 
 
 def _define_doctor(doctor: Parser) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bots import process
 from bots.chat.channels import open_channel_store
+from bots.chat.markdown.safe import line
 from bots.commands.remote import RemoteOperations
 from bots.commands.run import Served, serve_until_stopped
 from bots.page.serve import link_told, open_page
@@ -19,6 +20,7 @@ from bots.page.server import link_at
 from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.site import Record
+from bots.page.templating import moment
 from core.answers.answers import open_answers
 from core.bootstrap import is_served, open_library
 from core.conversation import Command, Turn
@@ -37,6 +39,8 @@ from core.turns.remote import open_remote_queue
 
 OF_A_LINK = "--role, --name and --collections are of a link: add --link. The one that `footnote page` prints lets edit all."
 NAMES_NONE = "--collections names none. Name at least one, or leave it out for a link that reads all."
+ALL = "all"  # sessions
+NOBODY_IN = "Nobody is in."
 NOBODY_SERVES = "No Footnote is running that could do this: start it with `footnote run`."
 
 
@@ -47,6 +51,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
         raise SettingsError(OF_A_LINK)
     if arguments.link:
         return process.run(_print_link(arguments, page, settings))
+    if arguments.sessions or arguments.revoke is not None:
+        return process.run(_tell_sessions(arguments.revoke, settings))
     if is_served(settings, for_certain=True):
         return process.run(_serve_beside(page, settings))
     return serve_until_stopped(Served(slack=None, discord=None, port=None, page=page), settings)
@@ -65,6 +71,33 @@ async def _print_link(arguments: Namespace, page: PageSettings, settings: Settin
             )
             url = None if arguments.page else await sessions.place()
     sys.stdout.write(f"{link_at(page, url, token)}\n")
+    return 0
+
+
+async def _tell_sessions(revoked: str | None, settings: Settings) -> int:
+    """Print who is in; end what is revoked before."""
+    make_data_dir(settings.data_dir)
+    with (
+        share_data_dir(settings.data_dir),
+        open_storage(settings) as storage,
+        open_page_store(storage) as database,
+    ):
+        sessions = PageSessions(database=database)
+        if revoked is not None:
+            ended = [each for each in await sessions.listed() if revoked in (ALL, each.id)]
+            if not ended and revoked != ALL:
+                raise SettingsError(f"There is no session {revoked}; `footnote page --sessions` lists them.")
+            await sessions.end(*ended)
+        listed = await sessions.listed()
+    lines = [
+        (each.id, each.name, "edits" if each.is_editor else "reads",
+         "everything" if each.collections is None else ", ".join(sorted(each.collections)),
+         f"last look {moment(each.used_at)}", each.place)
+        for each in listed
+    ]  # fmt: skip
+    sys.stdout.write(
+        "".join(f"{line('  '.join(filter(None, parts)))}\n" for parts in lines) or f"{NOBODY_IN}\n"
+    )
     return 0
 
 

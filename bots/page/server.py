@@ -17,7 +17,7 @@ from aiohttp import web
 
 from bots.chat.markdown.safe import line
 from bots.http_server import serve
-from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession, WrongTries
+from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession, WrongTries, place_of
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback
 from bots.page.site import UNREADABLE, Handler, Probes, Site, Visit, read_form
 from bots.page.templating import HERE, asset_versions
@@ -139,7 +139,7 @@ class Door:
         token, sessions = request.match_info["token"], self.site.sessions
         # What was typed is only read of who has a link.
         typed = dict(await read_form(request)).get("name", "") if await sessions.link(token) else ""
-        cookie = await sessions.enter(token, line(typed))
+        cookie = await sessions.enter(token, line(typed), place=self._place(request))
         if cookie is None:
             return self._wrong(request, USED)
         reply = web.Response(status=303, headers={"Location": "/"})
@@ -191,13 +191,16 @@ class Door:
         cookie = request.cookies.get(name, "")
         if not cookie:
             return self._sorry(NOT_IN, 401)
-        session = await self.site.sessions.find(cookie)
+        session = await self.site.sessions.find(cookie, place=self._place(request))
         if session is None:
             refused = self._wrong(request, NOT_IN)
             is_secure = self._is_secure(request)
             refused.del_cookie(name, path="/", secure=is_secure, httponly=True, samesite="Strict")
             return refused
         return session
+
+    def _place(self, request: web.Request) -> str:
+        return place_of(request.headers.get("User-Agent", ""), self._address(request))
 
     def _cookie(self, request: web.Request) -> str:
         """Its name, with the port: browsers send a cookie to all ports of a host, and two Footnotes may be there."""
@@ -260,7 +263,7 @@ def _is_embedded(request: web.Request) -> bool:
 
 
 async def _leave(visit: Visit) -> web.Response:
-    await visit.site.sessions.leave(visit.session)
+    await visit.site.sessions.end(visit.session)
     reply = visit.site.templates.get_template("sentence.html").render(
         session=None, here="", title="Footnote", sentence="You are out. The link does not let you in again."
     )

@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from typing import Literal
 
 from core.conversation import value
-from core.storage.database import AsyncDatabase, Database, Schema
+from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
 from core.storage.storage import Storage
 
 PageRole = Literal["reader", "editor"]
@@ -25,6 +26,10 @@ PageRole = Literal["reader", "editor"]
 STORE = "page"
 LINK_LIFE = 15 * 60.0  # seconds from when a link is made until it is used
 SESSION_LIFE = 30 * 86_400.0  # seconds
+UNUSED_LIFE = 7 * 86_400.0  # seconds without a look after which a session ends
+NOTED_EVERY = 60.0  # seconds between two notes of when a session was used
+ID_LENGTH = 12  # of the digest's characters; what operators call a session by
+PLACE_LIMIT = 100  # characters
 TOKEN_BYTES = 32
 NAME_LIMIT = 40  # characters of the name that a link is made for
 
@@ -35,7 +40,8 @@ CREATE TABLE IF NOT EXISTS page_links (
 CREATE TABLE IF NOT EXISTS page_sessions (
     digest TEXT PRIMARY KEY, role TEXT NOT NULL,
     collections TEXT NOT NULL,  -- a JSON list; null: all
-    name TEXT NOT NULL, expires_at REAL NOT NULL
+    name TEXT NOT NULL, expires_at REAL NOT NULL,
+    began_at REAL NOT NULL DEFAULT 0, used_at REAL NOT NULL DEFAULT 0, place TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS page_place (name TEXT PRIMARY KEY, url TEXT NOT NULL);  -- where it was served last
 CREATE TABLE IF NOT EXISTS page_turns (
@@ -47,11 +53,31 @@ CREATE TABLE IF NOT EXISTS page_turns (
 CREATE INDEX IF NOT EXISTS page_turns_by_conversation ON page_turns (conversation, said_at);
 CREATE INDEX IF NOT EXISTS page_turns_by_channel ON page_turns (channel, said_at);
 """
+
+
+def _tell_uses(database: Connection) -> None:
+    """When and where a session was used."""
+    for column in (
+        "began_at REAL NOT NULL DEFAULT 0",
+        "used_at REAL NOT NULL DEFAULT 0",
+        "place TEXT NOT NULL DEFAULT ''",
+    ):
+        database.execute(f"ALTER TABLE page_sessions ADD COLUMN {column}")
+    now = time.time()
+    database.execute("UPDATE page_sessions SET began_at = expires_at - ?, used_at = ?", (SESSION_LIFE, now))
+
+
 SCHEMA = Schema(
     tables=_TABLES,
+    migrations=(_tell_uses,),
     cure="Move it away: `footnote page --link` then lets people in again, and what was asked on the page is gone.",
 )
-_MOVE = "INSERT INTO page_sessions (digest, role, collections, name, expires_at) VALUES (?, ?, ?, ?, ?)"
+_MOVE = (
+    "INSERT INTO page_sessions (digest, role, collections, name, expires_at, began_at, used_at, place)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_COLUMNS = "digest, role, collections, name, began_at, used_at, place"
+_GOES_ON = "expires_at > ? AND used_at > ?"
 
 
 @value
@@ -75,6 +101,18 @@ class PageSession:
     role: PageRole
     collections: frozenset[str] | None  #: what it may read; None: everything
     name: str
+    began_at: float  #: seconds since the epoch
+    used_at: float  #: up to a minute later
+    place: str  #: where it was used last: the browser and the address
+
+    @property
+    def id(self) -> str:
+        """Names it to operators; lets nobody in."""
+        return self.digest[:ID_LENGTH]
+
+    @property
+    def may_end_others(self) -> bool:
+        return self.is_editor and self.collections is None
 
     @property
     def is_editor(self) -> bool:
@@ -110,36 +148,45 @@ class PageSessions:
         rows = await self.database.rows(query, (_digest(token), self.now()))
         return PageLink(role=rows[0][0], name=rows[0][1]) if rows else None
 
-    async def enter(self, token: str, name: str = "") -> str | None:
+    async def enter(self, token: str, name: str = "", *, place: str = "") -> str | None:
         """The cookie of a new session, and the end of the link; None for a link that is used, expired or unknown.
 
         ``name``: of who enters, where the link names nobody.
         """
         cookie = secrets.token_urlsafe(TOKEN_BYTES)
-        is_in = await self.database.call(
-            _enter, self.database.database, token, cookie, name[:NAME_LIMIT], self.now()
-        )
+        enter = partial(_enter, typed=name[:NAME_LIMIT], place=place[:PLACE_LIMIT], now=self.now())
+        is_in = await self.database.call(enter, self.database.database, token, cookie)
         return cookie if is_in else None
 
-    async def find(self, cookie: str) -> PageSession | None:
-        digest = _digest(cookie)
+    async def find(self, cookie: str, *, place: str = "") -> PageSession | None:
+        """``place``: where it is used now, which is noted with the time."""
+        digest, now = _digest(cookie), self.now()
         rows = await self.database.rows(
-            "SELECT role, collections, name FROM page_sessions WHERE digest = ? AND expires_at > ?",
-            (digest, self.now()),
+            f"SELECT {_COLUMNS} FROM page_sessions WHERE digest = ? AND {_GOES_ON}",
+            (digest, now, now - UNUSED_LIFE),
         )
         if not rows:
             return None
-        role, held, name = rows[0]
-        collections = json.loads(held)
-        return PageSession(
-            digest=digest,
-            role=role,
-            collections=None if collections is None else frozenset(collections),
-            name=name,
-        )
+        session, place = _session(rows[0]), place[:PLACE_LIMIT]
+        if now - session.used_at > NOTED_EVERY or place != session.place:
+            await self.database.write(
+                "UPDATE page_sessions SET used_at = ?, place = ? WHERE digest = ?", (now, place, digest)
+            )
+        return session
 
-    async def leave(self, session: PageSession) -> None:
-        await self.database.write("DELETE FROM page_sessions WHERE digest = ?", (session.digest,))
+    async def listed(self) -> tuple[PageSession, ...]:
+        """Those that go on; the one that was used last comes first."""
+        now = self.now()
+        rows = await self.database.rows(
+            f"SELECT {_COLUMNS} FROM page_sessions WHERE {_GOES_ON} ORDER BY used_at DESC, digest",
+            (now, now - UNUSED_LIFE),
+        )
+        return tuple(map(_session, rows))
+
+    async def end(self, *sessions: PageSession) -> None:
+        """Whoever used one of them is out."""
+        for session in sessions:
+            await self.database.write("DELETE FROM page_sessions WHERE digest = ?", (session.digest,))
 
     async def remember_place(self, url: str) -> None:
         """Where a link leads that is made beside."""
@@ -153,17 +200,28 @@ class PageSessions:
         return rows[0][0] if rows else None
 
 
-def _enter(database: Database, token: str, cookie: str, typed: str, now: float) -> bool:
+def _session(row: Row) -> PageSession:
+    digest, role, held, name, began_at, used_at, place = row
+    collections = json.loads(held)
+    return PageSession(
+        digest=digest, role=role, collections=None if collections is None else frozenset(collections),
+        name=name, began_at=began_at, used_at=used_at, place=place,
+    )  # fmt: skip
+
+
+def _enter(database: Database, token: str, cookie: str, *, typed: str, place: str, now: float) -> bool:
     """In one transaction: of two browsers that use a link at once, one comes in."""
     with database.transaction() as writing:
         for table in ("page_links", "page_sessions"):
             writing.execute(f"DELETE FROM {table} WHERE expires_at <= ?", (now,))
+        writing.execute("DELETE FROM page_sessions WHERE used_at <= ?", (now - UNUSED_LIFE,))
         taken = writing.execute(
             "DELETE FROM page_links WHERE digest = ? RETURNING role, collections, name", (_digest(token),)
         ).fetchall()
         for role, collections, name in taken:
             named = (typed or name) if name == role else name
-            writing.execute(_MOVE, (_digest(cookie), role, collections, named, now + SESSION_LIFE))
+            life = (now + SESSION_LIFE, now, now)
+            writing.execute(_MOVE, (_digest(cookie), role, collections, named, *life, place))
     return bool(taken)
 
 
@@ -176,6 +234,21 @@ def open_page_store(storage: Storage) -> Iterator[AsyncDatabase]:
     """Raises SettingsError when the store cannot be used."""
     with storage.asynchronous(STORE, SCHEMA) as database:
         yield database
+
+
+#: By what stands in a browser's name of itself; the first that does. All name several.
+_BROWSERS = {"Edg/": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "Chrome/": "Chrome", "Safari/": "Safari"}
+_SYSTEMS = {"Android": "Android", "iPhone": "iOS", "iPad": "iPadOS", "Windows": "Windows", "Mac OS": "macOS",
+            "CrOS": "ChromeOS", "Linux": "Linux"}  # fmt: skip
+
+
+def place_of(agent: str, address: str) -> str:
+    """ "Firefox on Linux, 10.0.0.5": the browser and system that a ``User-Agent`` names, and an address."""
+    browser, system = (
+        next((told for sign, told in known.items() if sign in agent), "") for known in (_BROWSERS, _SYSTEMS)
+    )
+    named = " on ".join(filter(None, (browser or "another program", system)))
+    return f"{named}, {address}" if address else named
 
 
 LIMIT = 10  # wrong tries

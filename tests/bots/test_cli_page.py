@@ -6,6 +6,10 @@ import re
 
 import pytest
 
+from bots.page.sessions import PageSessions, open_page_store
+from core.settings import Settings
+from core.storage.storage import open_storage
+
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/enter/\S+\n")
 
 
@@ -37,3 +41,30 @@ async def test_a_link_is_made_with_limits_and_without(machine):
     ]
 
     assert [(ran.code, bool(LINK.fullmatch(ran.out))) for ran in made] == [(0, True)] * 2
+
+
+async def test_who_is_in_is_listed_and_ended(machine):
+    await machine.run("ingest", "docs")
+    with (
+        open_storage(Settings(data_dir=machine.folder / ".footnote")) as storage,
+        open_page_store(storage) as database,
+    ):
+        sessions = PageSessions(database=database)
+        for name in ("Ann", "Bob\x1b[31m"):
+            token = await sessions.make_link("reader", collections=frozenset({"default"}), name=name)
+            await sessions.enter(token, place="Firefox on Linux, 127.0.0.1")
+
+    listed = await machine.run("page", "--sessions")
+    ann = next(told.split()[0] for told in listed.out.splitlines() if "Ann" in told)
+    ended = await machine.run("page", "--revoke", ann)
+    unknown = await machine.run("page", "--revoke", ann)
+    nobody = await machine.run("page", "--revoke", "all")
+
+    assert (listed.code, listed.out.count("Firefox on Linux, 127.0.0.1"), "\x1b" in listed.out) == (
+        0,
+        2,
+        False,
+    )
+    assert ("Ann" in ended.out, "Bob" in ended.out) == (False, True)
+    assert (unknown.code, "There is no session" in unknown.err) == (2, True)
+    assert (nobody.code, nobody.out) == (0, "Nobody is in.\n")
