@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bots.chat.channels import ChannelStore
+from bots.page.changes import PageChanges
 from bots.page.gap_reports import GapReports
 from bots.page.names import NameLookUps
 from bots.page.server import link_at, serving
@@ -98,6 +99,7 @@ async def open_page(
         gaps=GapReports(gaps),
         channels=channels,
         sessions=sessions,
+        changes=PageChanges(database=database),
         threads=PageThreads(database),
         work=work,
         templates=make_templates(views()),

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from bots.chat.markdown.safe import line
 from bots.http_server import serve
-from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageSession, WrongTries, place_of
+from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageLink, PageSession, WrongTries, place_of
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback
 from bots.page.site import UNREADABLE, Handler, Probes, Site, Visit, read_form
 from bots.page.templating import HERE, asset_versions
@@ -131,15 +131,23 @@ class Door:
         link = await self.site.sessions.link(token)
         if link is None:
             return self._wrong(request, USED)
-        return self._page("enter.html", token=token, asks_name=link.asks_name, limit=NAME_LIMIT)
+        return self._ask_to_enter(token, link)
+
+    def _ask_to_enter(self, token: str, link: PageLink, *, status: int = 200) -> web.Response:
+        named = {"token": token, "asks_name": link.asks_name, "limit": NAME_LIMIT}
+        return self._page("enter.html", status=status, **named)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         if (refused := self._refusal(request)) is not None:
             return refused
         token, sessions = request.match_info["token"], self.site.sessions
-        # What was typed is only read of who has a link.
-        typed = dict(await read_form(request)).get("name", "") if await sessions.link(token) else ""
-        cookie = await sessions.enter(token, line(typed), place=self._place(request))
+        link = await sessions.link(token)
+        if link is None:
+            return self._wrong(request, USED)
+        typed = line(dict(await read_form(request)).get("name", "")).strip()
+        if link.asks_name and not typed:
+            return self._ask_to_enter(token, link, status=422)
+        cookie = await sessions.enter(token, typed, place=self._place(request))
         if cookie is None:
             return self._wrong(request, USED)
         reply = web.Response(status=303, headers={"Location": "/"})

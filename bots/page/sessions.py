@@ -17,6 +17,7 @@ from functools import partial
 from math import ceil
 from typing import Literal
 
+from bots.page.changes import TABLES as CHANGES
 from core.conversation import value
 from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
 from core.storage.storage import Storage
@@ -67,9 +68,15 @@ def _tell_uses(database: Connection) -> None:
     database.execute("UPDATE page_sessions SET began_at = expires_at - ?, used_at = ?", (SESSION_LIFE, now))
 
 
+def _note_changes(database: Connection) -> None:
+    """See :mod:`bots.page.changes`."""
+    for statement in filter(str.strip, CHANGES.split(";")):
+        database.execute(statement)
+
+
 SCHEMA = Schema(
-    tables=_TABLES,
-    migrations=(_tell_uses,),
+    tables=_TABLES + CHANGES,
+    migrations=(_tell_uses, _note_changes),
     cure="Move it away: `footnote page --link` then lets people in again, and what was asked on the page is gone.",
 )
 _MOVE = (

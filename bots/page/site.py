@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -10,6 +11,7 @@ from aiohttp import web
 from jinja2 import Environment
 
 from bots.chat.channels import ChannelStore
+from bots.page.changes import PageChanges
 from bots.page.gap_reports import GapReports
 from bots.page.names import NameLookUps
 from bots.page.sessions import PageSession, PageSessions
@@ -17,12 +19,15 @@ from bots.page.settings import PageSettings
 from bots.page.threads import PageThreads
 from core.answers.answers import Answers
 from core.conversation import Command, Turn
+from core.errors import FootnoteError
 from core.library.library import Library
 from core.settings import Settings
 from core.sources.comparison import Sightings
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute
+
+logger = logging.getLogger(__name__)
 
 UNREADABLE = "This cannot be read, so nothing was done"
 
@@ -72,6 +77,7 @@ class Site:
     gaps: GapReports
     channels: ChannelStore
     sessions: PageSessions
+    changes: PageChanges
     threads: PageThreads
     work: ServingProcess
     templates: Environment
@@ -107,6 +113,34 @@ class Visit:
         page = self.site.templates.get_template(template)
         text = page.render(session=self.session, here=self.request.rel_url.path, **values)
         return web.Response(text=text, content_type="text/html", status=status)
+
+    async def asks_first(self, asked: str, gone: Sequence[str], *, back: str) -> web.Response | None:
+        """A page that says what will be gone and asks for another press; None if that was it."""
+        fields = await self.form()
+        if fields.get("sure") == "yes":
+            return None
+        place = self.request.rel_url.raw_path_qs
+        return self.show(
+            "sure.html", title="Forget", asked=asked, gone=gone, place=place, fields=fields, back=back
+        )
+
+    async def record(
+        self, did: str, about: str, *, path: str = "", before: str = "", after: str = "",
+        collections: Iterable[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Note what this session changed. It is done by now, so a store that is away is only logged."""
+        who = {"who": self.session.name, "session": self.session.id}
+        try:
+            await self.site.changes.record(
+                did, about, path=path, before=before, after=after, collections=collections, **who
+            )
+        except FootnoteError:
+            logger.warning("a change on the page could not be recorded", exc_info=True)
+
+    def download(self, text: str, name: str) -> web.Response:
+        """A CSV file."""
+        disposition = f'attachment; filename="{name}"'
+        return web.Response(text=text, content_type="text/csv", headers={"Content-Disposition": disposition})
 
     def sorry(self, sentence: str, *, status: int = 404) -> web.Response:
         """A page of one sentence."""

@@ -42,7 +42,7 @@ class ServedPage(Served):
         ((url, path),) = await seen(printed)
         self.links, self.browser.url = self.links + 1, url
         if not self.browser.cookie:
-            _, _, headers = await self.browser.post(path)
+            _, _, headers = await self.browser.post(path, name="Olga")
             self.browser.cookie = headers["Set-Cookie"].partition(";")[0]
         # Its name has the port; an operator's page keeps its own.
         self.browser.cookie = f"{cookie_at(url)}={self.browser.cookie.partition('=')[2]}"

@@ -85,7 +85,7 @@ async def test_a_retired_answer_is_not_found_until_it_holds_again_and_a_forgotte
     retired = read_in(desk, KEY.collection)
     await browser.post(PATH, change="extend")
     extended = read_in(desk, KEY.collection)
-    await browser.post(PATH, change="forget")
+    await browser.post(PATH, change="forget", sure="yes")
     status, _ = await browser.get(PATH)
 
     assert (retired, extended, read_in(desk, KEY.collection)) == ([], [KEY.address], [])
@@ -125,7 +125,7 @@ async def test_who_may_not_read_its_collection_neither_sees_nor_changes_it(desk)
 
     _, page = await browser.get("/answers")
     status, one = await browser.get(PATH)
-    changed, _, _ = await browser.post(PATH, change="forget")
+    changed, _, _ = await browser.post(PATH, change="forget", sure="yes")
     await browser.post("/answers", question="Where?", text="There.", collection=KEY.collection)
 
     assert (status, changed) == (404, 404)
@@ -137,7 +137,7 @@ async def test_who_may_not_read_its_collection_neither_sees_nor_changes_it(desk)
 async def test_a_reader_changes_nothing(desk):
     browser = await desk.browser("reader")
 
-    status, _, _ = await browser.post(PATH, change="forget")
+    status, _, _ = await browser.post(PATH, change="forget", sure="yes")
 
     assert status == 403
     assert await desk.footnote.answers.get(KEY.id) is not None

@@ -163,7 +163,7 @@ async def test_a_named_address_may_ask_for_readiness_by_any_name(tmp_path):
 
 async def test_two_pages_on_one_machine_do_not_log_each_other_out(desk):
     """A browser sends both cookies to both: cookies know no ports."""
-    entered = await Browser(desk.url).post(desk.link.removeprefix(desk.url))
+    entered = await Browser(desk.url).post(desk.link.removeprefix(desk.url), name="Ann")
     own = entered[2]["Set-Cookie"].partition(";")[0]
     other = f"{cookie_at('http://127.0.0.1:1')}=of-another"
 
@@ -188,12 +188,22 @@ async def test_a_link_lets_one_browser_in_once(desk):
     path = desk.link.removeprefix(desk.url)
     looked = [await Browser(desk.url).get(path) for _ in range(5)]
 
-    entered = await asyncio.gather(*(Browser(desk.url).post(path) for _ in range(8)))
+    entered = await asyncio.gather(*(Browser(desk.url).post(path, name="Ann") for _ in range(8)))
     statuses = sorted(status for status, _, _ in entered)
 
     assert [status for status, _ in looked] == [200] * 5
     assert statuses == [303] + [401] * 7
     assert (await Browser(desk.url).get(path))[0] == 401
+
+
+async def test_who_may_edit_says_who_they_are(desk):
+    path = desk.link.removeprefix(desk.url)
+
+    nameless = [await Browser(desk.url).post(path, name=name) for name in ("", "  ", "\u202e\u200b")]
+    named = await Browser(desk.url).post(path, name="Ann")
+
+    assert [(status, "Your name" in page) for status, page, _ in nameless] == [(422, True)] * 3
+    assert named[0] == 303
 
 
 async def test_a_link_that_is_too_old_lets_nobody_in(desk):
@@ -344,7 +354,9 @@ async def test_off_loopback_only_a_trusted_proxy_that_ends_tls_comes_through(tmp
             await here.get(path, headers=each) for each in ({}, named, {**named, "X-Forwarded-Proto": "http"})
         ]
         other_host = await here.get(path, headers={**by_tls, "Host": f"127.0.0.1:{port}"})
-        entered = await here.send("POST", path, headers={**by_tls, "Origin": "https://page.example"})
+        entered = await here.send(
+            "POST", path, headers={**by_tls, "Origin": "https://page.example"}, data={"name": "Ann"}
+        )
         cookie = entered[2]["Set-Cookie"]
         inside = await here.get("/", headers={**by_tls, "Cookie": cookie.partition(";")[0]})
         figures = await here.get("/metrics", headers=by_tls)

@@ -59,7 +59,8 @@ async def test_the_keyboard_is_enough(chromium, desk):
     tab, faults = await opened(chromium)
     await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor')}")
 
-    await expect(tab.get_by_role("button", name="Enter")).to_be_focused()  # a moment after it was loaded
+    await expect(tab.get_by_label("Your name")).to_be_focused()  # a moment after it was loaded
+    await tab.keyboard.type("Ann")
     await tab.keyboard.press("Enter")
     await tab.wait_for_url(f"{desk.url}/")
     await tab.keyboard.press("g")
@@ -112,7 +113,8 @@ async def test_tab_and_enter_lead_into_each_view_and_on_from_its_list(chromium, 
     )
     tab, faults = await opened(chromium)
     await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor')}")
-    await expect(tab.get_by_role("button", name="Enter")).to_be_focused()  # a moment after it was loaded
+    await expect(tab.get_by_label("Your name")).to_be_focused()  # a moment after it was loaded
+    await tab.keyboard.type("Ann")
     await tab.keyboard.press("Enter")
     await tab.wait_for_url(f"{desk.url}/")
 

@@ -117,7 +117,7 @@ async def test_behind_a_proxy_the_place_is_the_persons_address(tmp_path):
         path = desk.link.removeprefix("https://page.example")
         by_tls = {"Host": "page.example", "X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7",
                   "User-Agent": FIREFOX, "Origin": "https://page.example"}  # fmt: skip
-        await here.send("POST", path, headers=by_tls)
+        await here.send("POST", path, headers=by_tls, data={"name": "Ann"})
         (session,) = await desk.sessions.listed()
 
     assert session.place == "Firefox on Linux, 203.0.113.7"

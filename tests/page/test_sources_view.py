@@ -97,7 +97,7 @@ async def test_a_file_that_cannot_be_read_is_listed_with_the_reason(desk, tmp_pa
     browser = await desk.browser()
 
     _, page = await browser.get("/sources?collection=default")
-    status, _, _ = await browser.post(addressed(broken, place="change"), change="forget")
+    status, _, _ = await browser.post(addressed(broken, place="change"), change="forget", sure="yes")
 
     assert failed.source in page
     assert "Not readable" in page
@@ -126,7 +126,7 @@ async def test_what_an_editor_forgets_stays_in_other_collections(desk, tmp_path)
     desk.footnote.library.ingest([file], collection="payroll")
     browser = await desk.browser(collections=frozenset({"default"}))
 
-    status, _, headers = await browser.post(addressed(file, place="change"), change="forget")
+    status, _, headers = await browser.post(addressed(file, place="change"), change="forget", sure="yes")
 
     assert (status, headers["Location"]) == (303, "/sources?collection=default")
     assert sorted(sources(desk)) == [("payroll", "harbour.md"), ("payroll", "payroll.md")]
@@ -146,9 +146,9 @@ async def test_a_page_is_forgotten_with_its_copies_in_websites_of_which_the_butt
 
     _, fees = await browser.get(addressed(f"{PIER}/fees", "web"))
     _, first = await browser.get(addressed(PIER, "web"))
-    await browser.post(addressed(f"{PIER}/fees", "web", "change"), change="forget")
+    await browser.post(addressed(f"{PIER}/fees", "web", "change"), change="forget", sure="yes")
     left = {each.address for each in library.store.entries(collection="web")}
-    await browser.post(addressed(PIER, "web", "change"), change="forget")
+    await browser.post(addressed(PIER, "web", "change"), change="forget", sure="yes")
 
     assert "Forget it and 1 more" in fees
     assert "Forget it and 3 more" in first
@@ -212,7 +212,7 @@ async def test_a_reader_changes_nothing(desk, tmp_path):
     browser = await desk.browser("reader")
 
     status, _, _ = await browser.post(
-        addressed(tmp_path / "docs" / "harbour.md", place="change"), change="forget"
+        addressed(tmp_path / "docs" / "harbour.md", place="change"), change="forget", sure="yes"
     )
 
     assert status == 403
@@ -233,7 +233,9 @@ async def test_words_and_names_of_documents_are_no_markup_and_the_documents_can_
     paths = ["/sources", "/sources?collection=web", *(addressed(name, "web") for name in names)]
     tried = [f"/sources?{urlencode({'try': text[:2_000]})}" for text in HOSTILE]
     pages = [await browser.get(path) for path in (*paths, *tried)]
-    forgotten = [await browser.post(addressed(name, "web", "change"), change="forget") for name in names]
+    forgotten = [
+        await browser.post(addressed(name, "web", "change"), change="forget", sure="yes") for name in names
+    ]
 
     assert {status for status, _ in pages} == {200}
     assert [fault for _, page in pages for fault in Inspection(page).faults] == []

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from bots.page.site import View
 
-NAMES = ("ask", "questions", "gaps", "answers", "sources", "spend", "sessions")  # in the order of the menu
+NAMES = (
+    "ask",
+    "questions",
+    "gaps",
+    "answers",
+    "sources",
+    "spend",
+    "changes",
+    "sessions",
+)  # in the order of the menu
 
 
 @cache

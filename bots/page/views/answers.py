@@ -12,13 +12,16 @@ from aiohttp import web
 
 from bots.chat.channels import own_collection
 from bots.chat.markdown.safe import clean
+from bots.chat.texts import counted
 from bots.page.rights import Audience, all_audiences
 from bots.page.site import PageRoute, Record, View, Visit, go_to
 from core.answers.store import TEXT_LIMIT, AnswerVersion, KeptAnswer, ListedAnswer, check_answer, title_of
 from core.conversation import Conversation, check_question, value
 from core.errors import AnswerRejected, FootnoteError, QuestionRejected
 
-CHANGES = ("edit", "extend", "retire", "forget")
+DID = {"edit": "edited an answer", "extend": "extended an answer", "retire": "retired an answer",
+       "forget": "forgot an answer"}  # fmt: skip
+AFTER = {"extend": "used", "retire": "retired", "forget": "gone"}
 NOT_THERE = "There is no such answer, or it is closed to you."
 NO_READERS = "Choose who reads the answer."
 UNREADABLE = "An answer needs a collection that is there and that you may read."
@@ -151,22 +154,47 @@ async def change(visit: Visit) -> web.StreamResponse:
     """Edit it, extend, retire or forget it; the process that serves does so, unless it was changed meanwhile."""
     listed, form = await _named(visit), await visit.form()
     name = form.get("change", "")
-    if name not in CHANGES or (listed is None and name != "edit"):
+    if name not in DID or (listed is None and name != "edit"):
         return visit.sorry(NOT_THERE)
     if listed is None:
         return await _gone(visit, form)
     typed = typed_in(form, await _audiences(visit, listed.answer)) if name == "edit" else None
-    if typed is not None and typed.faults:
-        return await _shown(visit, listed, typed, status=422)
     details = _details(visit, listed.answer, form, typed)
+    if (refused := await _refused(visit, listed, details, typed)) is not None:
+        return refused
     try:
         done = await visit.site.work.carry_out("change_answer", details)
     except FootnoteError as trouble:
         again = replace(typed or _words_of(listed.answer), faults=(str(trouble),))
         return await _shown(visit, listed, again, status=503)
     if done["is_done"]:
+        await _record(visit, listed.answer, name)
         return go_to("/answers" if name == "forget" else path_of(listed.answer.id))
     return await _changed_meanwhile(visit, form, typed)
+
+
+async def _refused(
+    visit: Visit, listed: ListedAnswer, details: Record, typed: Typed | None
+) -> web.Response | None:
+    """What is wrong with what was typed; before something is forgotten, what will be gone."""
+    if typed is not None and typed.faults:
+        return await _shown(visit, listed, typed, status=422)
+    answer = listed.answer
+    if details["change"] != "forget" or details["revision"] != answer.revision:
+        return None
+    gone = (
+        f"What {answer.name or 'an editor'} wrote, in all its versions: {answer.revision:,}",
+        f"A source that was cited {counted(listed.used, 'time')}",
+    )
+    return await visit.asks_first("Forget this answer?", gone, back=path_of(answer.id))
+
+
+async def _record(visit: Visit, answer: KeptAnswer, name: str) -> None:
+    after = f"version {answer.revision + 1}" if name == "edit" else AFTER[name]
+    before = f"version {answer.revision}" if name == "edit" else answer.state
+    path = "" if name == "forget" else path_of(answer.id)
+    about, read = f"answer {answer.id}", (answer.collection,)
+    await visit.record(DID[name], about, path=path, before=before, after=after, collections=read)
 
 
 def _details(visit: Visit, answer: KeptAnswer, form: Mapping[str, str], typed: Typed | None) -> Record:
@@ -216,9 +244,12 @@ async def keep_answer(visit: Visit, form: Mapping[str, str], offered: Collection
         return typed
     details = {**typed.fields, "message": f"page/{uuid.uuid4().hex}", "name": visit.session.name}
     try:
-        return str((await visit.site.work.carry_out("teach", details))["id"])
+        kept = str((await visit.site.work.carry_out("teach", details))["id"])
     except FootnoteError as trouble:
         return replace(typed, faults=(str(trouble),))
+    read = (typed.collection,)
+    await visit.record("kept an answer", f"answer {kept}", path=path_of(kept), after="used", collections=read)
+    return kept
 
 
 async def _named(visit: Visit) -> ListedAnswer | None:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from bots.chat.texts import counted
 from bots.page.render import shown_thread
 from bots.page.rights import reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
@@ -111,8 +112,19 @@ async def forget(visit: Visit) -> web.StreamResponse:
     conversation = await _known(visit)
     if conversation is None:
         return visit.sorry("There is no such thread.")
+    turns = len(await visit.site.threads.turns(conversation))
+    gone = (
+        f"{counted(turns, 'turn')} of this thread, with answers and quotes",
+        "What it knows of them when you go on",
+    )
+    back = f"/threads/{conversation.thread}"
+    if (ask := await visit.asks_first("Forget this thread?", gone, back=back)) is not None:
+        return ask
     await visit.site.work.carry_out("forget_conversation", {"conversation": conversation.id})
     await visit.site.threads.forget(conversation)
+    read = visit.session.collections
+    about, before = f"thread {conversation.thread}", counted(turns, "turn")
+    await visit.record("forgot a thread", about, before=before, after="gone", collections=read)
     return go_to("/")
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from bots.chat.texts import counted
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
 from bots.page.names import Speaker
 from bots.page.rights import audiences_of, reads_in
@@ -22,7 +23,7 @@ from bots.record import write_gaps
 from core.answers.store import TEXT_LIMIT, KeptAnswer
 from core.conversation import QUESTION_LIMIT, Conversation
 from core.errors import FootnoteError
-from core.gaps.groups import GapGroup, GapReport
+from core.gaps.groups import GapFinder, GapGroup, GapReport
 from core.gaps.questions import STATES, GapMark, GapQuestion, still_open
 from core.traces.log import DAY
 from core.turns.archive import command_from
@@ -140,7 +141,8 @@ async def decide(visit: Visit) -> web.StreamResponse:
     if form.get("seen") not in (None, _digest(await finder.marks(), turns)):
         visit.site.gaps.drop()
         return await _decided_meanwhile(visit, form)
-    answer = ""
+    answer, told = "", counted(len(turns), "question")
+    before = await _states(finder, turns)
     if state == WRITTEN:
         audiences = await audiences_of(visit, questions)
         kept = await keep_answer(visit, form, audiences)
@@ -161,7 +163,16 @@ async def decide(visit: Visit) -> web.StreamResponse:
     else:
         return visit.sorry("Nothing of that name can be decided about a group.", status=422)
     visit.site.gaps.drop()
+    read = None if visit.session.collections is None else visit.session.collections
+    path = f"/gaps/{quote(turns[0], safe='')}"
+    await visit.record("decided about a gap", told, path=path, before=before, after=state, collections=read)
     return go_to(f"/gaps?since={_span(visit)}")
+
+
+async def _states(finder: GapFinder, turns: Sequence[str]) -> str:
+    """ "ignored, open": the states of these questions, each once."""
+    marks = await finder.marks()
+    return ", ".join(sorted({marks[turn].state if turn in marks else "open" for turn in turns}))
 
 
 async def _decided_meanwhile(visit: Visit, form: Mapping[str, str]) -> web.Response:
@@ -200,11 +211,7 @@ async def export(visit: Visit) -> web.Response:
     report = await _report(visit, _span(visit))
     text = io.StringIO()
     write_gaps(text, report.groups)
-    return web.Response(
-        text=text.getvalue(),
-        content_type="text/csv",
-        headers={"Content-Disposition": 'attachment; filename="gaps.csv"'},
-    )
+    return visit.download(text.getvalue(), "gaps.csv")
 
 
 def _span(visit: Visit) -> str:

@@ -25,6 +25,8 @@ async def end_sessions(visit: Visit) -> web.Response:
     if not ended and wanted != "others":
         return visit.sorry(NOT_THERE)
     await visit.site.sessions.end(*ended)
+    for each in ended:
+        await visit.record("ended a session", f"{each.name}, {each.id}", before=each.place, after="ended")
     return go_to("/sessions")
 
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from bots.arguments import span_of
 from bots.chat.access import access_rules, readers
-from bots.chat.texts import unseen_told
+from bots.chat.texts import counted, unseen_told
 from bots.page.site import PageRoute, View, Visit, go_to
 from core.conversation import value
 from core.errors import FootnoteError
@@ -117,11 +117,30 @@ async def change(visit: Visit) -> web.StreamResponse:
         if typed.get("change") == "read":
             return await _read_again(visit, name, address)
         if typed.get("change") == "forget" and await _can_forget(visit, name, address):
-            await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
-            return go_to(collection_path(name))
+            return await _forget(visit, name, address)
     except FootnoteError as trouble:
         return visit.sorry(str(trouble), status=503)
     return visit.sorry(NOT_THERE)
+
+
+async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
+    """A document with those that stand below it, or a file that could not be read; once somebody is sure."""
+    entry = await _entry(visit, name, address)
+    others = await asyncio.to_thread(_count_others, visit, entry) if entry else 0
+    gone = [
+        f"{entry.title or entry.source}, {counted(entry.passages, 'passage')}"
+        if entry
+        else f"{address}, which could not be read"
+    ]
+    gone += [f"{counted(others, 'document')} that stand with it"] if others else []
+    gone.append("The words of questions that rested on it, in the log; what was quoted stays in its threads")
+    back = path_of(entry) if entry else collection_path(name)
+    if (ask := await visit.asks_first(f"Forget this in {name}?", gone, back=back)) is not None:
+        return ask
+    await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
+    before = counted(entry.passages, "passage") if entry else "could not be read"
+    await visit.record("forgot a document", address, before=before, after="gone", collections=(name,))
+    return go_to(collection_path(name))
 
 
 def _named(visit: Visit) -> tuple[str, str]:
@@ -146,6 +165,8 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     failed = [each for each in done["report"]["failed"] if each["source"] in targets["urls"]]
     if failed:
         return visit.sorry(f"{failed[0]['source']}: {failed[0]['reason']}", status=502)
+    path, read = collection_path(name), (name,)
+    await visit.record("had it read again", address or name, path=path, collections=read)
     is_there = entry is not None and await _entry(visit, name, address) is not None
     return go_to(path_of(entry) if entry is not None and is_there else collection_path(name))
 
