@@ -13,6 +13,8 @@ from fakes.served import CUP, FERRY, FRANCE, HANDBOOK
 from fakes.web_servers import FakeSearXNG
 from playwright.async_api import expect
 
+from bots.page.changes import PageChanges
+
 LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 TRIES = 500  # looks at a page that does not change by itself
 
@@ -86,8 +88,19 @@ TOUR = (
     ("Answers", "Who has the key?", "**/answers/*"),
     ("Sources", "default", "**/sources?collection=default"),
     ("Spend", "no answer", "**/questions?outcome=no_answer"),
-    ("Ask", "Leave", "**/leave"),
+    ("Changes", "handbook.md", "**/sources?collection=default"),
+    ("Ask", "Questions", "**/questions"),
+    ("Sessions", "Leave", "**/leave"),
 )
+
+
+async def noted(desk):
+    """A change that was made on the page."""
+    changes = PageChanges(database=desk.sessions.database)
+    path = "/sources?collection=default"
+    await changes.record(
+        "forgot a document", "handbook.md", who="Ann", session="1", path=path, before="1 passage"
+    )
 
 
 async def tabbed_to(tab, name):
@@ -111,6 +124,8 @@ async def test_tab_and_enter_lead_into_each_view_and_on_from_its_list(chromium, 
     await desk.footnote.answers.correct(
         question="Who has the key?", text="Olga.", collection="default", name="Ann", message="page/1"
     )
+    await desk.browser(name="Ben")
+    await noted(desk)
     tab, faults = await opened(chromium)
     await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor')}")
     await expect(tab.get_by_label("Your name")).to_be_focused()  # a moment after it was loaded
@@ -127,6 +142,33 @@ async def test_tab_and_enter_lead_into_each_view_and_on_from_its_list(chromium, 
         await tab.wait_for_url(there)
 
     await expect(tab.locator("h1")).to_contain_text("You are out")
+    assert faults == []
+
+
+async def test_an_editor_ends_a_session_and_forgets_a_thread_after_a_second_thought(chromium, desk):
+    ann, faults = await entered(chromium, desk)
+    ben, _ = await entered(chromium, desk, name="Ben")
+    await ann.get_by_label("Your question").fill(FERRY)
+    await ann.get_by_role("button", name="Ask").click()
+    await expect(ann.locator(".answer")).to_contain_text("half past nine", timeout=PATIENCE)
+
+    await ann.get_by_role("button", name="Forget this thread").click()
+    await expect(ann.locator("main")).to_contain_text("1 turn of this thread")
+    await ann.get_by_role("link", name="Keep it").click()
+    await expect(ann.locator(".answer")).to_contain_text("half past nine")
+    await ann.get_by_role("button", name="Forget this thread").click()
+    await ann.get_by_role("button", name="Forget it for good").click()
+    await expect(ann.locator(".empty")).to_be_visible()
+
+    await ann.get_by_role("link", name="Sessions").click()
+    await ann.get_by_role("button", name="End the session of Ben").click()
+    await expect(ann.locator("tbody tr")).to_have_count(1)
+    await ben.get_by_role("link", name="Questions").click()
+    await expect(ben.locator("h1")).to_contain_text("You are not in")
+
+    await ann.get_by_role("link", name="Changes").click()
+    await expect(ann.locator("tbody tr")).to_have_count(2)
+    await expect(ann.locator("tbody tr").first).to_contain_text("ended a session")
     assert faults == []
 
 
@@ -172,6 +214,8 @@ async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
     desk.footnote.log.now = lambda: NOON
     await desk.footnote.log.record(asked(), answered(), traced())
     await desk.footnote.log.rate("q1", "ann", is_positive=False, at=NOON)
+    await desk.browser(name="Ben")
+    await noted(desk)
     tab, faults = await entered(
         chromium, desk, color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True
     )
@@ -181,7 +225,7 @@ async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
     thread = urlsplit(tab.url).path
 
     found = {}
-    own = ("/sources?collection=default&try=ferry", "/spend?days=90", "/sources")
+    own = ("/sources?collection=default&try=ferry", "/spend?days=90", "/sources", "/changes", "/sessions")
     for path in ("/", thread, "/questions", "/questions?text=nothing", "/questions/q1", "/nothing", *own):
         await tab.goto(f"{desk.url}{path}")
         report = await Axe().run(tab, options={"runOnly": {"type": "tag", "values": list(LEVELS)}})
