@@ -40,6 +40,16 @@ class GapReports:
             return made[1]
         return await asyncio.shield(task)
 
+    async def at_once(self, key: ReportKey, may_read: MayRead) -> GapReport | None:
+        """None where none may be shown yet: it is made meanwhile."""
+        made = self._made.get(key)
+        if made is not None and await self._may_be_shown(*made, may_read):
+            return await self.get(key, may_read)
+        if key not in self._making:
+            self._making[key] = asyncio.create_task(self._make(key, may_read))
+            self._making[key].add_done_callback(_retrieve)
+        return None
+
     async def _may_be_shown(self, made_at: float, report: GapReport, may_read: MayRead) -> bool:
         """True if nothing in it was forgotten, or decided since; in an older one, nor closed to its reader."""
         if not await self.finder.holds(report):

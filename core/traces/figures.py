@@ -86,6 +86,15 @@ class Sums:
 
 
 @value
+class DayCount:
+    """Questions of one day that ended in one way."""
+
+    day: str
+    outcome: str
+    questions: int
+
+
+@value
 class ModelSums:
     """One model's share of one day."""
 
@@ -119,6 +128,15 @@ def by_day(database: Database, since: str) -> tuple[Sums, ...]:
     left out.
     """
     return _sums(database, "day", since)
+
+
+def by_day_and_outcome(database: Database, since: str) -> tuple[DayCount, ...]:
+    """How many questions of each day from ``since`` on ended in each way."""
+    rows = database.rows(
+        "SELECT day, outcome, sum(turns) FROM figures WHERE day >= ? AND kind = 'question' GROUP BY day, outcome",
+        (since,),
+    )
+    return tuple(DayCount(day=day, outcome=outcome, questions=int(number)) for day, outcome, number in rows)
 
 
 def by_channel(database: Database, since: str) -> tuple[Sums, ...]:

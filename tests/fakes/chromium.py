@@ -46,4 +46,5 @@ async def entered(chromium, desk, name="Ann", **options):
     await tab.goto(f"{desk.url}/enter/{await desk.sessions.make_link('editor', name=name)}")
     await tab.get_by_role("button", name="Enter").click()
     await tab.wait_for_url(f"{desk.url}/")
+    await tab.goto(f"{desk.url}/ask")
     return tab, faults

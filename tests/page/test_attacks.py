@@ -38,7 +38,7 @@ HOSTILE = (
     "<b>" * 30_000,
     "[" * 30_000,
 )  # fmt: skip
-GETS = ("/", "/questions", "/questions/q1", "/questions?text=ferry", "/threads/{thread}", "/threads/{thread}/events",
+GETS = ("/", "/ask", "/questions", "/questions/q1", "/questions?text=ferry", "/threads/{thread}", "/threads/{thread}/events",
         "/threads/{thread}/turns/{turn}")  # fmt: skip
 POSTS = ("/threads", "/threads/{thread}", "/threads/{thread}/decision", "/threads/{thread}/forget", "/leave")
 FIELDS = {"text": "Is it free?", "proposal": "p1", "verdict": "approve"}
@@ -87,7 +87,7 @@ async def test_nobody_comes_in_without_a_cookie_of_a_session(desk):
         if status not in (401, 429) or "ferry" in page.lower() or "half past nine" in page:
             through.append((cookie[:40], method, path, status))
 
-    assert len(cookies) * len(requests) == 132
+    assert len(cookies) * len(requests) == 143
     assert through == []
     assert await is_untouched(desk)
 
@@ -296,9 +296,9 @@ async def test_hostile_text_in_every_field_stays_text(desk):
                  f"/questions?text={short}&channel={short}&author={short}&since={short}&before={short}&rated={short}",
                  f"/threads/{thread.thread}/turns/{said.id}"]  # fmt: skip
         pages += [(number, path, *await editor.get(path)) for path in paths]
-    pages += [(-1, path, *await editor.get(path)) for path in ("/", "/questions")]
+    pages += [(-1, path, *await editor.get(path)) for path in ("/", "/ask", "/questions")]
 
-    assert len(pages) == 5 * len(HOSTILE) + 2
+    assert len(pages) == 5 * len(HOSTILE) + 3
     assert {status for _, _, status, _ in pages} <= {200, 404}
     shown = [
         (number, path[:60], status) for number, path, status, _ in pages if path.startswith("/questions/")

@@ -73,7 +73,7 @@ async def test_the_keyboard_is_enough(chromium, desk):
     await tab.wait_for_url("**/questions/q1")
     await tab.keyboard.press("g")
     await tab.keyboard.press("a")
-    await tab.wait_for_url(f"{desk.url}/")
+    await tab.wait_for_url(f"{desk.url}/ask")
     await tab.keyboard.press("/")
     await tab.keyboard.type(FERRY)
     await tab.keyboard.press("Control+Enter")
@@ -226,7 +226,16 @@ async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
 
     found = {}
     own = ("/sources?collection=default&try=ferry", "/spend?days=90", "/sources", "/changes", "/sessions")
-    for path in ("/", thread, "/questions", "/questions?text=nothing", "/questions/q1", "/nothing", *own):
+    for path in (
+        "/",
+        "/ask",
+        thread,
+        "/questions",
+        "/questions?text=nothing",
+        "/questions/q1",
+        "/nothing",
+        *own,
+    ):
         await tab.goto(f"{desk.url}{path}")
         report = await Axe().run(tab, options={"runOnly": {"type": "tag", "values": list(LEVELS)}})
         found |= {(path, each["id"]): each["nodes"][0]["html"] for each in report.response["violations"]}

@@ -50,7 +50,7 @@ async def log_gap(desk, turn, text, *, channel="C9", at=NOON):
 
 async def ask(tab, desk, text):
     """In a thread of its own, on the page; what the answer and its footnotes show."""
-    await tab.goto(f"{desk.url}/")
+    await tab.goto(f"{desk.url}/ask")
     await tab.get_by_label("Your question").fill(text)
     await tab.get_by_role("button", name="Ask").click()
     await expect(tab.get_by_role("link", name="trace")).to_be_visible(timeout=PATIENCE)  # it has ended

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bots.page.site import View
 
 NAMES = (
+    "overview",
     "ask",
     "questions",
     "gaps",

@@ -125,7 +125,7 @@ async def forget(visit: Visit) -> web.StreamResponse:
     read = visit.session.collections
     about, before = f"thread {conversation.thread}", counted(turns, "turn")
     await visit.record("forgot a thread", about, before=before, after="gone", collections=read)
-    return go_to("/")
+    return go_to("/ask")
 
 
 async def watch(visit: Visit) -> web.StreamResponse:
@@ -169,10 +169,10 @@ def _turn_id() -> str:
 
 VIEW = View(
     title="Ask",
-    path="/",
+    path="/ask",
     key="a",
     routes=(
-        PageRoute("GET", "/", show_threads),
+        PageRoute("GET", "/ask", show_threads),
         PageRoute("POST", "/threads", begin),
         PageRoute("GET", "/threads/{thread}", show_thread),
         PageRoute("POST", "/threads/{thread}", follow_up),

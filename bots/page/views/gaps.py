@@ -7,6 +7,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote
 
 from aiohttp import web
@@ -220,10 +221,13 @@ def _span(visit: Visit) -> str:
 
 
 async def _report(visit: Visit, span: str) -> GapReport:
-    async def may_read(questions: Sequence[GapQuestion]) -> frozenset[str]:
-        return await readable_turns(visit, questions)
+    return await visit.site.gaps.get((SPANS[span], visit.session.collections), partial(readable_turns, visit))
 
-    return await visit.site.gaps.get((SPANS[span], visit.session.collections), may_read)
+
+async def report_at_once(visit: Visit, span: str) -> GapReport | None:
+    """None where it is still being made."""
+    key = SPANS[span], visit.session.collections
+    return await visit.site.gaps.at_once(key, partial(readable_turns, visit))
 
 
 async def _group(visit: Visit, span: str) -> GapGroup | None:
