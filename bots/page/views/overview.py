@@ -198,7 +198,8 @@ async def _tasks(visit: Visit, report: GapReport | None, active: Activity, since
         for each in sources
         if may_read((each.record.collection,)) and (each.record.failure or each.counts.failed)
     ]
-    gaps = report.open_groups[:GAPS] if report else ()
+    grew = [each for each in report.open_groups if each.count > each.before] if report else []
+    gaps = sorted(grew, key=lambda each: each.before - each.count)[:GAPS]
     return (
         *(Task(told=f"{label_of(each.record.address)}: {each.record.failure or counted(each.counts.failed, 'item') + ' could not be read'}",
                path=f"/sources?{urlencode({'collection': each.record.collection})}") for each in failing),
