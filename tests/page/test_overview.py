@@ -19,9 +19,10 @@ TEXTS = (
 )
 
 
-@pytest.fixture
-async def desk(tmp_path):
-    async with open_desk(tmp_path) as desk:
+@pytest.fixture(params=["folder", "postgresql"])
+async def desk(request, tmp_path):
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
+    async with open_desk(tmp_path, database_url=url) as desk:
         desk.footnote.log.now = desk.gaps.now = lambda: NOON
         desk.footnote.answers.now = lambda: NOON
         yield desk

@@ -24,8 +24,9 @@ from core.conversation import value
 from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
 from core.storage.database import Database
-from core.traces.activity import Activity, activity
+from core.traces.activity import Activity, activities
 from core.traces.figures import BOUNDS, DayCount, Sums, by_day, by_day_and_outcome, day_of
+from core.traces.log import DAY
 
 USUAL = "7"  # days
 GAPS = 5  # that are named
@@ -95,14 +96,13 @@ def _totals(database: Database, days: Sequence[str]) -> tuple[Totals, Totals, tu
     """Of the first half of these days, of the second, and how the questions of each day ended."""
     middle = days[len(days) // 2]
     sums, counts = by_day(database, days[0]), by_day_and_outcome(database, days[0])
-    began, turn, end = _second(days[0]), _second(middle), _second(days[-1]) + 86_400
+    began, turned, ends = _second(days[0]), _second(middle), _second(days[-1]) + DAY
+    active_before, active = activities(database, began, turned, ends)
     before = _total(
-        [each for each in sums if each.of < middle], [each for each in counts if each.day < middle],
-        activity(database, began, turn),
+        [each for each in sums if each.of < middle], [each for each in counts if each.day < middle], active_before
     )  # fmt: skip
     now = _total(
-        [each for each in sums if each.of >= middle], [each for each in counts if each.day >= middle],
-        activity(database, turn, end),
+        [each for each in sums if each.of >= middle], [each for each in counts if each.day >= middle], active
     )  # fmt: skip
     return before, now, counts
 
