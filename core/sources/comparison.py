@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from core.conversation import Citation, Outcome
 from core.library.entries import Entry
 from core.library.formats.dates import plausible
-from core.library.library import Library
 from core.library.readers import base_of
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
@@ -32,44 +31,37 @@ class SourceForgotten(Exception):
 class SourceComparison:
     """Compares with the store and the library, and writes there what it found."""
 
-    number: int
-    library: Library
+    record: SourceRecord  #: as it was when the sync began
+    documents: SourceDocuments
     store: SourceStore
     now: Callable[[], float]
 
-    def record(self) -> SourceRecord:
-        record = self.store.get(self.number)
-        if record is None:
-            raise SourceForgotten
-        return record
-
-    def documents(self, record: SourceRecord) -> SourceDocuments:
-        return SourceDocuments(self.library.store, record.collection, record.address)
-
     def compare(self, batch: SourceBatch, listing: int) -> list[SourceItem]:
-        """Store what a batch lists; the items that must be read."""
-        record, forgotten = self.record(), self.store.forgotten(self.number)
+        """Store what a batch lists; the items that must be read. SourceForgotten."""
+        record, forgotten = self.record, self.store.forgotten(self.record.number)
+        if forgotten is None:
+            raise SourceForgotten
         items = [
             item
             for item in batch.items
             if not any(is_within(record.place_of(item.id), place) for place in forgotten)
         ]
-        known = self.store.known(self.number, [item.id for item in items])
+        known = self.store.known(record.number, [item.id for item in items])
         same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
         done = {item.id for item in same}
         told = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
         regrouped = {item.id for item in told if item.readers != known[item.id].item.readers}
         wanted = [item for item in items if item.id not in done]
         due = [*wanted, *(item for item in told if item.id in regrouped)]
-        self.store.put(self.number, due, listing=listing, state="due")
-        wanted += self.regroup(record, due, known)
+        self.store.put(record.number, due, listing=listing, state="due")
+        wanted += self.regroup(due, known)
         unread = {item.id for item in wanted}
         told = [item for item in told if item.id not in unread]
-        self.store.put(self.number, told, listing=listing, state="read")
-        self.store.see(self.number, done - {item.id for item in told}, listing=listing)
-        self._leave_unread(batch, record, forgotten, listing)
+        self.store.put(record.number, told, listing=listing, state="read")
+        self.store.see(record.number, done - {item.id for item in told}, listing=listing)
+        self._leave_unread(batch, forgotten, listing)
         for item in told:
-            self.documents(record).note_change(
+            self.documents.note_change(
                 record.place_of(item.id),
                 source=item.source,
                 url=item.url,
@@ -77,43 +69,44 @@ class SourceComparison:
             )
         return wanted
 
-    def regroup(
-        self, record: SourceRecord, items: Collection[SourceItem], known: Mapping[str, KnownItem]
-    ) -> list[SourceItem]:
+    def regroup(self, items: Collection[SourceItem], known: Mapping[str, KnownItem]) -> list[SourceItem]:
         """Have documents read at once by whom their items name now, before any of them is fetched; items that are
         due for nothing else, and have no document.
 
         They are stored as due: were this process killed, the next one would read them again.
         """
-        documents, missing = self.documents(record), []
+        missing = []
         for item in items:
             before = known.get(item.id)
             if before is None or before.item.readers == item.readers:
                 continue
-            place = record.place_of(item.id)
-            is_there = documents.move(place, item.readers)
-            if is_there and not self.store.keeps(self.number, place):  # it was forgotten meanwhile
-                documents.remove(place)
-                raise SourceForgotten
-            if not is_there and unchanged(item, before) is not None:
+            place = self.record.place_of(item.id)
+            if self.documents.move(place, item.readers):
+                self.require_kept(place)
+            elif unchanged(item, before) is not None:
                 missing.append(item)
         return missing
 
-    def _leave_unread(
-        self, batch: SourceBatch, record: SourceRecord, forgotten: Collection[str], listing: int
-    ) -> None:
+    def require_kept(self, place: str) -> None:
+        """Remove a document that was written after it, or its source, was forgotten. SourceForgotten."""
+        if not self.store.keeps(self.record.number, place):
+            self.documents.remove(place)
+            raise SourceForgotten
+
+    def _leave_unread(self, batch: SourceBatch, forgotten: Collection[str], listing: int) -> None:
         """Items that cannot be looked at now stay as they are; one that was never seen before is a failure."""
+        record = self.record
         unread = {
             each.item.id: each
             for each in batch.unread
             if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
         }
-        known = self.store.known(self.number, unread)
-        self.store.leave(self.number, known, listing=listing, seen_at=record.seen_at)
+        known = self.store.known(record.number, unread)
+        self.store.leave(record.number, known, listing=listing, seen_at=record.seen_at)
         new = [each for each in unread.values() if each.item.id not in known]
-        self.store.put(self.number, (each.item for each in new), listing=listing, state="failed")
+        self.store.put(record.number, (each.item for each in new), listing=listing, state="failed")
         for each in new:
-            self.store.mark(self.number, each.item, "failed", each.reason)
+            self.store.mark(record.number, each.item, "failed", each.reason)
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:

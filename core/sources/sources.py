@@ -17,7 +17,6 @@ from weakref import WeakValueDictionary
 from core.errors import SettingsError
 from core.library.library import Library, Notify
 from core.library.roots import is_within, resolve_name
-from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources.comparison import SourceForgotten
@@ -35,7 +34,7 @@ from core.sources.source import (
     kind_of,
 )
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
-from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SyncRun, withdraw
+from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SyncRun, documents_of, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 
@@ -125,7 +124,7 @@ class SourceSyncs:
     def _forget_author(self, author: str) -> int:
         removed = 0
         for record, items in self.store.reopen(author):
-            documents = SourceDocuments(self.library.store, record.collection, record.address)
+            documents = documents_of(record, self.library)
             removed += sum(documents.remove(record.place_of(each)) for each in items)
             self.store.read_soon(record.number, self.now())
         return removed
@@ -209,7 +208,7 @@ class SourceSyncs:
         opening = self._opened(record.address, record.collection, folder, waits=record.number)
         async with _own_threads() as threads, opening as (kind, source):
             run = SyncRun(
-                number=record.number, source=source, library=self.library, store=self.store, notify=notify,
+                record=record, source=source, library=self.library, store=self.store, notify=notify,
                 now=self.now, pause=self.pause, threads=threads, parse=kind.parse, typed=kind.typed,
                 retries=retries,
             )  # fmt: skip

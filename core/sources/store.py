@@ -401,16 +401,19 @@ class SourceStore:
 
     # Forgetting
 
-    def forgotten(self, number: int) -> frozenset[str]:
-        """Addresses in the source that are not to be read."""
-        rows = self.database.rows("SELECT place FROM forgotten_source_items WHERE source = ?", (number,))
-        return frozenset(place for (place,) in rows)
+    def forgotten(self, number: int) -> frozenset[str] | None:
+        """Addresses in the source that are not to be read; None if the source itself was forgotten."""
+        rows = self.database.rows(
+            "SELECT f.place FROM sources s LEFT JOIN forgotten_source_items f ON f.source = s.number"
+            " WHERE s.number = ?",
+            (number,),
+        )
+        return frozenset(place for (place,) in rows if place is not None) if rows else None
 
     def keeps(self, number: int, place: str) -> bool:
         """True if the document at this address is still wanted: its source is there, and it was not forgotten."""
-        return self.get(number) is not None and not any(
-            is_within(place, gone) for gone in self.forgotten(number)
-        )
+        forgotten = self.forgotten(number)
+        return forgotten is not None and not any(is_within(place, gone) for gone in forgotten)
 
     def forget(self, number: int) -> None:
         """Delete all that is stored of a source."""

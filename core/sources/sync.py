@@ -16,7 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -64,7 +64,7 @@ T = TypeVar("T")
 class SyncRun:
     """One sync of one source."""
 
-    number: int
+    record: SourceRecord  #: as it was when the sync began
     source: KnowledgeSource
     library: Library
     store: SourceStore
@@ -78,15 +78,19 @@ class SyncRun:
     added: int = 0
     changed: int = 0
     removed: int = 0
+    _documents: SourceDocuments = field(init=False)
+    _comparison: SourceComparison = field(init=False)
     _done: int = 0  #: items that are read, or were found to be unchanged
     _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
     _singles: int = 0  #: pages that had been read alone, and are read with it now
 
-    @property
-    def _stored(self) -> SourceComparison:
-        return SourceComparison(number=self.number, library=self.library, store=self.store, now=self.now)
+    def __post_init__(self) -> None:
+        self._documents = documents_of(self.record, self.library)
+        self._comparison = SourceComparison(
+            record=self.record, documents=self._documents, store=self.store, now=self.now
+        )
 
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
@@ -96,10 +100,10 @@ class SyncRun:
             try:
                 await self._follow()
             except CursorExpired as expired:
-                logger.info("a source is listed anew: %s", expired, extra={"source": self.number})
-                if (await self._thread(self._stored.record)).cursor is None:
+                logger.info("a source is listed anew: %s", expired, extra={"source": self.record.number})
+                if (await self._thread(self._progress)).cursor is None:
                     raise SourceUnavailable("The source cannot list what it has.") from expired
-                await self._thread(self.store.advance, self.number, None)
+                await self._thread(self.store.advance, self.record.number, None)
             except SourceThrottled as throttled:
                 await self._wait(throttled)
             else:
@@ -107,15 +111,21 @@ class SyncRun:
 
     async def look(self, source: FollowedSource, ids: Sequence[str]) -> SyncReport:
         """Bring these items up to date, and no others. Raises as :meth:`run` does."""
-        listing = (await self._thread(self._stored.record)).listing
         batch = await self._patiently(lambda: source.look(ids))
-        await self._take(batch, listing)
+        await self._take(batch, self.record.listing)
         return SyncReport(added=self.added, changed=self.changed, removed=self.removed)
 
+    def _progress(self) -> SourceRecord:
+        """The record, with how far this sync has come. SourceForgotten."""
+        record = self.store.get(self.record.number)
+        if record is None:
+            raise SourceForgotten
+        return record
+
     def _report(self) -> SyncReport:
-        counts = self.store.counts(self.number)
-        failed = self.store.failed(self.number, limit=FAILURES_TOLD)
-        name = self.typed(self._stored.record().address)
+        counts = self.store.counts(self.record.number)
+        failed = self.store.failed(self.record.number, limit=FAILURES_TOLD)
+        name = self.typed(self.record.address)
         singles = SINGLES.format(count=self._singles) if self._singles else ""
         return SyncReport(
             added=self.added,
@@ -128,27 +138,27 @@ class SyncRun:
 
     def _find_missing(self) -> None:
         """Make due what should be in the library and is not, as after it was rebuilt."""
-        record = self._stored.record()
-        for ids in self.store.pages(self.number, "state = 'read'", limit=PAGE):
-            there = self._stored.documents(record).places(map(record.place_of, ids))
+        record = self.record
+        for ids in self.store.pages(self.record.number, "state = 'read'", limit=PAGE):
+            there = self._documents.places(map(record.place_of, ids))
             self.store.make(
                 "due",
-                self.number,
+                self.record.number,
                 (
                     each.item.id
-                    for each in self.store.known(self.number, ids).values()
+                    for each in self.store.known(self.record.number, ids).values()
                     if there.get(record.place_of(each.item.id)) != {record.collection_of(each.item)}
                 ),
             )
         if self.retries:
-            for ids in self.store.pages(self.number, "state = 'failed'", limit=PAGE):
-                self.store.make("due", self.number, ids)
+            for ids in self.store.pages(self.record.number, "state = 'failed'", limit=PAGE):
+                self.store.make("due", self.record.number, ids)
 
     async def _follow(self) -> None:
         """Go on from where the last sync was, finished or cut off."""
-        record = self._stored.record()
+        record = await self._thread(self._progress)
         if record.cursor is None:
-            listing, is_listing = await self._thread(self.store.begin_listing, self.number), True
+            listing, is_listing = await self._thread(self.store.begin_listing, self.record.number), True
         else:
             listing, is_listing = record.listing, record.is_listing
         await self._read_due()
@@ -157,26 +167,26 @@ class SyncRun:
             async for batch in batches:
                 await self._take(batch, listing)
                 self._note = batch.note
-                await self._thread(self.store.advance, self.number, batch.cursor)
+                await self._thread(self.store.advance, self.record.number, batch.cursor)
                 if batch.cursor != before:  # it gets on
                     before, self._waits = batch.cursor, 0
         if is_listing:
             await self._thread(self._remove_unlisted, listing)
-        await self._thread(self._stored.documents(record).readers.drop_unused)
-        self._singles += await self._thread(self._stored.documents(record).drop_single_copies)
-        await self._thread(self.store.finish, self.number, self.now(), self._note)
+        await self._thread(self._documents.readers.drop_unused)
+        self._singles += await self._thread(self._documents.drop_single_copies)
+        await self._thread(self.store.finish, self.record.number, self.now(), self._note)
 
     async def _read_due(self) -> None:
         """Read what an earlier sync listed and did not read."""
         after = ""
         while items := await self._thread(
-            lambda start: self.store.due_items(self.number, after=start, limit=PAGE), after
+            lambda start: self.store.due_items(self.record.number, after=start, limit=PAGE), after
         ):
             after = items[-1].id
             await self._read(items)
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
-        wanted = await self._thread(self._stored.compare, batch, listing)
+        wanted = await self._thread(self._comparison.compare, batch, listing)
         self._total = batch.total or self._total
         self._done += len(batch.items) - len(wanted)
         await self._read(wanted)
@@ -224,7 +234,7 @@ class SyncRun:
                 raise
             except Exception:
                 # The boundary of an item: whatever a source does about one, the others are read.
-                logger.exception("an item could not be fetched", extra={"source": self.number})
+                logger.exception("an item could not be fetched", extra={"source": self.record.number})
                 await self._thread(self._fail, item, "could not be fetched; the log says more")
             else:
                 await self._thread(self._index, item, data)
@@ -232,58 +242,53 @@ class SyncRun:
 
     def _list_again(self, item: SourceItem) -> None:
         """Store an item as it is by now. One that changes again and again stays due until the next sync."""
-        record, known = self._stored.record(), self.store.known(self.number, [item.id])
-        self.store.put(self.number, [item], listing=record.listing, state="due")
-        self._stored.regroup(record, [item], known)
+        progress, known = self._progress(), self.store.known(self.record.number, [item.id])
+        self.store.put(self.record.number, [item], listing=progress.listing, state="due")
+        self._comparison.regroup([item], known)
 
     def _index(self, item: SourceItem, data: bytes) -> None:
-        record = self._stored.record()
-        place, documents = record.place_of(item.id), self._stored.documents(record)
+        place = self.record.place_of(item.id)
         try:
             with resting(), parser_process.apart():
-                document = document_of(record, item, data, self.parse, now=self.now)
+                document = document_of(self.record, item, data, self.parse, now=self.now)
         except DocumentError as fault:
             self._fail(item, str(fault))
             return
         give_way()
-        is_new = documents.put(document, item.readers)
-        if not self.store.keeps(self.number, place):  # it was forgotten meanwhile
-            documents.remove(place)
-            raise SourceForgotten
-        if self.store.mark(self.number, item, "read"):
+        is_new = self._documents.put(document, item.readers)
+        self._comparison.require_kept(place)
+        if self.store.mark(self.record.number, item, "read"):
             self.added, self.changed = self.added + is_new, self.changed + (not is_new)
         else:  # somebody who wrote it asked meanwhile not to be read: it is due again
-            documents.remove(place)
+            self._documents.remove(place)
 
     def _fail(self, item: SourceItem, reason: str) -> None:
         """Note why an item could not be read. Its older version must not be quoted any more."""
-        record = self._stored.record()
-        self.removed += self._stored.documents(record).remove(record.place_of(item.id))
-        self.store.mark(self.number, item, "failed", reason)
+        self.removed += self._documents.remove(self.record.place_of(item.id))
+        self.store.mark(self.record.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
         """Cut off, the next sync does it again before it reads anything: a source might still hand out what it lists
         no more.
         """
-        record = self._stored.record()
-        self.store.make("gone", self.number, ids)
+        self.store.make("gone", self.record.number, ids)
         for each in ids:
-            self.removed += self._stored.documents(record).remove(record.place_of(each))
-        self.store.drop(self.number, ids)
+            self.removed += self._documents.remove(self.record.place_of(each))
+        self.store.drop(self.record.number, ids)
 
     def _remove_gone(self) -> None:
-        for ids in self.store.pages(self.number, "state = 'gone'", limit=PAGE):
+        for ids in self.store.pages(self.record.number, "state = 'gone'", limit=PAGE):
             self._remove(ids)
 
     def _remove_unlisted(self, listing: int) -> None:
         """Remove what a full listing did not have, and documents that no item is known of."""
-        for ids in self.store.pages(self.number, "listed_in < ?", listing, limit=PAGE):
+        for ids in self.store.pages(self.record.number, "listed_in < ?", listing, limit=PAGE):
             self._remove(ids)
-        record, after = self._stored.record(), ""
-        begin = len(record.place_of(""))
-        while addresses := self._stored.documents(record).below(after=after, limit=PAGE):
+        self._progress()  # of a source that was added anew after it was forgotten, no item is known here
+        after, begin = "", len(self.record.place_of(""))
+        while addresses := self._documents.below(after=after, limit=PAGE):
             after = addresses[-1]
-            known = self.store.known(self.number, [each[begin:] for each in addresses])
+            known = self.store.known(self.record.number, [each[begin:] for each in addresses])
             self._remove([each[begin:] for each in addresses if each[begin:] not in known])
 
     # Waiting
@@ -304,7 +309,7 @@ class SyncRun:
         self._waits += 1
         if throttled.retry_after > LONGEST_WAIT or self._waits > WAITS:
             raise throttled
-        await self._thread(self.store.fail, self.number, f"{throttled} It is waited for.")
+        await self._thread(self.store.fail, self.record.number, f"{throttled} It is waited for.")
         await self.pause(throttled.retry_after)
 
     async def _thread(self, work: Callable[..., T], *values: object) -> T:
@@ -322,10 +327,13 @@ class SyncRun:
             raise
 
 
+def documents_of(record: SourceRecord, library: Library) -> SourceDocuments:
+    return SourceDocuments(library.store, record.collection, record.address)
+
+
 def withdraw(record: SourceRecord, *, library: Library, store: SourceStore, reason: str) -> int:
     """Remove all that was read of a source; how many documents. The items go last: cut off, it begins again."""
-    documents = SourceDocuments(library.store, record.collection, record.address)
-    removed = 0
+    documents, removed = documents_of(record, library), 0
     while addresses := documents.below(limit=PAGE):
         removed += sum(map(documents.remove, addresses))
     store.empty(record.number, reason)
