@@ -57,7 +57,7 @@ class HostSilent(SourceUnavailable):
 
 
 @value
-class Reply:
+class Response:
     """The answer of a host."""
 
     status: int
@@ -89,10 +89,10 @@ class HostClient:
 
     async def ask(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, content: bytes = b""
-    ) -> Reply:
+    ) -> Response:
         """The whole answer, whatever its status. ItemUnreadable if its body is too large or damaged."""
         async with self.open(url, method=method, headers=headers, content=content) as response:
-            return Reply(
+            return Response(
                 status=response.status_code, headers=response.headers, body=await body_of(response, url)
             )
 
@@ -150,16 +150,16 @@ async def body_of(response: httpx.Response, url: str) -> bytes:
 
 
 def throttle(
-    reply: Reply, name: str, *, pause: float = RATE_PAUSE, is_patient: bool = False
+    response: Response, name: str, *, pause: float = RATE_PAUSE, is_patient: bool = False
 ) -> SourceThrottled | None:
     """The error for an answer that asks to wait; None for any other.
 
     ``pause``: seconds where it does not say how long; ``is_patient``: whether any fault of the server is waited for.
     """
-    asked = seconds_asked(reply.headers.get("retry-after"))
-    if is_patient and reply.status >= SERVER_FAULT:
-        sentence = f"{name} is out of order (HTTP {reply.status})."
-    elif reply.status == TOO_MANY_REQUESTS or (reply.status == UNAVAILABLE and asked is not None):
+    asked = seconds_asked(response.headers.get("retry-after"))
+    if is_patient and response.status >= SERVER_FAULT:
+        sentence = f"{name} is out of order (HTTP {response.status})."
+    elif response.status == TOO_MANY_REQUESTS or (response.status == UNAVAILABLE and asked is not None):
         sentence = f"{name} asks to be asked again later."
     else:
         return None

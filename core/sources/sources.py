@@ -78,14 +78,13 @@ class SourceSyncs:
         """
         kept = await self.resolve(address, collection)
         number, is_new = await asyncio.to_thread(
-            lambda: self.store.add(
-                collection,
-                kept,
-                every=every,
-                now=self.now(),
-                typed=partial(typed_of, kinds=self.kinds),
-                place=self._place_of,
-            )
+            self.store.add,
+            collection,
+            kept,
+            every=every,
+            now=self.now(),
+            typed=partial(typed_of, kinds=self.kinds),
+            place=self._place_of,
         )
         report = await self.sync(number, notify=notify, retries=True)
         record = await asyncio.to_thread(self.store.get, number)
@@ -101,9 +100,7 @@ class SourceSyncs:
         """
         kept = await self.resolve(address, collection)
         async with self._opened(kept, collection, self._folder(0)):
-            number, _ = await asyncio.to_thread(
-                lambda: self.store.add(collection, kept, every=every, now=self.now())
-            )
+            number, _ = await asyncio.to_thread(self.store.add, collection, kept, every=every, now=self.now())
         await asyncio.to_thread(self.store.read_soon, number, self.now())
         self.due.set()
         return number
@@ -244,14 +241,14 @@ class SourceSyncs:
     async def _withdraw(self, record: SourceRecord, reason: str) -> SyncReport:
         """Remove what may not be read any more; the source stays, as it may come back."""
         removed = await asyncio.to_thread(
-            lambda: withdraw(record, library=self.library, store=self.store, reason=reason)
+            withdraw, record, library=self.library, store=self.store, reason=reason
         )
         logger.info("a source was withdrawn: %s", reason, extra={"source": record.number})
         return SyncReport(removed=removed, failed=(self._failure(record.address, reason),))
 
     async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
         logger.info("a sync did not end: %s", reason, extra={"source": record.number})
-        await asyncio.to_thread(lambda: self.store.fail(record.number, reason, next_at=next_at))
+        await asyncio.to_thread(self.store.fail, record.number, reason, next_at=next_at)
         return SyncReport(failed=(self._failure(record.address, reason),))
 
     def _failure(self, address: str, reason: str) -> Failure:

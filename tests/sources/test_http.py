@@ -10,7 +10,7 @@ from aiohttp import web
 from fakes.web_servers import Canary, LoopbackServer
 
 from core.library.formats.read import FILE_LIMIT
-from core.sources.http import HostClient, HostSilent, Reply, addresses_of, open_http, throttle
+from core.sources.http import HostClient, HostSilent, Response, addresses_of, open_http, throttle
 from core.sources.source import ItemUnreadable, SourceUnavailable
 
 HERE = ("127.0.0.1",)
@@ -103,6 +103,6 @@ async def test_a_private_host_that_is_not_named_is_not_asked():
     ],
 )
 def test_what_asks_to_wait_says_for_how_long(status, headers, is_patient, seconds):
-    found = throttle(Reply(status=status, headers=headers), "Harbour", is_patient=is_patient)
+    found = throttle(Response(status=status, headers=headers), "Harbour", is_patient=is_patient)
 
     assert (None if found is None else found.retry_after) == seconds

@@ -26,7 +26,7 @@ from core.sources.http import (
     REDIRECTS,
     UNAUTHORIZED,
     HostClient,
-    Reply,
+    Response,
     open_http,
     throttle,
 )
@@ -65,11 +65,11 @@ class ConfluenceClient:
 
         RecordRefused where it is not there or may not be seen, which these statuses say.
         """
-        reply = await self.http.ask(self._url(f"{path}?{urlencode(asked)}" if asked else path))
-        if reply.status in refusals:
+        response = await self.http.ask(self._url(f"{path}?{urlencode(asked)}" if asked else path))
+        if response.status in refusals:
             raise RecordRefused(f"{path} is not there, or not for this account.")
-        self._require_ok(reply, path)
-        return self._json_of(reply)
+        self._require_ok(response, path)
+        return self._json_of(response)
 
     async def call(self, path: str, method: str, *values: str) -> Sequence[Any]:
         """The list of a method of the old remote API, by JSON-RPC 2.0. RecordRefused where that is switched off, or not
@@ -77,11 +77,11 @@ class ConfluenceClient:
         """
         asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": values}).encode()
         head = {"Content-Type": "application/json"}
-        reply = await self.http.ask(self._url(path), method="POST", headers=head, content=asked)
-        if reply.status in CALL_REFUSALS:
+        response = await self.http.ask(self._url(path), method="POST", headers=head, content=asked)
+        if response.status in CALL_REFUSALS:
             raise RecordRefused(f"{method} is not there, or not for this account.")
-        self._require_ok(reply, path)
-        found = self._json_of(reply).get("result")
+        self._require_ok(response, path)
+        found = self._json_of(response).get("result")
         if not isinstance(found, list):
             raise RecordRefused(f"{method} is not for this account.")
         return found
@@ -89,18 +89,18 @@ class ConfluenceClient:
     async def read(self, path: str) -> bytes:
         """The bytes of a file. ItemGone, ItemUnreadable."""
         url = self._url(path)
-        reply = await self.http.ask(url, headers=ANY)
+        response = await self.http.ask(url, headers=ANY)
         for _ in range(HOPS):
-            if reply.status not in REDIRECTS:
+            if response.status not in REDIRECTS:
                 break
-            url = urljoin(url, reply.headers.get("location", ""))
-            reply = await self._follow(url)
-        if reply.status in REFUSALS:
+            url = urljoin(url, response.headers.get("location", ""))
+            response = await self._follow(url)
+        if response.status in REFUSALS:
             raise ItemGone(f"{path} is gone.")
-        self._require_ok(reply, path)
-        return reply.body
+        self._require_ok(response, path)
+        return response.body
 
-    async def _follow(self, url: str) -> Reply:
+    async def _follow(self, url: str) -> Response:
         """The answer of where a file's address leads: this host with credentials, any other without."""
         parts = urlsplit(url)
         if f"{parts.scheme}://{parts.netloc}" == f"https://{self.address.place}":
@@ -113,8 +113,8 @@ class ConfluenceClient:
     def _url(self, path: str) -> str:
         return f"{self.address.base}/{path.lstrip('/')}"
 
-    def _json_of(self, reply: Reply) -> Json:
-        answer = reply.json()
+    def _json_of(self, response: Response) -> Json:
+        answer = response.json()
         if isinstance(answer, list):
             return {"results": answer}
         if not isinstance(answer, dict):
@@ -130,18 +130,18 @@ class ConfluenceClient:
         path = parts.path.removeprefix(self.address.context) or parts.path
         return f"{path}?{parts.query}" if parts.query else path
 
-    def _require_ok(self, reply: Reply, path: str) -> None:
+    def _require_ok(self, response: Response, path: str) -> None:
         host = self.address.host
-        if reply.status == OK:
+        if response.status == OK:
             return
-        logger.info("%s answered HTTP %d to %s", host, reply.status, path.partition("?")[0])
-        if (throttled := throttle(reply, host)) is not None:
+        logger.info("%s answered HTTP %d to %s", host, response.status, path.partition("?")[0])
+        if (throttled := throttle(response, host)) is not None:
             raise throttled
-        if reply.status == UNAUTHORIZED:
+        if response.status == UNAUTHORIZED:
             raise SourceUnavailable(not_taken(host))
-        if reply.status in REDIRECTS:
+        if response.status in REDIRECTS:
             raise SourceUnavailable(f"There is no Confluence at {self.address.base}: it leads elsewhere.")
-        raise SourceUnavailable(f"{host} answered HTTP {reply.status}.")
+        raise SourceUnavailable(f"{host} answered HTTP {response.status}.")
 
 
 def not_taken(host: str) -> str:

@@ -311,7 +311,7 @@ class StorageText:
         return ["\n".join(items)] if items else []
 
     def table(self, element: Element) -> list[str]:
-        table = table_of(element, tag_of, self._cell)
+        table = table_of(element, self._cell)
         return [table] if table else []
 
     def _cell(self, element: Element) -> str:

@@ -102,9 +102,9 @@ class TableCell:
     columns: int = 1
 
 
-def table_of(table: Element, tag_of: Callable[[Element], str], text_of: Callable[[Element], str]) -> str:
+def table_of(table: Element, text_of: Callable[[Element], str]) -> str:
     """Empty for a table that says nothing."""
-    rows = [_cells(row, tag_of, text_of) for row in _rows(table, tag_of)]
+    rows = [_cells(row, text_of) for row in _rows(table)]
     grid = _grid(rows)
     if not any(text for row in grid for text in row):
         return ""
@@ -116,27 +116,25 @@ def table_of(table: Element, tag_of: Callable[[Element], str], text_of: Callable
     return "\n".join([written[0], f"|{' --- |' * width}", *written[1:]])
 
 
-def _rows(table: Element, tag_of: Callable[[Element], str]) -> Iterator[Element]:
+def _rows(table: Element) -> Iterator[Element]:
     """Its own, not those of tables in it."""
     for child in table:
-        if tag_of(child) == "tr":
+        if child.tag == "tr":
             yield child
-        elif tag_of(child) in ("tbody", "thead", "tfoot"):
-            yield from (row for row in child if tag_of(row) == "tr")
+        elif child.tag in ("tbody", "thead", "tfoot"):
+            yield from (row for row in child if row.tag == "tr")
 
 
-def _cells(
-    row: Element, tag_of: Callable[[Element], str], text_of: Callable[[Element], str]
-) -> list[TableCell]:
+def _cells(row: Element, text_of: Callable[[Element], str]) -> list[TableCell]:
     return [
         TableCell(
             text=" ".join(text_of(cell).split()),
-            is_head=tag_of(cell) == "th",
+            is_head=cell.tag == "th",
             rows=_span(cell.get("rowspan")),
             columns=_span(cell.get("colspan")),
         )
         for cell in row
-        if tag_of(cell) in ("td", "th")
+        if cell.tag in ("td", "th")
     ]
 
 

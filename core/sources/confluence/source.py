@@ -70,7 +70,6 @@ class ConfluenceSource:
 
     address: ConfluenceAddress
     api: ConfluenceApi
-    walk: ListWalk
     readers: PageReaders
     _token: str = field(default_factory=lambda: secrets.token_hex(8))  #: begins the cursors of this object
     _done: set[str] = field(default_factory=set)  #: keys of spaces that were listed
@@ -132,7 +131,7 @@ class ConfluenceSource:
                     raise SourceUnavailable("The page at the top is not there any more.")
                 found = self._listed_items(space, contents, attachments, places)
                 self._listed[space.key] = {item.id: item for item in found}
-                self.walk.forget()
+                self.api.walk.forget()
             return self._listed[space.key]
 
     def _listed_items(
@@ -277,7 +276,7 @@ async def open_confluence(
                 emails=await asyncio.to_thread(people.emails, now()),
             )
             try:
-                yield ConfluenceSource(address=address, api=api, walk=walk, readers=readers)
+                yield ConfluenceSource(address=address, api=api, readers=readers)
             finally:
                 await asyncio.to_thread(people.keep, readers.asked, now())
 

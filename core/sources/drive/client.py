@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from core.errors import FootnoteError, SettingsError
-from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, throttle
+from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Response, throttle
 from core.sources.source import CursorExpired, SourceThrottled, SourceUnavailable, read_owner_only
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
@@ -265,16 +265,16 @@ class DriveClient:
             raise SourceUnavailable("Google Drive sent something that is not JSON.")
         return found
 
-    async def _get(self, path: str, asked: Mapping[str, str]) -> Reply:
+    async def _get(self, path: str, asked: Mapping[str, str]) -> Response:
         url = f"{self.base}{path}?{urlencode(asked)}"
         token = ""
         for _ in range(2):
             token = await self.tokens.get(refused=token)
-            reply = await self.http.ask(url, headers={"Authorization": f"Bearer {token}"})
-            if reply.status == OK:
-                return reply
-            if reply.status != UNAUTHORIZED:
-                raise refusal(reply)
+            response = await self.http.ask(url, headers={"Authorization": f"Bearer {token}"})
+            if response.status == OK:
+                return response
+            if response.status != UNAUTHORIZED:
+                raise refusal(response)
         raise SourceUnavailable(
             f"Google Drive does not accept the service account {self.tokens.account.email} any more."
         )
@@ -282,40 +282,40 @@ class DriveClient:
     async def post_form(self, url: str, form: dict[str, str]) -> tuple[int, Any]:
         """The status and the JSON of the answer; None for what is no JSON."""
         head = {"Content-Type": "application/x-www-form-urlencoded"}
-        reply = await self.http.ask(url, method="POST", headers=head, content=urlencode(form).encode())
-        if reply.status == TOO_MANY_REQUESTS or reply.status >= SERVER_FAULT:
-            raise refusal(reply)
-        return reply.status, reply.json()
+        response = await self.http.ask(url, method="POST", headers=head, content=urlencode(form).encode())
+        if response.status == TOO_MANY_REQUESTS or response.status >= SERVER_FAULT:
+            raise refusal(response)
+        return response.status, response.json()
 
 
 def _of_drive(drive: str) -> dict[str, str]:
     return {"driveId": drive} if drive else {}
 
 
-def refusal(reply: Reply) -> FootnoteError:
+def refusal(response: Response) -> FootnoteError:
     """The error for an answer that does not do what was asked."""
-    reason = reason_of(reply)
-    if reply.status == FORBIDDEN and reason in THROTTLES:
-        reply = replace(reply, status=TOO_MANY_REQUESTS)
-    if reply.status >= SERVER_FAULT:
-        pause = seconds_asked(reply.headers.get("retry-after"))
+    reason = reason_of(response)
+    if response.status == FORBIDDEN and reason in THROTTLES:
+        response = replace(response, status=TOO_MANY_REQUESTS)
+    if response.status >= SERVER_FAULT:
+        pause = seconds_asked(response.headers.get("retry-after"))
         return DriveFault(
-            f"Google Drive has a fault (HTTP {reply.status}).",
+            f"Google Drive has a fault (HTTP {response.status}).",
             retry_after=FAULT_PAUSE if pause is None else pause,
         )
-    if (throttled := throttle(reply, "Google Drive", pause=THROTTLES.get(reason, RATE_PAUSE))) is not None:
+    if (throttled := throttle(response, "Google Drive", pause=THROTTLES.get(reason, RATE_PAUSE))) is not None:
         return throttled
     if reason in DISABLED:
         return SourceUnavailable(
             "The Google Drive API is not enabled for the project of this service account: enable it at"
             " https://console.cloud.google.com/apis/library/drive.googleapis.com"
         )
-    return DriveRefused(reply.status, reason)
+    return DriveRefused(response.status, reason)
 
 
-def reason_of(reply: Reply) -> str:
+def reason_of(response: Response) -> str:
     """The first reason that an error names, in either form that the API has; empty if it names none."""
-    told = reply.json()
+    told = response.json()
     error = told.get("error") if isinstance(told, dict) else None
     if not isinstance(error, dict):
         return ""

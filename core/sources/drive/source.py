@@ -17,7 +17,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from core.library.documents import Document
 from core.library.formats.read import parse_file
@@ -80,8 +80,6 @@ ZIP_SIGNATURE = b"PK\x03\x04"
 MISSING = "There is no folder {label}, or it is not shared with {email}: share it in Google Drive."
 LOST = "The folder is not there any more, or is not shared with {email} any more."
 
-T = TypeVar("T")
-
 #: Why a file is left out, by the reason of a refusal ("Resolve errors" of the API's documentation).
 REFUSALS: Mapping[str, str] = {
     "exportSizeLimitExceeded": "is larger than the 10 MB that Google exports",
@@ -124,7 +122,7 @@ class DriveSource:
             async with aclosing(batches):
                 async for batch in batches:
                     yield batch
-        note = (await _thread(self.memory.progress)).note
+        note = (await asyncio.to_thread(self.memory.progress)).note
         if self.root and self.root not in reader.tree.nodes:
             note = LOST.format(email=self.email)
         yield SourceBatch(note=note, cursor=self._cursor)
@@ -138,11 +136,11 @@ class DriveSource:
         return f"{self._name}/{self._step}"
 
     async def _load(self) -> tuple[TreeReader, DriveProgress]:
-        progress = await _thread(self.memory.progress)
+        progress = await asyncio.to_thread(self.memory.progress)
         self._name, self._step = progress.name, progress.step
-        tree = DriveTree(self.root, self.label, await _thread(self.memory.nodes))
-        await _thread(tree.sweep)
-        tokens = await _thread(self.memory.tokens)
+        tree = DriveTree(self.root, self.label, await asyncio.to_thread(self.memory.nodes))
+        await asyncio.to_thread(tree.sweep)
+        tokens = await asyncio.to_thread(self.memory.tokens)
         return TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now), progress
 
     # A full listing
@@ -154,7 +152,7 @@ class DriveSource:
         reader = TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now)
         if self.root:
             given = await self._folder()
-            if given is None and await _thread(self.memory.is_empty):
+            if given is None and await asyncio.to_thread(self.memory.is_empty):
                 raise SourceUnavailable(MISSING.format(label=self.label, email=self.email))
             if given is None:
                 return False
@@ -163,7 +161,7 @@ class DriveSource:
         if not self.root:
             for drive in await self.client.drives():
                 await self._begin_drive(reader, str(drive["id"]), str(drive.get("name", "")))
-        await _thread(partial(self.memory.begin, tokens, list(tree.nodes.values())))
+        await asyncio.to_thread(self.memory.begin, tokens, list(tree.nodes.values()))
         return True
 
     async def _folder(self) -> Mapping[str, Any] | None:
@@ -195,7 +193,7 @@ class DriveSource:
         reader.tree.put(DriveFile(id=file_id, name=name, kind=FOLDER, drive=file_id, access=access), via="")
 
     async def _list(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
-        listed = await _thread(self.memory.listed)
+        listed = await asyncio.to_thread(self.memory.listed)
         waiting = deque(each for each in self._parts(reader) if each.name not in listed)
         if not waiting:
             return
@@ -212,8 +210,8 @@ class DriveSource:
                     async with aclosing(self._hand(items, (), save)) as batches:
                         async for batch in batches:
                             yield batch
-            await _thread(partial(self.memory.save, step=self._step, listed=[part.name]))
-        await _thread(lambda: self.memory.save(step=self._step, note=reader.tree.note(self.email)))
+            await asyncio.to_thread(self.memory.save, step=self._step, listed=[part.name])
+        await asyncio.to_thread(self.memory.save, step=self._step, note=reader.tree.note(self.email))
 
     def _parts(self, reader: TreeReader) -> list[ListingPart]:
         """The parts to be listed, as far as is known yet."""
@@ -239,7 +237,7 @@ class DriveSource:
                         async for batch in batches:
                             yield batch
                 elif reader.tokens[log] != before:
-                    await _thread(partial(self.memory.save, step=self._step, tokens=dict(reader.tokens)))
+                    await asyncio.to_thread(self.memory.save, step=self._step, tokens=dict(reader.tokens))
                 if not page.get("nextPageToken"):
                     break
 
@@ -247,15 +245,15 @@ class DriveSource:
         self, reader: TreeReader, changes: Sequence[Mapping[str, object]], log: str
     ) -> AsyncGenerator[SourceBatch, None]:
         tree = reader.tree
-        nodes, items = dict(tree.nodes), await _thread(tree.items)
+        nodes, items = dict(tree.nodes), await asyncio.to_thread(tree.items)
         await reader.apply(changes, log)
-        changed, gone = differing(items, await _thread(tree.items))
+        changed, gone = differing(items, await asyncio.to_thread(tree.items))
         save = partial(
             self.memory.save,
             nodes=[node for file_id, node in tree.nodes.items() if nodes.get(file_id) != node],
             gone=[file_id for file_id in nodes if file_id not in tree.nodes],
             tokens=dict(reader.tokens),
-            note=await _thread(tree.note, self.email),
+            note=await asyncio.to_thread(tree.note, self.email),
         )
         async with aclosing(self._hand(changed, gone, save)) as batches:
             async for batch in batches:
@@ -263,7 +261,7 @@ class DriveSource:
 
     async def _settle(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
         """Tell the engine again whose files' readers the tree has by now."""
-        tree, doubts = reader.tree, await _thread(self.memory.doubts)
+        tree, doubts = reader.tree, await asyncio.to_thread(self.memory.doubts)
         known = [each for each in doubts if each in tree.nodes]
         agreed = [
             each for each in known if (await self._access_now(each)).readers == tree.access(each).readers
@@ -283,10 +281,10 @@ class DriveSource:
         for part in former:
             yield SourceBatch(items=part, cursor=self._cursor)
         if last or gone:
-            await _thread(self.memory.hand, self._step + 1)
+            await asyncio.to_thread(self.memory.hand, self._step + 1)
             yield SourceBatch(items=last, gone=gone, cursor=f"{self._name}/{self._step + 1}")
             self._step += 1
-        await _thread(partial(save, step=self._step))
+        await asyncio.to_thread(save, step=self._step)
 
     # Content
 
@@ -305,7 +303,7 @@ class DriveSource:
         except DriveRefused as refused:
             raise _judged(refused, item) from refused
         if access.readers != item.readers:
-            await _thread(self.memory.doubt, item.id)
+            await asyncio.to_thread(self.memory.doubt, item.id)
             raise ItemChanged(
                 f"Others may read {item.source} now.", item=replace(item, readers=access.readers)
             )
@@ -341,10 +339,6 @@ def _judged(refused: DriveRefused, item: SourceItem) -> ItemGone | ItemUnreadabl
     return ItemUnreadable(named)
 
 
-async def _thread(work: Callable[..., T], *values: object) -> T:
-    return await asyncio.to_thread(work, *values)
-
-
 def parse_exported(item: SourceItem, data: bytes) -> Document:
     """The document of what was fetched. DocumentError."""
     is_word = item.name.endswith(".md") and data.startswith(ZIP_SIGNATURE)
@@ -356,7 +350,7 @@ async def open_drive(
     text: str, context: SourceContext, *, base: str = BASE, now: Callable[[], float] = time.time
 ) -> AsyncIterator[DriveSource]:
     """Raises SourceUnavailable for credentials that cannot be used."""
-    account = await _thread(read_account, context.settings.drive_credentials)
+    account = await asyncio.to_thread(read_account, context.settings.drive_credentials)
     urls, private = (base, account.token_url), context.settings.private_hosts
     any_kind = {"Accept": "*/*"}
     async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=any_kind) as http:

@@ -15,14 +15,23 @@ import logging
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from core.errors import FootnoteError
 from core.sources.github.convert import IssuesAddress, listed
-from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, open_http, throttle
+from core.sources.http import (
+    FORBIDDEN,
+    GONE,
+    NOT_FOUND,
+    UNAUTHORIZED,
+    HostClient,
+    Response,
+    open_http,
+    throttle,
+)
 from core.sources.source import ItemGone, ItemUnreadable, Memory, SourceThrottled, SourceUnavailable
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
@@ -59,13 +68,7 @@ class GitHubRepository:
 
     async def of_issue(self, number: int, path: str) -> list[Mapping[str, Any]]:
         """The comments or reviews at a path: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
-        return [each async for each in self._entries(f"{path}?per_page=100", number)]
-
-    async def all(self, path: str) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Everything of a list, page after page."""
-        async with aclosing(self._entries(path)) as found:
-            async for each in found:
-                yield each
+        return [each async for page in self.pages(f"{path}?per_page=100", number) for each in page]
 
     def forget_lists(self, part: str) -> list[str]:
         """Forget those with this in their URL that were not asked for; their URLs."""
@@ -78,14 +81,16 @@ class GitHubRepository:
     def _base(self) -> str:
         return f"{self.api}/repos/{self.address.repository}"
 
-    async def _entries(self, path: str, number: int | None = None) -> AsyncGenerator[Mapping[str, Any], None]:
+    async def pages(
+        self, path: str, number: int | None = None
+    ) -> AsyncGenerator[list[Mapping[str, Any]], None]:
+        """The pages of a list. ``number``: of the issue that it is about."""
         url: str | None = f"{self._base}/{path}"
         while url is not None:
             found, url = await self._ask(url, number)
             if not isinstance(found, list):
                 raise SourceUnavailable(f"{self.address.host} does not answer as GitHub does.")
-            for each in found:
-                yield each
+            yield found
 
     async def _ask(self, url: str, number: int | None) -> tuple[Any, str | None]:
         """The content at an address, and where a list goes on. ``number``: of the issue that it is about."""
@@ -93,60 +98,69 @@ class GitHubRepository:
         etag, modified = known[:2] if known is not None else (None, None)
         marks = {"If-None-Match": etag, "If-Modified-Since": modified}
         async with self._turn:
-            reply = await self.http.ask(url, headers={name: mark for name, mark in marks.items() if mark})
-        self.now = reply.date or self.now
-        if known is not None and reply.status == NOT_MODIFIED:
+            response = await self.http.ask(url, headers={name: mark for name, mark in marks.items() if mark})
+        self.now = response.date or self.now
+        if known is not None and response.status == NOT_MODIFIED:
             self.used.add(url)
             return known[2:]
-        if reply.status != OK:
-            raise self._told(reply) if number is None else self._told_of(number, reply)
-        found, more = reply.json(), _NEXT.search(reply.headers.get("link", ""))
+        if response.status != OK:
+            raise self._told(response) if number is None else self._told_of(number, response)
+        found, more = response.json(), _NEXT.search(response.headers.get("link", ""))
         following = more[1] if more else None
         if isinstance(found, list) and "sort" in parse_qs(urlsplit(url).query):
             self.used.add(url)
             kept = [listed(each) for each in found]
-            self.lists[url] = reply.headers.get("etag"), reply.headers.get("last-modified"), kept, following
+            self.lists[url] = (
+                response.headers.get("etag"),
+                response.headers.get("last-modified"),
+                kept,
+                following,
+            )
         return found, following
 
-    def _told_of(self, number: int, reply: Reply) -> FootnoteError:
-        if throttled := self._throttled(reply):
+    def _told_of(self, number: int, response: Response) -> FootnoteError:
+        if throttled := self._throttled(response):
             return throttled
-        if reply.status in (MOVED, NOT_FOUND, GONE):  # transferred, not to be seen, deleted: "Get an issue"
+        if response.status in (
+            MOVED,
+            NOT_FOUND,
+            GONE,
+        ):  # transferred, not to be seen, deleted: "Get an issue"
             return ItemGone(f"{self.address.repository}#{number} is gone.")
-        if reply.status == UNAUTHORIZED:
-            return self._told(reply)
-        return ItemUnreadable(f"could not be read: GitHub answered HTTP {reply.status}")
+        if response.status == UNAUTHORIZED:
+            return self._told(response)
+        return ItemUnreadable(f"could not be read: GitHub answered HTTP {response.status}")
 
-    def _told(self, reply: Reply) -> FootnoteError:
+    def _told(self, response: Response) -> FootnoteError:
         address = self.address
-        logger.info("%s answered HTTP %d: %s", address.host, reply.status, _message(reply))
-        if throttled := self._throttled(reply):
+        logger.info("%s answered HTTP %d: %s", address.host, response.status, _message(response))
+        if throttled := self._throttled(response):
             return throttled
-        if reply.status in (301, 302, 307, 308):
+        if response.status in (301, 302, 307, 308):
             return SourceUnavailable(
                 f"{address.host} says that {address.repository} is elsewhere now: ingest its new address, and forget this one."
             )
-        if reply.status in (UNAUTHORIZED, FORBIDDEN, NOT_FOUND):
+        if response.status in (UNAUTHORIZED, FORBIDDEN, NOT_FOUND):
             return SourceUnavailable(
                 f"{address.host} does not let Footnote read the {address.kind} of {address.repository}: set "
                 f"GIT_TOKENS={address.host}=TOKEN with a token that may read them."
             )
-        if reply.status == GONE:
+        if response.status == GONE:
             return SourceUnavailable(f"{address.repository} has no {address.kind}.")
-        return SourceUnavailable(f"{address.host} answered HTTP {reply.status}.")
+        return SourceUnavailable(f"{address.host} answered HTTP {response.status}.")
 
-    def _throttled(self, reply: Reply) -> SourceThrottled | None:
+    def _throttled(self, response: Response) -> SourceThrottled | None:
         """The error for a limit, which GitHub tells by its headers or its message, and for a fault of its own."""
-        host, headers = self.address.host, reply.headers
-        if reply.status >= SERVER_FAULT:
-            return throttle(reply, host, pause=FAULT_PAUSE, is_patient=True)
+        host, headers = self.address.host, response.headers
+        if response.status >= SERVER_FAULT:
+            return throttle(response, host, pause=FAULT_PAUSE, is_patient=True)
         is_limit = (
-            reply.status == TOO_MANY_REQUESTS
+            response.status == TOO_MANY_REQUESTS
             or "retry-after" in headers
             or headers.get("x-ratelimit-remaining") == "0"
-            or "rate limit" in _message(reply).lower()
+            or "rate limit" in _message(response).lower()
         )
-        if reply.status not in (FORBIDDEN, TOO_MANY_REQUESTS) or not is_limit:
+        if response.status not in (FORBIDDEN, TOO_MANY_REQUESTS) or not is_limit:
             return None
         reset, pause = headers.get("x-ratelimit-reset", ""), RATE_PAUSE
         if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
@@ -159,9 +173,9 @@ class GitHubRepository:
         )
 
 
-def _message(reply: Reply) -> str:
+def _message(response: Response) -> str:
     """Why GitHub refused, in its own words."""
-    told = reply.json()
+    told = response.json()
     return str(told.get("message") or "") if isinstance(told, dict) else ""
 
 

@@ -100,14 +100,13 @@ class IssueSource:
     #: of the items of this batch, as they came
     _issues: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
-    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+    def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         since = _since(cursor)
-        if since is not None and not 0 <= self.now() - since.listed < self.list_every:
+        if since is None:
+            return self._list_all()
+        if not 0 <= self.now() - since.listed < self.list_every:
             raise CursorExpired("everything is listed once a day")
-        batches = self._list_all() if since is None else self._list_changes(since)
-        async with aclosing(batches):
-            async for batch in batches:
-                yield batch
+        return self._list_changes(since)
 
     # Everything
 
@@ -116,7 +115,7 @@ class IssueSource:
         told = dict[int, IssueRecord]()
         for _ in range(LISTS):
             found = Listed(began=before.began, newest=before.newest)
-            async with aclosing(self._pages("issues", EVERYTHING)) as pages:
+            async with aclosing(self.repository.pages(f"issues?{urlencode(EVERYTHING)}")) as pages:
                 async for page in pages:
                     records = found.add(page, self.repository.now)
                     fresh = [each for each in filter(self._is_mine, records) if told.get(each.number) != each]
@@ -136,19 +135,6 @@ class IssueSource:
             async for batch in batches:
                 yield batch
         await self._forget_lists("")
-
-    async def _pages(
-        self, path: str, query: Mapping[str, object]
-    ) -> AsyncGenerator[list[Mapping[str, Any]], None]:
-        page = list[Mapping[str, Any]]()
-        async with aclosing(self.repository.all(f"{path}?{urlencode(query)}")) as listed:
-            async for each in listed:
-                page.append(each)
-                if len(page) == PER_PAGE:
-                    yield page
-                    page = []
-        if page:
-            yield page
 
     def _is_mine(self, record: IssueRecord) -> bool:
         return record.is_pull == (self.address.kind == "pulls")
@@ -216,10 +202,10 @@ class IssueSource:
         while True:
             page = list[Mapping[str, Any]]()
             asked = {**query, "sort": "updated", "direction": "asc", "per_page": PER_PAGE, "since": since}
-            async with aclosing(self.repository.all(f"{path}?{urlencode(asked)}")) as listed:
-                async for each in listed:
-                    page.append(each)
-                    if len(page) >= PER_PAGE and str(each["updated_at"]) > since:
+            async with aclosing(self.repository.pages(f"{path}?{urlencode(asked)}")) as listed:
+                async for more in listed:
+                    page += more
+                    if len(page) >= PER_PAGE and str(page[-1]["updated_at"]) > since:
                         break
             if page:
                 yield page

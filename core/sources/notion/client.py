@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 from core.conversation import value
 from core.errors import FootnoteError
-from core.sources.http import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, HostClient, Reply, open_http, throttle
+from core.sources.http import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, HostClient, Response, open_http, throttle
 from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
 from core.web.request import OK
 
@@ -129,16 +129,18 @@ class NotionApi:
         await self._await_turn()
         url = f"{self.origin}/v1/{path}"
         if body is None:
-            reply = await self.http.ask(url)
+            response = await self.http.ask(url)
         else:
             head = {"Content-Type": "application/json"}
-            reply = await self.http.ask(url, method="POST", headers=head, content=json.dumps(body).encode())
-        self.now = reply.date or self.now  # the times of changes are of Notion's clock
-        answer = reply.json()
-        if reply.status != OK:
+            response = await self.http.ask(
+                url, method="POST", headers=head, content=json.dumps(body).encode()
+            )
+        self.now = response.date or self.now  # the times of changes are of Notion's clock
+        answer = response.json()
+        if response.status != OK:
             reason = str(answer.get("message") or "") if isinstance(answer, dict) else ""
-            logger.info("Notion answered HTTP %d: %s", reply.status, reason)
-            raise _told(reply, reason)
+            logger.info("Notion answered HTTP %d: %s", response.status, reason)
+            raise _told(response, reason)
         if not isinstance(answer, dict):
             raise SourceUnavailable("Notion answered with something else than its API does.")
         return answer
@@ -164,9 +166,9 @@ def _page(answer: Mapping[str, Any]) -> ResultPage:
     )
 
 
-def _told(reply: Reply, reason: str) -> FootnoteError:
+def _told(response: Response, reason: str) -> FootnoteError:
     """The error for an answer that is none: https://developers.notion.com/reference/status-codes."""
-    if (throttled := throttle(reply, NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
+    if (throttled := throttle(response, NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
         return throttled
     answers: Mapping[int, FootnoteError] = {
         UNAUTHORIZED: SourceUnavailable(REFUSED),
@@ -174,7 +176,7 @@ def _told(reply: Reply, reason: str) -> FootnoteError:
         NOT_FOUND: NotionMissing("Notion has it not, or it is not shared with the integration."),
         CONFLICT: SourceThrottled("Notion is writing what was asked for.", retry_after=CONFLICT_PAUSE),
     }
-    return answers.get(reply.status) or NotionRefused(f"was refused by Notion: {reason}")
+    return answers.get(response.status) or NotionRefused(f"was refused by Notion: {reason}")
 
 
 @asynccontextmanager
@@ -200,9 +202,9 @@ async def open_api(
 async def read_file(url: str, private: Sequence[str]) -> bytes:
     """The bytes at an address that is signed. ItemUnreadable, SourceThrottled, SourceUnavailable."""
     async with open_http(url, private=private, connections=1) as http:
-        reply = await http.ask(url, headers={"Accept": "*/*"})
-    if (throttled := throttle(reply, FILES_NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
+        response = await http.ask(url, headers={"Accept": "*/*"})
+    if (throttled := throttle(response, FILES_NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
         raise throttled
-    if reply.status != OK:
-        raise ItemUnreadable(f"is not given out by Notion (HTTP {reply.status})")
-    return reply.body
+    if response.status != OK:
+        raise ItemUnreadable(f"is not given out by Notion (HTTP {response.status})")
+    return response.body

@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 from core.conversation import value
 from core.errors import DocumentError, FootnoteError
 from core.library.formats.encoding import decode
-from core.sources.http import REDIRECTS, HostClient, Reply, body_of, throttle
+from core.sources.http import REDIRECTS, HostClient, Response, body_of, throttle
 from core.sources.source import ItemUnreadable, SourceUnavailable
 from core.sources.website.address import WebsiteAddress, normal_url
 from core.sources.website.convert import AGENT
@@ -49,7 +49,7 @@ SITEMAP_TYPES = frozenset(
 
 
 @value
-class SiteReply(Reply):
+class SiteResponse(Response):
     """The answer of a website, with the body of a page that is read: in UTF-8 where it is text in another encoding."""
 
     suffix: str = ""  #: says how it is parsed; empty for what is no document
@@ -73,25 +73,25 @@ class SiteClient:
 
     async def get(
         self, url: str, *, since: Mapping[str, str] | None = None, sitemap: bool = False
-    ) -> SiteReply:
+    ) -> SiteResponse:
         """A page of the origin, or that it is not modified ``since``: headers that make the request conditional.
 
         HostSilent, SourceThrottled.
         """
-        async with self._turns(), self.http.open(url, headers=since) as response:
-            reply = SiteReply(status=response.status_code, headers=response.headers)
-            if (throttled := throttle(reply, urlsplit(url).hostname or "")) is not None:
+        async with self._turns(), self.http.open(url, headers=since) as opened:
+            response = SiteResponse(status=opened.status_code, headers=opened.headers)
+            if (throttled := throttle(response, urlsplit(url).hostname or "")) is not None:
                 raise throttled
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            kind = opened.headers.get("content-type", "").partition(";")[0].strip().lower()
             suffix = SUFFIX_OF_TYPE.get(kind, "")
-            if reply.status != OK or not (kind in SITEMAP_TYPES if sitemap else suffix):
-                return reply
+            if response.status != OK or not (kind in SITEMAP_TYPES if sitemap else suffix):
+                return response
             try:
-                body = await body_of(response, url)
+                body = await body_of(opened, url)
             except ItemUnreadable as fault:
-                return replace(reply, suffix=suffix, fault=str(fault))
-        text = body if sitemap or suffix == ".pdf" else _in_utf8(body, response.charset_encoding)
-        return replace(reply, suffix=suffix, body=text)
+                return replace(response, suffix=suffix, fault=str(fault))
+        text = body if sitemap or suffix == ".pdf" else _in_utf8(body, opened.charset_encoding)
+        return replace(response, suffix=suffix, body=text)
 
     @asynccontextmanager
     async def _turns(self) -> AsyncIterator[None]:
@@ -143,16 +143,16 @@ async def read_rules(client: SiteClient) -> RobotRules:
     """The rules of a website. SourceUnavailable where they cannot be read: then nothing is allowed."""
     url = f"{client.origin}/robots.txt"
     for _ in range(RULES_HOPS + 1):
-        reply = await client.get(url, sitemap=True)
-        if reply.status >= SERVER_FAULT:
+        response = await client.get(url, sitemap=True)
+        if response.status >= SERVER_FAULT:
             raise SourceUnavailable(
-                f"{url} answered HTTP {reply.status}. What it allows is not known, so nothing is read."
+                f"{url} answered HTTP {response.status}. What it allows is not known, so nothing is read."
             )
-        if reply.location is None:
-            return parse_rules(reply.body) if reply.status == OK else RobotRules()
-        target = normal_url(reply.location, url)
+        if response.location is None:
+            return parse_rules(response.body) if response.status == OK else RobotRules()
+        target = normal_url(response.location, url)
         if target is None or not target.startswith(f"{client.origin}/"):
-            raise SourceUnavailable(led_elsewhere(url, target or reply.location))
+            raise SourceUnavailable(led_elsewhere(url, target or response.location))
         url = target
     return RobotRules()
 
@@ -292,28 +292,28 @@ async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapReco
     since = {name: mark for name, mark in since.items() if mark}
     target = url
     for _ in range(SITEMAP_REDIRECTS + 1):
-        reply = await client.get(target, since=since, sitemap=True)
-        if reply.status >= SERVER_FAULT:
-            raise SourceUnavailable(f"{target} answered HTTP {reply.status}.")
-        if reply.status == NOT_MODIFIED and known is not None:
+        response = await client.get(target, since=since, sitemap=True)
+        if response.status >= SERVER_FAULT:
+            raise SourceUnavailable(f"{target} answered HTTP {response.status}.")
+        if response.status == NOT_MODIFIED and known is not None:
             return known
-        if reply.location is None:
+        if response.location is None:
             break
-        moved = normal_url(reply.location, target)
+        moved = normal_url(response.location, target)
         if moved is None or not moved.startswith(f"{client.origin}/"):
             return None
         target = moved
-    if reply.status != OK:
+    if response.status != OK:
         return None
-    if reply.fault:
-        raise SitemapDamaged(reply.fault)
-    if reply.headers.get("content-type", "").startswith("text/html"):
+    if response.fault:
+        raise SitemapDamaged(response.fault)
+    if response.headers.get("content-type", "").startswith("text/html"):
         return None  # a page in place of a sitemap that is not there
-    entries = await asyncio.to_thread(read_sitemap, reply.body)
+    entries = await asyncio.to_thread(read_sitemap, response.body)
     sitemap = SitemapRecord(
         url=url,
-        etag=reply.headers.get("etag", ""),
-        modified=reply.headers.get("last-modified", ""),
+        etag=response.headers.get("etag", ""),
+        modified=response.headers.get("last-modified", ""),
         entries=tuple((each.url, each.lastmod, each.is_sitemap) for each in entries),
     )
     await asyncio.to_thread(memory.keep_sitemap, sitemap)

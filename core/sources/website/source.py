@@ -15,9 +15,7 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import PurePosixPath
-from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
@@ -54,7 +52,7 @@ from core.sources.website.client import (
     RULES_HOPS,
     RobotRules,
     SiteClient,
-    SiteReply,
+    SiteResponse,
     led_elsewhere,
     read_rules,
     seeds_of,
@@ -76,8 +74,6 @@ NOTES = {
     "depth": "Pages more than {depth} links away from the first one were not read.",
     "sitemap": "A sitemap is damaged; its pages were looked for by links alone.",
 }
-
-T = TypeVar("T")
 
 
 @value
@@ -110,16 +106,16 @@ class WebsiteSource:
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         if cursor is None:
             await self._begin()
-        crawl = await _thread(self.memory.name)
+        crawl = await asyncio.to_thread(self.memory.name)
         if cursor is not None and cursor.partition("/")[0] != crawl:
             raise CursorExpired("what the crawl had seen is not here any more")
-        while urls := await _thread(self.memory.next, LOOKS):
+        while urls := await asyncio.to_thread(self.memory.next, LOOKS):
             looks, trouble = await self._look_at(urls)
             self._require_site(looks)
             if looks:
-                yield await _thread(self._batch, looks, f"{crawl}/{looks[-1].at.url}")
+                yield await asyncio.to_thread(self._batch, looks, f"{crawl}/{looks[-1].at.url}")
                 self._bodies.clear()
-                await _thread(
+                await asyncio.to_thread(
                     self.memory.close,
                     [(each.at.url, each.outcome, each.moved) for each in looks],
                 )
@@ -128,29 +124,29 @@ class WebsiteSource:
         async with contextlib.aclosing(self._orphans(crawl)) as batches:
             async for batch in batches:
                 yield batch
-        if not await _thread(self.memory.has_items):
+        if not await asyncio.to_thread(self.memory.has_items):
             raise SourceUnavailable(f"There is no page to read at {self.site.url}.")
-        yield SourceBatch(note=await _thread(self._note))
-        await _thread(self.memory.end)
+        yield SourceBatch(note=await asyncio.to_thread(self._note))
+        await asyncio.to_thread(self.memory.end)
 
     async def _begin(self) -> None:
         seeds, is_damaged = await seeds_of(self.site, self.client, self.memory, self.rules)
-        await _thread(self.memory.begin)
+        await asyncio.to_thread(self.memory.begin)
         first = () if self.site.is_sitemap else (FrontierUrl(url=self.site.url, depth=0, lastmod=""),)
-        if not await _thread(partial(self.memory.add, (*first, *seeds), limit=self.page_limit)):
-            await _thread(self.memory.note, "pages")
+        if not await asyncio.to_thread(self.memory.add, (*first, *seeds), limit=self.page_limit):
+            await asyncio.to_thread(self.memory.note, "pages")
         if is_damaged:
-            await _thread(self.memory.note, "sitemap")
+            await asyncio.to_thread(self.memory.note, "sitemap")
 
     async def _orphans(self, crawl: str) -> AsyncGenerator[SourceBatch, None]:
         """Copies of pages that are not there are pages themselves."""
-        while urls := await _thread(self.memory.orphans, LOOKS):
-            records = await _thread(self.memory.pages, urls)
+        while urls := await asyncio.to_thread(self.memory.orphans, LOOKS):
+            records = await asyncio.to_thread(self.memory.pages, urls)
             yield SourceBatch(
                 items=[self._item(records[url]) for url in urls if url in records],
                 cursor=f"{crawl}/{urls[-1]}",
             )
-            await _thread(self.memory.close, [(url, "item", "") for url in urls])
+            await asyncio.to_thread(self.memory.close, [(url, "item", "") for url in urls])
 
     def _note(self) -> str:
         notes = self.memory.notes()
@@ -164,7 +160,7 @@ class WebsiteSource:
 
     async def _look_at(self, urls: Sequence[FrontierUrl]) -> tuple[list[Look], Exception | None]:
         """Looks at these addresses, as far as the website answered; and the trouble that ended them."""
-        known = await _thread(self.memory.pages, [each.url for each in urls])
+        known = await asyncio.to_thread(self.memory.pages, [each.url for each in urls])
         remaining, looks, troubles = iter(urls), list[Look](), list[Exception]()
 
         async def work() -> None:
@@ -194,23 +190,23 @@ class WebsiteSource:
         if known is not None and at.lastmod and at.lastmod == known.lastmod:
             return self._seen(at, known)
         try:
-            reply = await self.client.get(at.url, since=known.marks if known is not None else {})
+            response = await self.client.get(at.url, since=known.marks if known is not None else {})
         except HostSilent as silent:
             return replace(self._failing(at, known, silent.reason), is_silent=True)
-        return await self._answered(at, known, reply)
+        return await self._answered(at, known, response)
 
-    async def _answered(self, at: FrontierUrl, known: PageRecord | None, reply: SiteReply) -> Look:
-        if reply.location is not None:
-            return self._moved(at, reply.location)
-        if reply.status == NOT_MODIFIED and known is not None:
+    async def _answered(self, at: FrontierUrl, known: PageRecord | None, response: SiteResponse) -> Look:
+        if response.location is not None:
+            return self._moved(at, response.location)
+        if response.status == NOT_MODIFIED and known is not None:
             return self._seen(at, replace(known, lastmod=at.lastmod))
-        if reply.status in GONE:
+        if response.status in GONE:
             is_folder = self._is_first(at) and not at.url.endswith("/") and self.site.folder == self.site.path
             return Look(at=at, moved=f"{at.url}/" if is_folder else "")
-        if reply.status != OK or reply.fault:
-            return self._failing(at, known, reply.fault or f"answered HTTP {reply.status}")
-        record = await _thread(self._record, at, reply, known)
-        return replace(self._seen(at, record), body=reply.body)
+        if response.status != OK or response.fault:
+            return self._failing(at, known, response.fault or f"answered HTTP {response.status}")
+        record = await asyncio.to_thread(self._record, at, response, known)
+        return replace(self._seen(at, record), body=response.body)
 
     def _moved(self, at: FrontierUrl, location: str) -> Look:
         target = self.site.normal(location, at.url)
@@ -235,19 +231,21 @@ class WebsiteSource:
             moved=record.canonical if outcome == "copy" else "",
         )  # fmt: skip
 
-    def _record(self, at: FrontierUrl, reply: SiteReply, known: PageRecord | None) -> PageRecord:
+    def _record(self, at: FrontierUrl, response: SiteResponse, known: PageRecord | None) -> PageRecord:
         page = PageRecord(
             url=at.url,
-            etag=reply.headers.get("etag", ""),
-            modified=reply.headers.get("last-modified", ""),
+            etag=response.headers.get("etag", ""),
+            modified=response.headers.get("last-modified", ""),
             lastmod=at.lastmod,
-            hash=hashlib.sha256(reply.body).hexdigest(),
-            suffix=reply.suffix,
+            hash=hashlib.sha256(response.body).hexdigest(),
+            suffix=response.suffix,
             tries=known.tries if known is not None else 0,
         )
-        if not reply.suffix:
+        if not response.suffix:
             return page
-        head = head_of(reply.body if reply.suffix == ".html" else b"", at.url, self.site, reply.headers)
+        head = head_of(
+            response.body if response.suffix == ".html" else b"", at.url, self.site, response.headers
+        )
         return replace(page, canonical=head.canonical or "", is_hidden=head.is_hidden, links=head.links)
 
     def _is_first(self, at: FrontierUrl) -> bool:
@@ -340,15 +338,11 @@ class WebsiteSource:
         url = item.url or ""
         look = await self._look(FrontierUrl(url=url, depth=1, lastmod=""), None)
         if look.fault:
-            await _thread(self.memory.count_try, url)
+            await asyncio.to_thread(self.memory.count_try, url)
             raise ItemUnreadable(look.fault)
         if look.body is None or look.outcome == "other":
             raise ItemGone(f"{url} is gone.")
         return look.body
-
-
-async def _thread(work: Callable[..., T], *values: object) -> T:
-    return await asyncio.to_thread(work, *values)
 
 
 @asynccontextmanager
