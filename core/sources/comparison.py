@@ -19,7 +19,7 @@ from core.library.readers import base_of
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
 from core.library.store import DocumentStore
-from core.sources.source import SourceBatch, SourceItem
+from core.sources.source import SourceItem, UnreadItem
 from core.sources.store import KnownItem, SourceRecord, SourceStore
 
 
@@ -36,16 +36,9 @@ class SourceComparison:
     store: SourceStore
     now: Callable[[], float]
 
-    def compare(self, batch: SourceBatch, listing: int) -> list[SourceItem]:
-        """Store what a batch lists; the items that must be read. SourceForgotten."""
-        record, forgotten = self.record, self.store.forgotten(self.record.number)
-        if forgotten is None:
-            raise SourceForgotten
-        items = [
-            item
-            for item in batch.items
-            if not any(is_within(record.place_of(item.id), place) for place in forgotten)
-        ]
+    def compare(self, listed: Iterable[SourceItem], listing: int) -> list[SourceItem]:
+        """Store what is listed; the items that must be read. SourceForgotten."""
+        record, items = self.record, self._kept(listed)
         known = self.store.known(record.number, [item.id for item in items])
         same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
         done = {item.id for item in same}
@@ -59,7 +52,6 @@ class SourceComparison:
         told = [item for item in told if item.id not in unread]
         self.store.put(record.number, told, listing=listing, state="read")
         self.store.see(record.number, done - {item.id for item in told}, listing=listing)
-        self._leave_unread(batch, forgotten, listing)
         for item in told:
             self.documents.note_change(
                 record.place_of(item.id),
@@ -93,20 +85,29 @@ class SourceComparison:
             self.documents.remove(place)
             raise SourceForgotten
 
-    def _leave_unread(self, batch: SourceBatch, forgotten: Collection[str], listing: int) -> None:
-        """Items that cannot be looked at now stay as they are; one that was never seen before is a failure."""
-        record = self.record
-        unread = {
-            each.item.id: each
-            for each in batch.unread
-            if not any(is_within(record.place_of(each.item.id), place) for place in forgotten)
-        }
-        known = self.store.known(record.number, unread)
+    def _kept(self, items: Iterable[SourceItem]) -> list[SourceItem]:
+        """Those of these items that were not forgotten. SourceForgotten."""
+        forgotten = self.store.forgotten(self.record.number)
+        if forgotten is None:
+            raise SourceForgotten
+        return [
+            item
+            for item in items
+            if not any(is_within(self.record.place_of(item.id), place) for place in forgotten)
+        ]
+
+    def leave_unread(self, listed: Sequence[UnreadItem], listing: int) -> None:
+        """Items that cannot be looked at now stay as they are; one that was never seen before is a failure.
+        SourceForgotten.
+        """
+        record, reasons = self.record, {each.item.id: each.reason for each in listed}
+        items = self._kept(each.item for each in listed)
+        known = self.store.known(record.number, [item.id for item in items])
         self.store.leave(record.number, known, listing=listing, seen_at=record.seen_at)
-        new = [each for each in unread.values() if each.item.id not in known]
-        self.store.put(record.number, (each.item for each in new), listing=listing, state="failed")
-        for each in new:
-            self.store.mark(record.number, each.item, "failed", each.reason)
+        new = [item for item in items if item.id not in known]
+        self.store.put(record.number, new, listing=listing, state="failed")
+        for item in new:
+            self.store.mark(record.number, item, "failed", reasons[item.id])
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:

@@ -210,7 +210,7 @@ class UnreadItem:
 class SourceBatch:
     """A part of what there is, or of what changed."""
 
-    items: Sequence[SourceItem] = ()  #: at most some hundreds
+    items: Sequence[SourceItem] = ()  #: any number: the engine takes some at a time
     gone: Sequence[str] = ()  #: ids
     unread: Sequence[UnreadItem] = ()
     note: str = ""  #: sentences about the whole source, as that a limit was reached; told with its last sync

@@ -1,9 +1,9 @@
 """Keeping the library equal to a source: what is new or changed is read, what is gone is removed.
 
-It goes on where it was, however it was cut off. What a batch lists is stored as due before anything of it is fetched,
-and the cursor goes on only after that; a document is written before its item is marked as read, and written again if
-it was not. So nothing is lost, and nothing is there twice. A full listing removes what it did not have only when it
-has ended.
+It goes on where it was, however it was cut off. What is listed is stored as due before anything of it is fetched, and
+the cursor goes on when all of its batch was read; a document is written before its item is marked as read, and written
+again if it was not. So nothing is lost, and nothing is there twice. A full listing removes what it did not have only
+when it has ended.
 
 Questions go first: few items are fetched at once, a worker parses and cuts them, and each step of what is left for this
 process begins when no turn computes. It has threads of its own, so that no question waits for one.
@@ -186,12 +186,16 @@ class SyncRun:
             await self._read(items)
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
-        wanted = await self._thread(self._comparison.compare, batch, listing)
         self._total = batch.total or self._total
-        self._done += len(batch.items) - len(wanted)
-        await self._read(wanted)
-        if batch.gone:
-            await self._thread(self._remove, batch.gone)
+        if batch.unread:
+            await self._thread(self._comparison.leave_unread, batch.unread, listing)
+        for begin in range(0, len(batch.items), PAGE):
+            part = batch.items[begin : begin + PAGE]
+            wanted = await self._thread(self._comparison.compare, part, listing)
+            self._done += len(part) - len(wanted)
+            await self._read(wanted)
+        for begin in range(0, len(batch.gone), PAGE):
+            await self._thread(self._remove, batch.gone[begin : begin + PAGE])
 
     # Items
 

@@ -56,7 +56,6 @@ from core.sources.source import (
     parse_as_file,
 )
 
-BATCH = 200  # items
 DEFAULT_GROUP = "confluence-users"  # into which every new user comes
 SUFFIX = ".confluence"  # of the names of pages, which no file has
 FOLDERS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blog"}
@@ -73,7 +72,6 @@ class ConfluenceSource:
     readers: PageReaders
     _token: str = field(default_factory=lambda: secrets.token_hex(8))  #: begins the cursors of this object
     _done: set[str] = field(default_factory=set)  #: keys of spaces that were listed
-    _batches: int = 0
     _listed: dict[str, Mapping[str, SourceItem]] = field(default_factory=dict)  #: items by id, by space
     _spaces: Sequence[ConfluenceSpace] = ()
     _top: str = ""  #: the id of the page at the top
@@ -90,13 +88,7 @@ class ConfluenceSource:
             if space.key in self._done:
                 continue
             items = list((await self._items(space)).values())
-            for begin in range(0, len(items), BATCH):
-                self._batches += 1
-                yield SourceBatch(
-                    items=items[begin : begin + BATCH],
-                    cursor=f"{self._token}/{self._batches}",
-                    note=self.readers.note(),
-                )
+            yield SourceBatch(items=items, cursor=f"{self._token}/{space.key}", note=self.readers.note())
             self._done.add(space.key)
         yield SourceBatch(note=self.readers.note())
 

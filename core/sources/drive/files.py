@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -338,12 +338,6 @@ def differing(old: dict[str, SourceItem], new: dict[str, SourceItem]) -> tuple[l
     """Items that are new or changed, and ids of those that are gone."""
     changed = [item for file_id, item in new.items() if old.get(file_id) != item]
     return changed, [file_id for file_id in old if file_id not in new]
-
-
-def parts(items: Iterable[SourceItem], size: int) -> Iterator[list[SourceItem]]:
-    every = list(items)
-    for begin in range(0, len(every), size):
-        yield every[begin : begin + size]
 
 
 PREFIX = "drive:"

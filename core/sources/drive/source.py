@@ -47,7 +47,6 @@ from core.sources.drive.files import (
     file_of,
     folder_of,
     own_access,
-    parts,
 )
 from core.sources.drive.reader import (
     AT_ONCE,
@@ -74,7 +73,6 @@ from core.sources.source import (
     parse_as_file,
 )
 
-BATCH = 200  # items
 FAULTS_OF_A_FILE = 3  # times that Google may fail to give out one file before it is left out
 ZIP_SIGNATURE = b"PK\x03\x04"
 MISSING = "There is no folder {label}, or it is not shared with {email}: share it in Google Drive."
@@ -277,12 +275,9 @@ class DriveSource:
         self, items: Sequence[SourceItem], gone: Sequence[str], save: Callable[..., None]
     ) -> AsyncGenerator[SourceBatch, None]:
         """Tell the engine what follows from something, and write that when it took all of it."""
-        *former, last = list(parts(items, BATCH)) or [[]]
-        for part in former:
-            yield SourceBatch(items=part, cursor=self._cursor)
-        if last or gone:
+        if items or gone:
             await asyncio.to_thread(self.memory.hand, self._step + 1)
-            yield SourceBatch(items=last, gone=gone, cursor=f"{self._name}/{self._step + 1}")
+            yield SourceBatch(items=items, gone=gone, cursor=f"{self._name}/{self._step + 1}")
             self._step += 1
         await asyncio.to_thread(save, step=self._step)
 

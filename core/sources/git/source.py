@@ -14,10 +14,10 @@ import contextlib
 import logging
 import re
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from core.conversation import value
@@ -63,7 +63,6 @@ from core.sources.source import (
 )
 
 HISTORY = 1_000  # commits that are looked through for when a file changed last
-BATCH = 200  # items
 TIP = "refs/footnote/tip"  # the commit that was fetched last, with its history
 NEWEST = "refs/footnote/newest"  # the same without
 UNFILTERED = "filtering not recognized"  # what git notes of a host that cannot leave files out
@@ -113,24 +112,19 @@ class GitSource:
             self.included.begin()
         tip = await self._tip()
         self._tree = await self._tree_of(tip) if cursor != tip else {}
-        files: Iterable[TreeFile] = ()
+        files: Sequence[TreeFile] = ()
         gone: Sequence[str] = ()
-        total: int | None = None
         if cursor is None:
             printed = await self.git.read("ls-tree", "-r", "-z", "--full-tree", tip, *self._within)
-            files, total = self._files(printed), sum(1 for _ in self._files(printed))
+            files = list(self._files(printed))
         elif cursor != tip:
             files, gone = await self._difference(cursor, tip)
             if self.included.known:
                 listed = {file.path for file in files}
                 files = [*files, *self._including(await self._tree_of(cursor), listed)]
-        remaining, dates = iter(files), await self._dates(cursor, tip) if cursor != tip else {}
-        while part := tuple(islice(remaining, BATCH)):
-            items = [self._item(file, tip, dates) for file in part]
-            yield SourceBatch(items=items, total=total, cursor=cursor)
-        for begin in range(0, len(gone), BATCH):
-            yield SourceBatch(gone=gone[begin : begin + BATCH], cursor=cursor)
-        yield SourceBatch(cursor=tip)
+        dates = await self._dates(cursor, tip) if cursor != tip else {}
+        items = [self._item(file, tip, dates) for file in files]
+        yield SourceBatch(items=items, gone=gone, total=len(items) if cursor is None else None, cursor=tip)
 
     @property
     def _within(self) -> Sequence[str]:

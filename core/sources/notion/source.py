@@ -94,10 +94,10 @@ class NotionSource:
             raise SourceUnavailable(f"What is in Notion {refused}.") from refused
         if not self._told:
             raise SourceUnavailable(NOTHING)
-        async for batch in self._file_batches():
-            yield batch
         yield SourceBatch(
-            unread=self._unread(self._listing), note=CUT_OFF if self._listing.is_cut_off else ""
+            items=await asyncio.to_thread(self._file_items),
+            unread=self._unread(self._listing),
+            note=CUT_OFF if self._listing.is_cut_off else "",
         )
         await asyncio.to_thread(self._finish, self._listing)
 
@@ -145,17 +145,12 @@ class NotionSource:
         self._told |= {item.id: item for item in items}
         return SourceBatch(items=items, cursor=str(len(self._told)))
 
-    async def _file_batches(self) -> AsyncIterator[SourceBatch]:
+    def _file_items(self) -> list[SourceItem]:
         """The files of all pages. Which lie in the blocks of one is known once it was read, in this sync or an earlier
         one.
         """
-        pages = list(self._told)
-        for begin in range(0, len(pages), BATCH):
-            part = pages[begin : begin + BATCH]
-            known = await asyncio.to_thread(self.memory.files, part)
-            items = [item for page in part for item in file_items(self._told[page], known.get(page, ()))]
-            for first in range(0, len(items), BATCH):
-                yield SourceBatch(items=items[first : first + BATCH], cursor=f"files {begin} {first}")
+        files = self.memory.files(self._told)
+        return [item for page in self._told.values() for item in file_items(page, files.get(page.id, ()))]
 
     def _keep(self, pages: Sequence[NotionPage]) -> None:
         self.memory.keep({page.id: page.title for page in pages}, are_items=True)
