@@ -166,6 +166,12 @@ def throttle(
     return SourceThrottled(sentence, retry_after=pause if asked is None else asked)
 
 
+def only_if_changed(etag: str | None, modified: str | None) -> dict[str, str]:
+    """The headers that ask for something only if it is not as it was with these marks."""
+    marks = {"If-None-Match": etag, "If-Modified-Since": modified}
+    return {name: mark for name, mark in marks.items() if mark}
+
+
 def http_moment(text: str) -> float | None:
     """A date of HTTP in seconds since the epoch; None for anything else."""
     try:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core.conversation import value
 from core.library.documents import Document
 from core.library.formats.read import parse_file
 from core.sources import guides
@@ -92,6 +93,15 @@ REFUSALS: Mapping[str, str] = {
 _PICTURE = re.compile(rb"^\[[^\]\n]*\]:[ \t]*<?data:image/[^\n]*\n?", re.MULTILINE)
 
 
+@value
+class TreeStep:
+    """A step of reading the tree: the engine is told of it, and it is written when the engine took all of it."""
+
+    items: Sequence[SourceItem] = ()
+    gone: Sequence[str] = ()
+    save: Callable[..., None]  #: with the number of the step
+
+
 @dataclass(slots=True, kw_only=True)
 class DriveSource:
     """A folder of Google Drive, or all that an account may read."""
@@ -116,22 +126,23 @@ class DriveSource:
             raise CursorExpired("what the reader had seen is not here any more")
         if self.root and self.root not in reader.tree.nodes:
             raise CursorExpired("the folder was not there")
-        for batches in (self._list(reader), self._follow(reader), self._settle(reader)):
-            async with aclosing(batches):
-                async for batch in batches:
-                    yield batch
+        for steps in (self._list(reader), self._follow(reader), self._settle(reader)):
+            async with aclosing(steps):
+                async for step in steps:
+                    if step.items or step.gone:
+                        await asyncio.to_thread(self.memory.hand, self._step + 1)
+                        cursor = f"{self._name}/{self._step + 1}"
+                        yield SourceBatch(items=step.items, gone=step.gone, cursor=cursor)
+                        self._step += 1
+                    await asyncio.to_thread(step.save, step=self._step)
         note = (await asyncio.to_thread(self.memory.progress)).note
         if self.root and self.root not in reader.tree.nodes:
             note = LOST.format(email=self.email)
-        yield SourceBatch(note=note, cursor=self._cursor)
+        yield SourceBatch(note=note, cursor=f"{self._name}/{self._step}")
 
     @property
     def email(self) -> str:
         return self.client.tokens.account.email
-
-    @property
-    def _cursor(self) -> str:
-        return f"{self._name}/{self._step}"
 
     async def _load(self) -> tuple[TreeReader, DriveProgress]:
         progress = await asyncio.to_thread(self.memory.progress)
@@ -190,7 +201,7 @@ class DriveSource:
         access = await reader.asked(file_id)
         reader.tree.put(DriveFile(id=file_id, name=name, kind=FOLDER, drive=file_id, access=access), via="")
 
-    async def _list(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
+    async def _list(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
         listed = await asyncio.to_thread(self.memory.listed)
         waiting = deque(each for each in self._parts(reader) if each.name not in listed)
         if not waiting:
@@ -205,9 +216,7 @@ class DriveSource:
                     waiting.extend(map(reader.part_of_folder, new))
                     items = [reader.tree.item(each.id) for each in found if each.is_document]
                     save = partial(self.memory.save, nodes=found, tokens=dict(reader.tokens))
-                    async with aclosing(self._hand(items, (), save)) as batches:
-                        async for batch in batches:
-                            yield batch
+                    yield TreeStep(items=items, save=save)
             await asyncio.to_thread(self.memory.save, step=self._step, listed=[part.name])
         await asyncio.to_thread(self.memory.save, step=self._step, note=reader.tree.note(self.email))
 
@@ -224,24 +233,20 @@ class DriveSource:
 
     # The logs of changes
 
-    async def _follow(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
+    async def _follow(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
         for log in sorted(reader.tokens):
             while log in reader.tokens:
                 page = await self.client.changes(reader.tokens[log], log)
                 before = reader.tokens[log]
                 reader.tokens[log] = str(page.get("nextPageToken") or page.get("newStartPageToken") or before)
                 if page.get("changes"):
-                    async with aclosing(self._take(reader, page["changes"], log)) as batches:
-                        async for batch in batches:
-                            yield batch
+                    yield await self._take(reader, page["changes"], log)
                 elif reader.tokens[log] != before:
                     await asyncio.to_thread(self.memory.save, step=self._step, tokens=dict(reader.tokens))
                 if not page.get("nextPageToken"):
                     break
 
-    async def _take(
-        self, reader: TreeReader, changes: Sequence[Mapping[str, object]], log: str
-    ) -> AsyncGenerator[SourceBatch, None]:
+    async def _take(self, reader: TreeReader, changes: Sequence[Mapping[str, object]], log: str) -> TreeStep:
         tree = reader.tree
         nodes, items = dict(tree.nodes), await asyncio.to_thread(tree.items)
         await reader.apply(changes, log)
@@ -253,11 +258,9 @@ class DriveSource:
             tokens=dict(reader.tokens),
             note=await asyncio.to_thread(tree.note, self.email),
         )
-        async with aclosing(self._hand(changed, gone, save)) as batches:
-            async for batch in batches:
-                yield batch
+        return TreeStep(items=changed, gone=gone, save=save)
 
-    async def _settle(self, reader: TreeReader) -> AsyncGenerator[SourceBatch, None]:
+    async def _settle(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
         """Tell the engine again whose files' readers the tree has by now."""
         tree, doubts = reader.tree, await asyncio.to_thread(self.memory.doubts)
         known = [each for each in doubts if each in tree.nodes]
@@ -267,19 +270,7 @@ class DriveSource:
         gone = [each for each in doubts if each not in tree.nodes]
         if agreed or gone:
             save = partial(self.memory.save, settled=[*agreed, *gone])
-            async with aclosing(self._hand([tree.item(each) for each in agreed], gone, save)) as batches:
-                async for batch in batches:
-                    yield batch
-
-    async def _hand(
-        self, items: Sequence[SourceItem], gone: Sequence[str], save: Callable[..., None]
-    ) -> AsyncGenerator[SourceBatch, None]:
-        """Tell the engine what follows from something, and write that when it took all of it."""
-        if items or gone:
-            await asyncio.to_thread(self.memory.hand, self._step + 1)
-            yield SourceBatch(items=items, gone=gone, cursor=f"{self._name}/{self._step + 1}")
-            self._step += 1
-        await asyncio.to_thread(save, step=self._step)
+            yield TreeStep(items=[tree.item(each) for each in agreed], gone=gone, save=save)
 
     # Content
 

@@ -29,6 +29,7 @@ from core.sources.http import (
     UNAUTHORIZED,
     HostClient,
     Response,
+    only_if_changed,
     open_http,
     throttle,
 )
@@ -96,9 +97,8 @@ class GitHubRepository:
         """The content at an address, and where a list goes on. ``number``: of the issue that it is about."""
         known = self.lists.get(url)
         etag, modified = known[:2] if known is not None else (None, None)
-        marks = {"If-None-Match": etag, "If-Modified-Since": modified}
         async with self._turn:
-            response = await self.http.ask(url, headers={name: mark for name, mark in marks.items() if mark})
+            response = await self.http.ask(url, headers=only_if_changed(etag, modified))
         self.now = response.date or self.now
         if known is not None and response.status == NOT_MODIFIED:
             self.used.add(url)

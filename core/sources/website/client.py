@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 from core.conversation import value
 from core.errors import DocumentError, FootnoteError
 from core.library.formats.encoding import decode
-from core.sources.http import REDIRECTS, HostClient, Response, body_of, throttle
+from core.sources.http import REDIRECTS, HostClient, Response, body_of, only_if_changed, throttle
 from core.sources.source import ItemUnreadable, SourceUnavailable
 from core.sources.website.address import WebsiteAddress, normal_url
 from core.sources.website.convert import AGENT
@@ -288,8 +288,7 @@ def _own(link: str, base: str, site: WebsiteAddress) -> str | None:
 async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapRecord | None:
     """A sitemap, as it is now; None if there is none. SitemapDamaged, SourceUnavailable, SourceThrottled."""
     known = await asyncio.to_thread(memory.sitemap, url)
-    since = {"If-None-Match": known.etag, "If-Modified-Since": known.modified} if known is not None else {}
-    since = {name: mark for name, mark in since.items() if mark}
+    since = only_if_changed(known.etag, known.modified) if known is not None else {}
     target = url
     for _ in range(SITEMAP_REDIRECTS + 1):
         response = await client.get(target, since=since, sitemap=True)

@@ -61,12 +61,6 @@ class PageRecord:
     links: tuple[str, ...] = ()
     tries: int = 0
 
-    @property
-    def marks(self) -> dict[str, str]:
-        """The headers that ask for it only if it has changed."""
-        known = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
-        return {name: mark for name, mark in known.items() if mark}
-
 
 @value
 class SitemapRecord:

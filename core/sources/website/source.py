@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from core.conversation import value
 from core.library.sync import printable
 from core.sources import guides
-from core.sources.http import HostSilent, http_moment, open_http
+from core.sources.http import HostSilent, http_moment, only_if_changed, open_http
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -190,7 +190,9 @@ class WebsiteSource:
         if known is not None and at.lastmod and at.lastmod == known.lastmod:
             return self._seen(at, known)
         try:
-            response = await self.client.get(at.url, since=known.marks if known is not None else {})
+            response = await self.client.get(
+                at.url, since=only_if_changed(known.etag, known.modified) if known is not None else {}
+            )
         except HostSilent as silent:
             return replace(self._failing(at, known, silent.reason), is_silent=True)
         return await self._answered(at, known, response)
