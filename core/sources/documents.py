@@ -60,6 +60,18 @@ def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:
     return AnchoredText(text="".join(pieces), anchors=tuple(anchors))
 
 
+def table_of(rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, whose head is the first row."""
+    width = max(map(len, rows))
+    cells = ([*map(_cell, row), *[""] * (width - len(row))] for row in rows)
+    head, *others = (f"| {' | '.join(row)} |" for row in cells)
+    return "\n".join((head, f"|{' --- |' * width}", *others))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
 def to_bytes(text: AnchoredText) -> bytes:
     """The bytes of a text, by which the library compares it."""
     return json.dumps({"text": text.text, "anchors": text.anchors}, ensure_ascii=False).encode()

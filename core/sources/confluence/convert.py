@@ -23,8 +23,8 @@ from core.sources.confluence.markdown import (
     fenced,
     indented,
     link_to,
+    merged_table,
     paragraph,
-    table_of,
     wrapped,
 )
 
@@ -311,7 +311,7 @@ class StorageText:
         return ["\n".join(items)] if items else []
 
     def table(self, element: Element) -> list[str]:
-        table = table_of(element, self._cell)
+        table = merged_table(element, self._cell)
         return [table] if table else []
 
     def _cell(self, element: Element) -> str:

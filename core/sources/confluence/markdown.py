@@ -22,6 +22,7 @@ from xml.etree.ElementTree import Element
 from core.conversation import value
 from core.library.documents import Document
 from core.library.formats.markdown import heading_text
+from core.sources.documents import table_of
 
 SPACES = re.compile(r"[ \t\r\n\f\u00a0]+")
 _SPECIAL = re.compile(r"[\\`*]|<(?=[\w/!?])|(?<!\w)_|_(?!\w)|\[(?=[^\[\]]*\]\()|~(?=~)")
@@ -102,18 +103,14 @@ class TableCell:
     columns: int = 1
 
 
-def table_of(table: Element, text_of: Callable[[Element], str]) -> str:
+def merged_table(table: Element, text_of: Callable[[Element], str]) -> str:
     """Empty for a table that says nothing."""
     rows = [_cells(row, text_of) for row in _rows(table)]
     grid = _grid(rows)
     if not any(text for row in grid for text in row):
         return ""
-    width = max(map(len, grid))
-    lines = [[*row, *[""] * (width - len(row))] for row in grid]
-    if not (rows[0] and all(cell.is_head for cell in rows[0])):
-        lines.insert(0, [""] * width)
-    written = [f"| {' | '.join(_in_cell(text) for text in line)} |" for line in lines]
-    return "\n".join([written[0], f"|{' --- |' * width}", *written[1:]])
+    has_head = bool(rows[0]) and all(cell.is_head for cell in rows[0])
+    return table_of(grid if has_head else [[], *grid])
 
 
 def _rows(table: Element) -> Iterator[Element]:
@@ -168,10 +165,6 @@ def _grid(rows: list[list[TableCell]]) -> list[list[str]]:
                 cell = next(waiting, None)
         grid.append(line)
     return grid
-
-
-def _in_cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 AnchorStyle = Literal["title", "hyphens", ""]

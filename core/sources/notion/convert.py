@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.conversation import value
-from core.sources.documents import AnchoredPart
+from core.sources.documents import AnchoredPart, table_of
 from core.sources.notion.address import bare_id
 
 CHECKED, UNCHECKED = "☑", "☐"
@@ -116,15 +116,7 @@ PROPERTIES: Mapping[str, Callable[[Any], str]] = {
 
 def table(title: tuple[str, str], cells: Sequence[tuple[str, str]]) -> str:
     """Names and values as a table in Markdown, whose head is the title; empty without any."""
-    if not cells:
-        return ""
-    (name, text), rows = title, [f"| {cell(name)} | {cell(text)} |" for name, text in cells]
-    return "\n".join((f"| {cell(name)} | {cell(text)} |", "| --- | --- |", *rows))
-
-
-def cell(text: str) -> str:
-    """A text as a cell of a table in Markdown."""
-    return " ".join(text.replace("|", "\\|").split())
+    return table_of([title, *cells]) if cells else ""
 
 
 HEADINGS: Mapping[str, int] = {
@@ -246,17 +238,13 @@ def _code(block: PageBlock) -> str:
 
 def _table(block: PageBlock) -> str:
     rows = [
-        [cell(inline(each, escapes=False)) for each in row.content.get("cells") or ()]
+        [inline(each, escapes=False) for each in row.content.get("cells") or ()]
         for row in block.children
         if row.type == "table_row"
     ]
     if not rows:
         return ""
-    width = max(map(len, rows))
-    if not block.content.get("has_column_header"):
-        rows.insert(0, [""] * width)
-    head, *others = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
-    return "\n".join((head, f"|{' --- |' * width}", *others))
+    return table_of(rows if block.content.get("has_column_header") else [[], *rows])
 
 
 def _file(block: PageBlock) -> str:
