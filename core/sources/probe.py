@@ -17,7 +17,7 @@ from core.sources.source import (
     SourceItem,
     SourceKind,
     SourceUnavailable,
-    kind_of,
+    require_kind,
 )
 
 TITLES = 10  # that are shown of what would be read
@@ -39,7 +39,7 @@ async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
 
     Raises SettingsError, SourceUnavailable and SourceThrottled with what is in the way, as a sync does.
     """
-    kind = _kind(address, kinds)
+    kind = require_kind(address, kinds)
     with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
         context = SourceContext(settings=settings, folder=Path(folder, "source"))
         meant = await kind.resolve(address, context)
@@ -74,17 +74,10 @@ def glimpse_of(seen: Sequence[SourceBatch], *, is_whole: bool) -> Glimpse:
 
 async def check(address: str, settings: Settings, *, kinds: Mapping[str, SourceKind] = KINDS) -> None:
     """Raises as :func:`probe` does, with as few requests as the kind needs to know."""
-    kind = _kind(address, kinds)
+    kind = require_kind(address, kinds)
     if kind.check is None:
         await probe(address, settings, kinds=kinds)
         return
     with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
         context = SourceContext(settings=settings, folder=Path(folder, "source"))
         await kind.check(await kind.resolve(address, context), context)
-
-
-def _kind(address: str, kinds: Mapping[str, SourceKind]) -> SourceKind:
-    kind = kind_of(address, kinds)
-    if kind is None:
-        raise SourceUnavailable("This Footnote reads no sources of this kind.")
-    return kind

@@ -337,3 +337,11 @@ K = TypeVar("K", bound=AddressKind)
 def kind_of(address: str, kinds: Mapping[str, K]) -> K | None:
     """The kind whose addresses begin like this one; None for a path, or a page of the web."""
     return next((kind for kind in kinds.values() if address.startswith(kind.prefixes)), None)
+
+
+def require_kind(address: str, kinds: Mapping[str, K]) -> K:
+    """The kind of a source. SourceUnavailable for one that is not known here."""
+    kind = kind_of(address, kinds)
+    if kind is None:
+        raise SourceUnavailable("This Footnote reads no sources of this kind.")
+    return kind

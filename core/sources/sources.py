@@ -32,6 +32,7 @@ from core.sources.source import (
     SourceUnavailable,
     SourceWithdrawn,
     kind_of,
+    require_kind,
 )
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SyncRun, documents_of, withdraw
@@ -131,7 +132,7 @@ class SourceSyncs:
         if self.store.counts(number) != SourceCounts():
             return False
         self.store.forget(number)
-        _discard(self._folder(number))
+        shutil.rmtree(self._folder(number), ignore_errors=True)
         return True
 
     def address_of(self, address: str) -> str:
@@ -216,9 +217,7 @@ class SourceSyncs:
         self, address: str, collection: str, folder: Path, *, waits: int | None = None
     ) -> AsyncIterator[tuple[SourceKind, KnowledgeSource]]:
         """``waits``: the source whose sync waits if it is asked to; None: nobody has the time."""
-        kind = kind_of(address, self.kinds)
-        if kind is None:
-            raise SourceUnavailable("This Footnote reads no sources of this kind.")
+        kind = require_kind(address, self.kinds)
         context = SourceContext(settings=self.settings, folder=folder, collection=collection)
         async with AsyncExitStack() as stack:
             for _ in range(WAITS):
@@ -276,10 +275,6 @@ def folder_of(data_dir: Path, number: int) -> Path:
     return data_dir.resolve() / FOLDER / str(number)
 
 
-def _discard(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 @contextmanager
 def open_source_store(storage: Storage) -> Iterator[SourceStore]:
     with closing(storage.database(STORE, SCHEMA)) as database:
@@ -307,7 +302,7 @@ def forget_in_sources(
         if any(is_within(record.address, place) for place in places):
             is_any = True
             store.forget(record.number)
-            _discard(folder_of(data_dir, record.number))
+            shutil.rmtree(folder_of(data_dir, record.number), ignore_errors=True)
             continue
         for place in places:
             if is_within(place, record.address):

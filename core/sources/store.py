@@ -16,7 +16,7 @@ from core.errors import SettingsError
 from core.library.readers import among_texts, collection_for
 from core.library.roots import is_within, span_below
 from core.sources.source import SourceItem
-from core.storage.database import Connection, Database, Schema
+from core.storage.database import Database, Schema
 
 #: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
 ItemState = Literal["due", "read", "failed", "gone"]
@@ -419,7 +419,8 @@ class SourceStore:
         """Delete all that is stored of a source."""
         with self.database.transaction() as writing:
             writing.execute("DELETE FROM sources WHERE number = ?", (number,))
-            _delete_items(writing, number)
+            for table in ("source_items", "forgotten_source_items"):
+                writing.execute(f"DELETE FROM {table} WHERE source = ?", (number,))
         self.database.erase_deleted(ERASED)
 
     def forget_place(self, record: SourceRecord, place: str) -> None:
@@ -439,11 +440,6 @@ class SourceStore:
 
 def overlap(place: str, other: str) -> bool:
     return is_within(place, other) or is_within(other, place)
-
-
-def _delete_items(writing: Connection, number: int) -> None:
-    for table in ("source_items", "forgotten_source_items"):
-        writing.execute(f"DELETE FROM {table} WHERE source = ?", (number,))
 
 
 def _row(item: SourceItem) -> tuple[object, ...]:
