@@ -32,6 +32,9 @@ class Bounds:
     connections: int
     of_address: int = 32  #: a browser opens six
     request: float = 20.0  #: seconds for the headers of a request, and for its body; mod_reqtimeout's default
+    #: Seconds without a word after a reply: more than proxies keep a connection for, which is 60 s (nginx, AWS), so that
+    #: none sends a request into one that is just being closed.
+    idle: float = 75.0
     reply: float = 900.0  #: seconds from the headers on; a thread on the page is watched for ten minutes
 
 
@@ -134,7 +137,8 @@ class Connection(asyncio.Protocol):
         self.connections, self.handler = connections, server()
         self.loop = asyncio.get_running_loop()
         self.request: web.Request | None = None
-        self.since = self.loop.time()  #: when its request, the request's body or the reply began
+        self.since = self.loop.time()  #: when its request, the request's body, the reply or the silence began
+        self.is_idle = False  #: since a reply, nothing was said
         self.address = ""
         self.transport: asyncio.Transport
         self.timer: asyncio.TimerHandle | None = None
@@ -156,6 +160,9 @@ class Connection(asyncio.Protocol):
         self.connections.held.pop(self.transport, None)
 
     def data_received(self, data: bytes) -> None:
+        if self.is_idle:
+            self.is_idle, self.since = False, self.loop.time()
+            self._look()
         self.handler.data_received(data)
 
     def pause_writing(self) -> None:
@@ -170,7 +177,8 @@ class Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """The reply is on its way."""
-        self.request, self.since = None, self.loop.time()
+        self.request, self.since, self.is_idle = None, self.loop.time(), True
+        self._look()
 
     @property
     def is_waiting(self) -> bool:
@@ -186,8 +194,10 @@ class Connection(asyncio.Protocol):
     def _look(self) -> None:
         """Close it if its time is over."""
         bounds, now = self.connections.bounds, self.loop.time()
-        deadline = self.since + (bounds.request if self.is_waiting else bounds.reply)
-        if now >= deadline:
+        if self.timer is not None:
+            self.timer.cancel()
+        allowed = bounds.reply if not self.is_waiting else bounds.idle if self.is_idle else bounds.request
+        if now >= self.since + allowed:
             self.abort()
             return
-        self.timer = self.loop.call_at(min(deadline, now + bounds.request), self._look)
+        self.timer = self.loop.call_at(min(self.since + allowed, now + bounds.request), self._look)

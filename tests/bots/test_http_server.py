@@ -91,12 +91,27 @@ async def test_a_request_that_stays_unfinished_is_closed():
 
 
 async def test_a_connection_that_is_silent_after_a_reply_is_closed():
-    async with served(connections=9, request=SOON) as connect:
+    async with served(connections=9, request=SOON, idle=SOON) as connect:
         peer = await connect(WHOLE)
 
         statuses = [await peer.status(), await peer.status()]
 
     assert statuses == [200, 0]
+
+
+async def test_between_two_requests_there_is_more_time_than_within_one():
+    """So that a proxy, which keeps connections for a minute, never sends into one that is being closed."""
+    async with served(connections=9, request=SOON, idle=PATIENCE) as connect:
+        kept, waiting = await connect(WHOLE), await connect(HALF)
+        assert await kept.status() == 200
+        assert await waiting.is_closed()  # by now the time of a request is over
+        again = await connect(HALF)
+        assert await again.is_closed()
+
+        await kept.send(WHOLE)
+        assert await kept.status() == 200
+        await kept.send(HALF)
+        assert await kept.is_closed()
 
 
 async def test_a_reply_may_take_longer_than_a_request():
