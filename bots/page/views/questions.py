@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -18,6 +19,7 @@ from bots.page.render import words_of
 from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
 from bots.page.templating import to_html
+from bots.record import write_questions
 from core.conversation import OutcomeKind, value
 from core.library.readers import base_of
 from core.traces.log import LoggedQuestion
@@ -162,6 +164,8 @@ def _point(point: tuple[float, float]) -> str:
 
 
 SHOWN = 50  # questions on one page
+LOOKED = 1_000  # that are looked through for one page
+EXPORTED = 50_000  # rows of a file, the newest; a spreadsheet holds a million
 KINDS = ("question", "approve", "deny")
 RATINGS = ("up", "down", "any")
 FAULTS = {"wrong": "it is wrong", "outdated": "it is outdated", "incomplete": "it is incomplete",
@@ -169,19 +173,28 @@ FAULTS = {"wrong": "it is wrong", "outdated": "it is outdated", "incomplete": "i
 FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "since", "until")
 
 
+@value
+class FoundPage:
+    """Some of the questions that were looked for, newest first."""
+
+    found: tuple[FoundQuestion, ...]
+    allowed: frozenset[str]  #: the turns whose words the session may read
+    after: (
+        tuple[float, str] | None
+    )  #: where the next page begins: after this time and turn; None: there is none
+
+
 async def show_questions(visit: Visit) -> web.Response:
     typed = {name: visit.query(name) for name in FIELDS}
     wanted = _filter(typed, visit.query("before"), by_name=visit.session.collections is None)
-    found, allowed = await _found(visit, wanted)
-    page, more = found[:SHOWN], found[SHOWN:]
-    last = page[-1].question if page and more else None
+    page = await _page(visit, wanted, SHOWN)
     kept = {name: content for name, content in typed.items() if content}
-    older = urlencode({**kept, "before": f"{last.asked_at!r} {last.turn}"}) if last else ""
+    older = urlencode({**kept, "before": f"{page.after[0]!r} {page.after[1]}"}) if page.after else ""
     return visit.show(
         "questions.html",
         title="Questions",
-        found=page,
-        allowed=allowed,
+        found=page.found,
+        allowed=page.allowed,
         typed=typed,
         older=older,
         is_first=not visit.query("before"),
@@ -192,22 +205,63 @@ async def show_questions(visit: Visit) -> web.Response:
         narrowed=lambda name, content: urlencode({**kept, name: content}),
         path_of=path_of,
         names=await visit.site.names.of(
-            speaker_of(each.question) for each in page if each.question.turn in allowed
+            speaker_of(each.question) for each in page.found if each.question.turn in page.allowed
         ),
     )
 
 
-async def _found(visit: Visit, wanted: QuestionFilter) -> tuple[tuple[FoundQuestion, ...], set[str]]:
-    """One more than are shown, and the turns whose words may be read. Words that may not be read are not searched,
-    nor are channels that the session may not know."""
-    found = await search(visit.site.log, wanted, limit=SHOWN + 1)
-    allowed = await readable(visit.site, visit.session, (each.question for each in found))
-    if wanted.text:
-        found = tuple(each for each in found if each.question.turn in allowed)
-    told = tuple(replace(each, question=_told(visit, each.question)) for each in found)
-    if wanted.channel:
-        told = tuple(each for each, as_is in zip(told, found, strict=True) if each == as_is)
-    return told, allowed
+async def export(visit: Visit) -> web.Response:
+    """The newest of what the filter finds; of what is closed to the session no words and names."""
+    typed = {name: visit.query(name) for name in FIELDS}
+    wanted = _filter(typed, "", by_name=visit.session.collections is None)
+    rows: list[FoundQuestion] = []
+    while len(rows) < EXPORTED:
+        page = await _page(visit, wanted, min(LOOKED, EXPORTED - len(rows)))
+        rows += [each if each.question.turn in page.allowed else _closed(each) for each in page.found]
+        if page.after is None:
+            break
+        wanted = replace(wanted, before=page.after)
+    text = io.StringIO()
+    write_questions(text, rows)
+    return visit.download(text.getvalue(), "questions.csv")
+
+
+def _closed(found: FoundQuestion) -> FoundQuestion:
+    return replace(found, question=replace(found.question, question=""), author_name="", channel_name="")
+
+
+async def _page(visit: Visit, wanted: QuestionFilter, size: int) -> FoundPage:
+    """As many as are shown, where there are so many among those that are looked through for one page."""
+    found: list[FoundQuestion] = []
+    allowed: set[str] = set()
+    looked = 0
+    while True:
+        batch = await search(visit.site.log, wanted, limit=size + 1)
+        readable_here = await readable(visit.site, visit.session, (each.question for each in batch))
+        shown = list(_shown(visit, batch, wanted, readable_here))
+        room, allowed = size - len(found), allowed | readable_here
+        found += shown[:room]
+        if len(shown) > room:
+            return FoundPage(found=tuple(found), allowed=frozenset(allowed), after=_position(found[-1]))
+        looked += len(batch)
+        if len(batch) <= size or looked >= LOOKED:
+            after = _position(batch[-1]) if len(batch) > size else None
+            return FoundPage(found=tuple(found), allowed=frozenset(allowed), after=after)
+        wanted = replace(wanted, before=_position(batch[-1]))
+
+
+def _position(found: FoundQuestion) -> tuple[float, str]:
+    return found.question.asked_at, found.question.turn
+
+
+def _shown(
+    visit: Visit, found: Iterable[FoundQuestion], wanted: QuestionFilter, allowed: Collection[str]
+) -> Iterator[FoundQuestion]:
+    """Words that may not be read are not searched, nor are channels that the session may not know."""
+    for each in found:
+        told = replace(each, question=_told(visit, each.question))
+        if (each.question.turn in allowed or not wanted.text) and (told == each or not wanted.channel):
+            yield told
 
 
 def _told(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
@@ -316,6 +370,7 @@ VIEW = View(
     key="q",
     routes=(
         PageRoute("GET", "/questions", show_questions),
+        PageRoute("GET", "/questions.csv", export),
         PageRoute("GET", "/questions/{turn:.+}", show_trace),
     ),
 )
