@@ -9,7 +9,8 @@ import re
 import pytest
 from fakes.desk import NOON, answered, asked, open_desk, traced
 
-from bots.page.views.questions import SHOWN
+from bots.page.views.questions import SHOWN, message_of, path_of
+from core.conversation import Outcome
 
 OPEN, CLOSED = "default", "payroll"
 
@@ -86,3 +87,46 @@ async def test_the_file_has_what_the_filter_finds_and_no_closed_words(desk):
         [f"'=cmd ferry {number}" if not number % 2 else "" for number in reversed(range(6))],
     ]
     assert [row["question"] for row in one] == ["'=cmd ferry 5"]
+
+
+async def test_a_trace_leads_to_an_answer_for_it_and_tells_of_the_one_that_was_kept_since(desk):
+    turn = "discord/101/102/103"
+    unanswered = Outcome(kind="no_answer", turn_id=turn)
+    await desk.footnote.log.record(
+        asked(turn, "Who has the key & the flag?", at=NOON), unanswered, traced("")
+    )
+    ann, reader = await desk.browser(name="Ann"), await desk.browser("reader")
+    path = path_of(turn)
+
+    _, before = await ann.get(path)
+    answering = re.search(r'href="(/answers\?question=[^"]+)"', before)[1]
+    _, form = await ann.get(answering.partition("#")[0].replace("&amp;", "&"))
+    await ann.post(
+        f"/gaps/{turn}?since=90d", state="written", question="Who has the key?", text="Olga.", collection=OPEN
+    )
+    _, after = await ann.get(path)
+    kept = re.search(r'href="(/answers/[^"]+)"', after)[1]
+    _, read_only = await reader.get(path)
+
+    assert "Who has the key &amp; the flag?</textarea>" in form
+    assert "As a gap" not in before
+    assert "As a gap answered by Ann" in after
+    assert "Olga." in (await ann.get(kept))[1]
+    assert 'href="https://discord.com/channels/101/102/103"' in after
+    assert "Answer this" not in read_only
+
+
+@pytest.mark.parametrize(
+    ("turn", "url"),
+    [
+        ("discord/1/2/3", "https://discord.com/channels/1/2/3"),
+        ("slack/T1/C2/1795733996.654312", "https://slack.com/app_redirect?team=T1&channel=C2"),
+        ("discord/@me/2/3", None),
+        ("slack/T1/C&x/1", "https://slack.com/app_redirect?team=T1&channel=C%26x"),
+        ("page-0123", None),
+        ("discord/1/2", None),
+    ],
+)
+def test_a_question_leads_to_its_message(turn, url):
+    found = message_of(turn)
+    assert (found and found[1]) == url

@@ -339,6 +339,8 @@ async def show_trace(visit: Visit) -> web.Response:
             Speaker(conversation=question.conversation, author=each) for each in people if is_readable
         ),
         related=[each for each in related if each.turn != turn],
+        mark=(await site.gaps.finder.marks()).get(question.about) if is_readable else None,
+        message=message_of(question.about),
         words=words if is_readable else (),
         collections=closed,
         answer=to_html(trace.text, turn="answer", numbers={each.number for each in trace.citations})
@@ -348,6 +350,23 @@ async def show_trace(visit: Visit) -> web.Response:
         days=site.settings.trace_days,
         **_drawn(trace.steps if trace else ()),
     )
+
+
+def message_of(turn: str) -> tuple[str, str] | None:
+    """Where the message of a question stands on its platform, and its address; None for a turn of elsewhere.
+
+    An address of a message in Slack has the name of the workspace, which is not known here: its channel has to do.
+    """
+    platform, _, ids = turn.partition("/")
+    match platform, ids.split("/"):
+        case "discord", [server, channel, message] if f"{server}{channel}{message}".isdecimal():
+            return "The message in Discord", f"https://discord.com/channels/{ids}"
+        case "slack", [team, channel, _]:
+            return (
+                "The channel in Slack",
+                f"https://slack.com/app_redirect?{urlencode({'team': team, 'channel': channel})}",
+            )
+    return None
 
 
 def _drawn(steps: Sequence[Step]) -> dict[str, Any]:
