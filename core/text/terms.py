@@ -158,6 +158,11 @@ def _folded(word: str) -> str:
     return word if word.isascii() else word.translate(_FOLDING)
 
 
+def comparable(text: str) -> str:
+    """The text without case, accents and vowel signs, in which words are looked for as they are typed."""
+    return _folded(text).casefold()
+
+
 def _words(text: str) -> list[str]:
     spelled = text if text.isascii() else unicodedata.normalize("NFC", text).translate(_SPELLING)
     found: list[str] = _WORD.findall(spelled)

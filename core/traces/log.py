@@ -21,8 +21,9 @@ from core.conversation import (
 )
 from core.errors import FootnoteError
 from core.reasoning.limits import NO_PRICES, Prices
-from core.storage.database import AsyncDatabase, Database, Row, Schema
+from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
 from core.storage.storage import Storage
+from core.text.terms import comparable
 from core.traces import figures, names
 from core.traces.figures import Counted
 from core.traces.trace import Trace, packed, sources_of, unpacked, with_outcome
@@ -55,7 +56,8 @@ CREATE TABLE IF NOT EXISTS questions (
     round_trips INTEGER NOT NULL,
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
-    cost REAL                     -- in the currency of the prices; NULL: no prices were set
+    cost REAL,                    -- in the currency of the prices; NULL: no prices were set
+    words TEXT NOT NULL DEFAULT ''  -- the question as it is searched: without case and accents
 );
 CREATE INDEX IF NOT EXISTS questions_by_time ON questions (asked_at);
 CREATE INDEX IF NOT EXISTS questions_by_conversation ON questions (conversation);
@@ -75,8 +77,17 @@ CREATE TABLE IF NOT EXISTS ratings (
 CREATE INDEX IF NOT EXISTS ratings_by_time ON ratings (given_at);
 """
 
+
+def _make_comparable(database: Connection) -> None:
+    database.execute("ALTER TABLE questions ADD COLUMN words TEXT NOT NULL DEFAULT ''")
+    asked = database.execute("SELECT question, turn FROM questions WHERE question <> ''").fetchall()
+    rows = [(comparable(question), turn) for question, turn in asked]
+    database.executemany("UPDATE questions SET words = ? WHERE turn = ?", rows)
+
+
 SCHEMA = Schema(
     tables=_TABLES + figures.TABLES + names.TABLES,
+    migrations=(_make_comparable,),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
@@ -86,7 +97,7 @@ COLUMNS = (
     "input_tokens", "output_tokens", "cost",
 )  # fmt: skip
 _RECORD = (
-    f"INSERT INTO questions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+    f"INSERT INTO questions ({', '.join(COLUMNS)}, words) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
     " ON CONFLICT (turn) DO NOTHING"
 )
 
@@ -197,7 +208,8 @@ class QuestionLog:
             found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()
             about = found[0] if found else trace.about or turn.id
             row = self._row(turn, outcome, trace, about)
-            is_new = writing.execute(_RECORD, row).rowcount == 1
+            words = comparable(str(row[COLUMNS.index("question")]))
+            is_new = writing.execute(_RECORD, (*row, words)).rowcount == 1
             if not is_new:
                 return False
             asked_at = float(str(row[COLUMNS.index("asked_at")]))
@@ -304,7 +316,7 @@ def forget_texts(
     with database.transaction() as writing:
         wordy = f"SELECT turn FROM questions WHERE {where} AND (question <> '' OR turn IN (SELECT turn FROM traces))"
         turns = writing.execute(wordy, values).fetchall()
-        writing.executemany("UPDATE questions SET question = '' WHERE turn = ?", turns)
+        writing.executemany("UPDATE questions SET question = '', words = '' WHERE turn = ?", turns)
         for table in ("traces", "trace_sources"):
             writing.executemany(f"DELETE FROM {table} WHERE turn = ?", turns)
         writing.executemany("UPDATE ratings SET remark = '' WHERE turn = ?", turns)

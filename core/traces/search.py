@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from core.conversation import value
 from core.storage.database import Dialect
+from core.text.terms import comparable
 from core.traces.log import COLUMNS, LoggedQuestion, QuestionLog, logged
 
 LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
 
 ALL = 2**31 - 1  # more than there are
+MOST_WORDS = 20  # that are looked for at once
+_TYPED = re.compile(r'["“„«]([^"“”„«»]*)["“”»]|([^\s"“”„«»]+)')
 
 RatedAs = Literal["", "up", "down", "any"]
 
@@ -26,7 +30,7 @@ class QuestionFilter:
     author: str = ""
     by_name: bool = False  #: whether a channel and a person may also be named by what people call them
     rated: RatedAs = ""
-    text: str = ""  #: words of the question, in a row
+    text: str = ""  #: words of the question, in any order; what stands in quotation marks, in a row
     since: float | None = None  #: seconds since the epoch
     until: float | None = None
     before: tuple[float, str] | None = None  #: when the last one of the page before was asked, and its turn
@@ -80,13 +84,19 @@ async def same_question(log: QuestionLog, about: str) -> tuple[LoggedQuestion, .
     return tuple(map(logged, rows))
 
 
+def typed_words(text: str) -> list[str]:
+    """The words and the quoted phrases of what was typed, as questions are searched for them."""
+    found = (phrase or word for phrase, word in _TYPED.findall(comparable(text)))
+    return list(dict.fromkeys(" ".join(each.split()) for each in found if each.strip()))[:MOST_WORDS]
+
+
 def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str, Sequence[object]]]:
     like = f"{LIKE[dialect]} ? ESCAPE '!'"
     for name in ("kind", "outcome"):
         if sought := getattr(wanted, name):
             yield f"q.{name} = ?", (sought,)
-    if wanted.text:
-        yield f"q.question {like}", (f"%{_literal(wanted.text)}%",)
+    for words in typed_words(wanted.text):
+        yield "q.words LIKE ? ESCAPE '!'", (f"%{_literal(words)}%",)
     if wanted.channel:
         yield _named("channel", f"q.channel {like}", like, f"%{_literal(wanted.channel)}%", wanted)
     if wanted.author:

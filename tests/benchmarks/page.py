@@ -14,8 +14,9 @@ from fakes.desk import HANDBOOK, NOON, Browser, Desk, answered, asked, open_desk
 
 from benchmarks import Say
 from bots.eval.report import Section, Table
+from core.text.terms import comparable
 from core.traces import figures
-from core.traces.log import COLUMNS
+from core.traces.log import _RECORD
 from core.traces.trace import packed, with_outcome
 
 STORED, QUICK_STORED = 100_000, 500  # questions
@@ -129,9 +130,7 @@ def _store(desk: Desk, stored: int) -> None:
             )  # fmt: skip
             outcome = replace(answered(turn.id), kind=OUTCOMES[number % 5])
             row = log._row(turn, outcome, traced(), turn.id)
-            writing.execute(
-                f"INSERT INTO questions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})", row
-            )
+            writing.execute(_RECORD, (*row, comparable(turn.text)))
             # Their sums fill a whole year, in as many channels.
             day = NOON - number * 365 * 86_400 / stored
             figures.count(writing, replace(log._counted(turn, outcome, day), seconds=random.expovariate(0.2)))

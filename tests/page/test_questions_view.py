@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from urllib.parse import quote
 
 import pytest
 from fakes.desk import NOON, answered, asked, open_desk, traced
@@ -130,3 +131,44 @@ async def test_a_trace_leads_to_an_answer_for_it_and_tells_of_the_one_that_was_k
 def test_a_question_leads_to_its_message(turn, url):
     found = message_of(turn)
     assert (found and found[1]) == url
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_found"),
+    [
+        ("crème", True),
+        ("CREME ferry", True),
+        ("ferry creme", True),
+        ("fer rème", True),
+        ('"takes creme"', True),
+        ('"creme takes"', False),
+        ("„takes Crème“ ferry", True),
+        ("ferry pontoon", False),
+        ("Straße", True),
+        ("STRASSE", True),
+        ("кофе", True),
+        ("50%", True),
+        ("5_%", False),
+        ('"', True),
+        ("ＦＥＲＲＹ", True),
+    ],
+)
+async def test_questions_are_found_by_their_words_in_any_order_without_case_and_accents(
+    desk, typed, is_found
+):
+    await log(desk, 1, "The Ferry at the straße takes Crème brûlée and КОФЕ, 50% off?", collection=OPEN)
+    await log(desk, 2, "Another thing", collection=OPEN)
+    browser = await desk.browser()
+
+    turns, _ = await walk(browser, f"/questions?text={quote(typed)}")
+
+    assert ("q0001" in turns, "q0002" in turns) == (is_found, typed == '"')
+
+
+async def test_a_question_whose_words_are_forgotten_is_not_found_by_them(desk):
+    await log(desk, 1, "The ferry to Sark", collection=OPEN)
+    await desk.footnote.log.forget_conversation(asked("q0001").conversation)
+    held = await desk.footnote.log.database.rows("SELECT words FROM questions")
+
+    assert (await walk(await desk.browser(), "/questions?text=ferry"))[0] == []
+    assert held == [("",)]
