@@ -15,14 +15,14 @@ from uuid import uuid4
 from core.conversation import value
 from core.storage.database import AsyncDatabase, Row
 
-TABLES = """
-CREATE TABLE IF NOT EXISTS page_changes (
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS page_changes (
     id TEXT PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, session TEXT NOT NULL, did TEXT NOT NULL,
     about TEXT NOT NULL, path TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
-    collections TEXT NOT NULL  -- that it concerns: a JSON list; null: all
-);
-CREATE INDEX IF NOT EXISTS page_changes_by_time ON page_changes (at, id);
-"""
+    collections TEXT NOT NULL  -- that it concerns: a JSON list, or null for all
+)""",
+    "CREATE INDEX IF NOT EXISTS page_changes_by_time ON page_changes (at, id)",
+)
 _COLUMNS = "at, who, session, did, about, path, before, after, collections, id"
 
 

@@ -70,12 +70,12 @@ def _tell_uses(database: Connection) -> None:
 
 def _note_changes(database: Connection) -> None:
     """See :mod:`bots.page.changes`."""
-    for statement in filter(str.strip, CHANGES.split(";")):
+    for statement in CHANGES:
         database.execute(statement)
 
 
 SCHEMA = Schema(
-    tables=_TABLES + CHANGES,
+    tables=_TABLES + ";\n".join((*CHANGES, "")),
     migrations=(_tell_uses, _note_changes),
     cure="Move it away: `footnote page --link` then lets people in again, and what was asked on the page is gone.",
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -13,9 +11,8 @@ from test_graph import OTHER, TOWER, WEB, assistant_over
 from core.conversation import Outcome
 from core.reasoning.reasoner import Draft
 from core.settings import Settings
-from core.storage.database import prepare
 from core.storage.storage import open_storage
-from core.traces.log import COLUMNS, DAY, EXPIRE_EVERY, SCHEMA, open_question_log
+from core.traces.log import COLUMNS, DAY, EXPIRE_EVERY, SCHEMA, STORE, open_question_log
 from core.traces.trace import FORMAT, Trace, packed, unpacked
 
 NOON = 1_790_000_000.0
@@ -215,19 +212,14 @@ def test_a_trace_comes_back_as_it_was_stored_and_a_newer_one_is_left():
     assert FORMAT == 1
 
 
-def test_words_of_a_log_that_was_written_before_they_were_searched_are_found(tmp_path):
-    file = tmp_path / "questions.sqlite"
-    older = replace(
-        SCHEMA, migrations=(), tables=SCHEMA.tables.replace("words TEXT NOT NULL DEFAULT ''", "spare TEXT")
-    )
-    with closing(sqlite3.connect(file)) as database:
-        prepare(database, file, older)
-        named = [name for name in COLUMNS if name not in {"question", "cost"}]
-        database.execute(
-            f"INSERT INTO questions ({', '.join(named)}, question) VALUES ({', '.join('1' for _ in named)}, 'Crème?')"
+async def test_words_of_a_log_that_was_written_before_they_were_searched_are_found(storage):
+    without = SCHEMA.tables.replace("words TEXT NOT NULL DEFAULT ''", "spare TEXT")
+    named = [name for name in COLUMNS if name not in {"question", "cost"}]
+    with storage.asynchronous(STORE, replace(SCHEMA, migrations=(), tables=without)) as database:
+        await database.write(
+            f"INSERT INTO questions ({', '.join(named)}, question) VALUES ({', '.join('1' for _ in named)}, 'Crème?')",
+            (),
         )
-        database.commit()
-        prepare(database, file, SCHEMA)
-        found = database.execute("SELECT words FROM questions").fetchall()
 
-    assert found == [("creme?",)]
+    with open_question_log(storage, days=14) as log:
+        assert await log.database.rows("SELECT words FROM questions") == [("creme?",)]
