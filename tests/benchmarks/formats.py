@@ -5,7 +5,13 @@ paragraphs and a table. A paragraph came through if its letters and digits stand
 word if it stands anywhere in it; a cell, if it stands on one line with every other cell of its row. markitdown and pypdf are read plainly, as
 their own documentation says.
 
-With --folder, real files are read instead: see the README and the output.
+With --folder, real files are read instead, as from clones of these public repositories at these commits:
+apache/tika 2b70202aae, apache/poi a528d43590, jgm/pandoc 0a9a2f2615, docling-project/docling e1cb2b234c,
+Unstructured-IO/unstructured 3e5482bfcd, microsoft/markitdown a51f725d7f, scanny/python-pptx 278b47b1de,
+jsvine/pdfplumber 147f2c4c07, py-pdf/sample-files 6921079eb3, TeamMsgExtractor/msg-extractor 68858f016d,
+w3c/epub-tests ec9085b137, IDPF/epub3-samples 7651e2002b, aerkalov/ebooklib 693636fb45,
+ageron/handson-ml3 e3f3f9e66d, jakevdp/PythonDataScienceHandbook d66231454e. markitdown reads DOCX, XLSX and PDF
+where mammoth, pandas and pdfplumber are installed too.
 """
 
 from __future__ import annotations
