@@ -21,7 +21,7 @@ from benchmarks.evaluation_sets import EVERYTHING, add_paragraphs, folder, open_
 from benchmarks.rewordings import Pair, Pairs
 from bots.eval.report import Cell, Section, Table, with_interval
 from core.answers.store import KeptAnswer, document_of, id_of
-from core.characters import whole
+from core.characters import storable
 from core.conversation import value
 from core.library import sameness
 from core.library.embedding.embedder import Embedder
@@ -205,7 +205,7 @@ def compare(
     def closeness(answered: str, asked: str) -> float:
         if embedder is None:
             return 0.0
-        return known.closeness(embedder, embedder.embed_query(whole(asked)), [answered])[0]
+        return known.closeness(embedder, embedder.embed_query(storable(asked)), [answered])[0]
 
     return [
         Compared(
