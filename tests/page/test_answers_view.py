@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 from fakes.desk import open_desk
 from shelf import found
 
+from bots.page.views import answers as view
 from core.answers.store import KeptAnswer, id_of
 
 KEY = KeptAnswer(
@@ -141,3 +143,27 @@ async def test_a_reader_changes_nothing(desk):
 
     assert status == 403
     assert await desk.footnote.answers.get(KEY.id) is not None
+
+
+async def test_answers_are_found_by_their_words_and_shown_a_page_at_a_time(desk, monkeypatch):
+    monkeypatch.setattr(view, "SHOWN", 3)
+    for number in range(7):
+        message = f"slack/T1/C1/2.{number}"
+        text = f"Crème is in drawer {number}."
+        await desk.footnote.answers.keep(
+            replace(KEY, id=id_of(message), message=message, text=text, kept_at=KEY.kept_at + number)
+        )
+    browser = await desk.browser()
+
+    seen, path = [], "/answers?text=creme+drawer"
+    while path:
+        _, page = await browser.get(path)
+        seen.append(page.count("data-row"))
+        older = re.search(r'rel="next" href="([^"]+)"', page)
+        path = older and older[1].replace("&amp;", "&")
+    _, one = await browser.get("/answers?text=DRAWER+4")
+    _, none = await browser.get("/answers?text=zeppelin")
+    _, odd = await browser.get("/answers?from=-1")
+
+    assert seen == [3, 3, 1]
+    assert [page.count("data-row") for page in (one, none, odd)] == [1, 0, 3]
