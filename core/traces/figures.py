@@ -182,6 +182,17 @@ def _sum(row: Row) -> Sums:
     )  # fmt: skip
 
 
+def total_of(sums: Sequence[Sums]) -> Sums:
+    """All of them together; of none, nothing at all."""
+    added = ("turns", "questions", "seconds", "calls", "round_trips", "input_tokens", "output_tokens")
+    costs = [each.cost for each in sums if each.cost is not None]
+    return Sums(
+        of="", cost=sum(costs) if costs else None,
+        within=tuple(sum(each.within[at] for each in sums) for at in range(len(_BUCKETS))),
+        **{name: sum(getattr(each, name) for each in sums) for name in added},
+    )  # fmt: skip
+
+
 def seconds_of(share: float, within: Iterable[int]) -> float | None:
     """The bound that this share of the turns does not exceed, which is what buckets can tell; None: no turns.
 

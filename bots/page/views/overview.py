@@ -25,7 +25,7 @@ from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
 from core.storage.database import Database
 from core.traces.activity import Activity, activities
-from core.traces.figures import BOUNDS, DayCount, Sums, by_day, by_day_and_outcome, day_of
+from core.traces.figures import DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
 from core.traces.log import DAY
 
 USUAL = "7"  # days
@@ -44,11 +44,13 @@ OUTCOMES: Mapping[str, str] = {
 class Totals:
     """The sums of one span of days."""
 
-    questions: int
+    sums: Sums
     outcomes: Mapping[str, int]  #: of questions
-    within: tuple[int, ...]
-    cost: float | None
     activity: Activity
+
+    @property
+    def questions(self) -> int:
+        return self.sums.questions
 
     def share(self, outcome: str) -> float | None:
         """Per cent of the questions; None where nobody asked."""
@@ -95,28 +97,19 @@ async def show_overview(visit: Visit) -> web.Response:
 def _totals(database: Database, days: Sequence[str]) -> tuple[Totals, Totals, tuple[DayCount, ...]]:
     """Of the first half of these days, of the second, and how the questions of each day ended."""
     middle = days[len(days) // 2]
-    sums, counts = by_day(database, days[0]), by_day_and_outcome(database, days[0])
+    daily, counts = by_day(database, days[0]), by_day_and_outcome(database, days[0])
     began, turned, ends = _second(days[0]), _second(middle), _second(days[-1]) + DAY
     active_before, active = activities(database, began, turned, ends)
-    before = _total(
-        [each for each in sums if each.of < middle], [each for each in counts if each.day < middle], active_before
-    )  # fmt: skip
-    now = _total(
-        [each for each in sums if each.of >= middle], [each for each in counts if each.day >= middle], active
-    )  # fmt: skip
+
+    def totals(is_now: bool, active: Activity) -> Totals:
+        outcomes: Counter[str] = Counter()
+        for each in counts:
+            outcomes[each.outcome] += each.questions if (each.day >= middle) == is_now else 0
+        sums = total_of([each for each in daily if (each.of >= middle) == is_now])
+        return Totals(sums=sums, outcomes=outcomes, activity=active)
+
+    before, now = totals(False, active_before), totals(True, active)
     return before, now, counts
-
-
-def _total(sums: Sequence[Sums], counts: Sequence[DayCount], active: Activity) -> Totals:
-    outcomes: Counter[str] = Counter()
-    for each in counts:
-        outcomes[each.outcome] += each.questions
-    costs = [each.cost for each in sums if each.cost is not None]
-    within = map(sum, zip(*(each.within for each in sums), strict=True)) if sums else [0] * (len(BOUNDS) + 1)
-    return Totals(
-        questions=outcomes.total(), outcomes=outcomes, within=tuple(within), cost=sum(costs) if costs else None,
-        activity=active,
-    )  # fmt: skip
 
 
 def _second(day: str) -> float:
@@ -143,11 +136,11 @@ def _figures(now: Totals, before: Totals, since: str, currency: str) -> tuple[Fi
                change=_per_cent(people.askers, before.activity.askers)),
         *([Figure(name="Rated helpful", told=f"{people.up:,} of {rated:,}", path=_path(since, rated="any"),
                   change=_points(100 * people.up / rated, _helpful(before.activity)))] if rated else []),
-        *(Figure(name=name, told=took(part, now.within), path="",
-                 change=f"{took(part, before.within)} before" if before.questions else "")
+        *(Figure(name=name, told=took(part, now.sums.within), path="",
+                 change=f"{took(part, before.sums.within)} before" if before.questions else "")
           for name, part in (("Half took", 0.5), ("95% took", 0.95)) if now.questions),
-        *([Figure(name=f"Cost, {currency}", told=money(now.cost), path="/spend",
-                  change=_per_cent(now.cost, before.cost or 0))] if now.cost is not None else []),
+        *([Figure(name=f"Cost, {currency}", told=money(now.sums.cost), path="/spend",
+                  change=_per_cent(now.sums.cost, before.sums.cost or 0))] if now.sums.cost is not None else []),
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from core.traces.figures import (
     by_outcome,
     day_of,
     seconds_of,
+    total_of,
 )
 from core.traces.names import KnownNames
 
@@ -46,11 +47,6 @@ class Figures:
     channels: tuple[Sums, ...]
     outcomes: tuple[Sums, ...]
     models: tuple[ModelSums, ...]
-
-    @property
-    def within(self) -> tuple[int, ...]:
-        """The turns of all days by how long they took."""
-        return tuple(map(sum, zip(*(each.within for each in self.days), strict=True)))
 
 
 @value
@@ -81,7 +77,7 @@ async def show_spend(visit: Visit) -> web.Response:
         hidden=len(figures.channels[CHANNELS:]),
         models=sum_models(figures.models),
         plots=_plots(days, figures, site.settings.currency),
-        total=_total(figures),
+        total=total_of(figures.days),
         currency=site.settings.currency,
         bounds=BOUNDS,
         took=took,
@@ -129,13 +125,6 @@ def sum_models(models: Sequence[ModelSums]) -> tuple[ModelSums, ...]:
             cost=sum(costs) if costs else None,
         )
     return tuple(sorted(sums.values(), key=lambda one: -one.input_tokens - one.output_tokens))
-
-
-def _total(figures: Figures) -> Sums:
-    costs = [each.cost for each in figures.days if each.cost is not None]
-    summed = ("turns", "questions", "seconds", "calls", "round_trips", "input_tokens", "output_tokens")
-    sums = {name: sum(getattr(each, name) for each in figures.days) for name in summed}
-    return Sums(of="", cost=sum(costs) if costs else None, within=figures.within, **sums)
 
 
 def _plots(days: Sequence[str], figures: Figures, currency: str) -> tuple[Plot, ...]:
