@@ -76,6 +76,15 @@ class AccessRule:
     id: str = ""
 
 
+@value
+class Rights:
+    """What may be read in a conversation, whatever was chosen there."""
+
+    chosen: str  #: the operator's collection that was; the default: all that are open
+    readable: Readable
+    known: frozenset[str]  #: every collection that there is
+
+
 #: The choice of a channel, its parent, and the rules that may concern a question there.
 _RIGHTS = """
 SELECT (SELECT reads FROM channels WHERE channel = ?), (SELECT parent FROM parents WHERE channel = ?),
@@ -173,7 +182,7 @@ class ChannelStore:
 
     async def open_to(self, conversation: Conversation, author: str, library: Library) -> frozenset[str]:
         """The operator's collections that may be read there, chosen or not."""
-        _, readable = await self._rights(conversation, author, library)
+        readable = (await self._rights(conversation, author, library)).readable
         return frozenset(base_of(name) for name in readable.collections if not name.startswith(OWN))
 
     async def reads(self, conversation: Conversation, author: str, library: Library) -> Readable:
@@ -182,16 +191,14 @@ class ChannelStore:
         They are what was learned where it is asked, and of the operator's the one that was chosen there. Where
         none was, all that are open to the channel; in a direct message, to the person.
         """
-        chosen, readable = await self._rights(conversation, author, library)
+        rights = await self._rights(conversation, author, library)
+        readable, chosen = rights.readable, rights.chosen
         if chosen == DEFAULT_COLLECTION:
             return readable
         names = (name for name in readable.collections if base_of(name) == chosen or name.startswith(OWN))
         return replace(readable, collections=frozenset(names))
 
-    async def _rights(
-        self, conversation: Conversation, author: str, library: Library
-    ) -> tuple[str, Readable]:
-        """The operator's collection that was chosen there, and what may be read there whatever was chosen."""
+    async def _rights(self, conversation: Conversation, author: str, library: Library) -> Rights:
         here = conversation.channel_id
         space = f"{conversation.platform}/{conversation.space}/"
         values = (here, here, conversation.channel, here, here, space, author, f"{space}{author}")
@@ -214,55 +221,41 @@ class ChannelStore:
         if parent:
             learned |= {OWN + parent.replace("/", "-")}
         readable = replace(more, collections=(learned | opened | more.collections) & known)
-        if any(base_of(name) in readable.collections for name in known - readable.collections):
-            restricted = await self._opened_by_source(conversation, author, readable, known, library)
-            readable = Readable(
-                collections=readable.collections | restricted.collections,
-                remark=readable.remark or restricted.remark,
-            )
-        return chosen or DEFAULT_COLLECTION, readable
+        rights = Rights(chosen=chosen or DEFAULT_COLLECTION, readable=readable, known=known)
+        is_more = any(base_of(name) in readable.collections for name in known - readable.collections)
+        if not is_more or not self._answers_directly(conversation):
+            return rights
+        restricted = await self._opened_by_source(conversation, author, rights, library)
+        both = Readable(
+            collections=readable.collections | restricted.collections,
+            remark=readable.remark or restricted.remark,
+        )
+        return replace(rights, readable=both)
+
+    def _answers_directly(self, conversation: Conversation) -> bool:
+        """True in a direct message, where what is opened to a person counts: others read a channel too."""
+        people = self.people.get(conversation.platform)
+        return people is not None and people.is_direct_message(conversation)
 
     async def has_more_directly(self, conversation: Conversation, author: str, library: Library) -> bool:
         """True if sources open to this person what is read in direct messages alone.
 
         For the person alone: others in the channel do not learn it. No question comes into it.
         """
-        people = self.people.get(conversation.platform)
-        if people is None or people.is_direct_message(conversation):
+        if conversation.platform not in self.people or self._answers_directly(conversation):
             return False
-        _, readable = await self._rights(conversation, author, library)
-        known = await self.database.call(library.store.collections)
-        opened = await self._beside(conversation, author, readable, known, library)
+        rights = await self._rights(conversation, author, library)
+        opened = await self._opened_by_source(conversation, author, rights, library)
         return bool(opened.collections)
 
     async def _opened_by_source(
-        self,
-        conversation: Conversation,
-        author: str,
-        readable: Readable,
-        known: frozenset[str],
-        library: Library,
+        self, conversation: Conversation, author: str, rights: Rights, library: Library
     ) -> Readable:
-        """The collections that sources open to the author's e-mail address beside these; in direct messages
-        alone, too.
-        """
-        people = self.people.get(conversation.platform)
-        if people is None or not people.is_direct_message(conversation):
-            return Readable()
-        return await self._beside(conversation, author, readable, known, library)
-
-    async def _beside(
-        self,
-        conversation: Conversation,
-        author: str,
-        readable: Readable,
-        known: frozenset[str],
-        library: Library,
-    ) -> Readable:
-        """The collections that sources open to the author's e-mail address beside these."""
+        """The collections that sources open to the author's e-mail address beside what may be read there."""
         sets, emails = ReaderSets(library.store.database), Emails(self.database, self.people)
+        opened = rights.readable.collections
         try:
-            beside = await emails.opened(conversation, author, known, readable.collections, sets)
+            beside = await emails.opened(conversation, author, rights.known, opened, sets)
         except (Refused, Unreachable):
             logger.warning(
                 "an e-mail address could not be looked up", extra={"conversation": conversation.id}
@@ -273,12 +266,10 @@ class ChannelStore:
     async def _opened_to_person(
         self, conversation: Conversation, author: str, rules: Sequence[AccessRule]
     ) -> Readable:
-        """The collections that these rules open, which count in direct messages alone: others than the author
-        read a channel.
-        """
-        people = self.people.get(conversation.platform)
-        if people is None or not people.is_direct_message(conversation):
+        """The collections that these rules open, in direct messages alone."""
+        if not self._answers_directly(conversation):
             return Readable()
+        people = self.people[conversation.platform]
         opened = {rule.collection for rule in rules if rule.kind == "person"}
         groups = {rule.id for rule in rules if rule.kind == "group" and rule.collection not in opened}
         try:
