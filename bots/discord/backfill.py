@@ -237,8 +237,7 @@ class ChannelFollower:
         await self._look_at(_address(place.guild.id, channel), items, change)
 
     async def _look_at(self, address: str, items: Sequence[str], change: str) -> None:
-        if await self.schedule.reads(address):
-            await self.schedule.look_again(address, items, change)
+        await self.schedule.look_again(address, items, change)
 
 
 def _address(server: int, channel: int | str) -> str:

@@ -139,19 +139,17 @@ class SlackListeners:
         return receive(payload, me, thread, now=now)
 
     async def _follow_channel(self, payload: Payload) -> None:
-        """Has a message's change in a channel that is a source read again."""
+        """Has a message's change read again, if its channel is a source."""
         try:
             installation, change = self.calls.installations.of(payload), change_of(payload)
-            channel = (payload.get("event") or {}).get("channel")
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return
-        if installation is None or change is None or not isinstance(channel, str):
+        if installation is None or change is None:
             return
         space = installation.me.space
-        address = source_of(Conversation(platform=PLATFORM, space=space, channel=channel, thread=""))
-        if await self.schedule.reads(address):
-            await self.schedule.look_again(address, change.items, change.id)
+        address = source_of(Conversation(platform=PLATFORM, space=space, channel=change.channel, thread=""))
+        await self.schedule.look_again(address, change.items, change.id)
 
     async def _forget_deleted(self, message: str) -> None:
         """Removes what was kept of a message."""

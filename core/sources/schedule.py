@@ -54,10 +54,6 @@ class SourceSchedule:
                 self._command(record, SYNC_SOURCE, f"source-{record.number}-{record.next_at:.0f}", {})
             )
 
-    async def reads(self, address: str) -> bool:
-        """True if there is a source with this address."""
-        return bool(await asyncio.to_thread(self.store.at, address))
-
     def follow(self, prefix: str, work: Callable[[], Awaitable[None]]) -> None:
         """Have this done soon, if there is a source whose address begins so. It is not waited for, as who tells of a
         change does not wait; what is lost on the way is found by the next sync.
@@ -74,7 +70,9 @@ class SourceSchedule:
             logger.warning("a change of a source was not taken; the next sync finds it", exc_info=True)
 
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
-        """Have these items of a source read again, or all of it if none is named; ``change`` is the id of what was told."""
+        """Have these items of the sources with an address read again, or all of them if none is named; ``change`` is the
+        id of what was told.
+        """
         for record in await asyncio.to_thread(self.store.at, address):
             name, details = (LOOK_AGAIN, {"items": [*items]}) if items else (SYNC_SOURCE, {})
             await self.enqueue(self._command(record, name, f"look-{record.number}-{change}", details))
