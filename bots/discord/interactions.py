@@ -7,16 +7,12 @@ from dataclasses import field, replace
 from typing import Any
 
 from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request
-from bots.chat.teaching import (
-    REMARK,
-    fault_of,
-)
-from bots.chat.texts import ENGLISH, clipped, say_in
+from bots.chat.presses import BUTTONS, Press
+from bots.chat.texts import ENGLISH, say_in
 from bots.discord.commands import KEEP
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
-from core.conversation import Attachment, Decision, Question, Verdict, check_question, value
+from core.conversation import Attachment, Decision, Question, value
 from core.errors import QuestionRejected
-from core.graph.approval import checked_query
 
 
 @value
@@ -36,31 +32,19 @@ class Interaction:
     def turn(self) -> str:
         return turn_id(self.route, self.id)
 
-    def command(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
-        return ChatCommand(
-            name=name, argument=argument, id=self.turn, conversation=conversation_of(self.route),
-            author=self.route["user"], said_at=said_at(self.id), files=tuple(self.files.values()),
-            is_private=is_private, language=self.language,
+    @property
+    def press(self) -> Press:
+        return Press(
+            id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
+            at=said_at(self.id), groups=self.roles, language=self.language,
         )  # fmt: skip
+
+    def command(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
+        given = tuple(self.files.values())
+        return replace(self.press.command(name, argument), files=given, is_private=is_private)
 
     def question(self, text: str) -> Question:
-        return Question(
-            id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
-            text=check_question(text), asked_at=said_at(self.id), attachments=self.target_files,
-        )  # fmt: skip
-
-    def decision(self, verdict: Verdict, proposal: str, query: str | None = None) -> Decision:
-        return Decision(
-            id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
-            proposal_id=proposal, verdict=verdict, query=query, groups=self.roles,
-            decided_at=said_at(self.id),
-        )  # fmt: skip
-
-    def feedback(self, rated_turn: str, *, is_positive: bool) -> Feedback:
-        return Feedback(
-            id=self.turn, turn_id=rated_turn, is_positive=is_positive,
-            conversation=conversation_of(self.route), author=self.route["user"], given_at=said_at(self.id),
-        )  # fmt: skip
+        return replace(self.press.question(text), attachments=self.target_files)
 
     def option(self, name: str) -> str:
         """An option of a command; empty when it was left out."""
@@ -71,29 +55,8 @@ class Interaction:
 def read_press(interaction: Interaction) -> Request | None:
     """None for an unknown button; the part of a button's id before a colon says what it does."""
     action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
-    read = _BUTTONS.get(action)
-    return read(interaction, argument) if read else None
-
-
-def _command(name: CommandName) -> Callable[[Interaction, str], Request]:
-    return lambda interaction, argument: interaction.command(name, argument)
-
-
-_BUTTONS: Mapping[str, Callable[[Interaction, str], Request]] = {
-    "approve": lambda interaction, proposal: interaction.decision("approve", proposal),
-    "deny": lambda interaction, proposal: interaction.decision("deny", proposal),
-    "edit": _command("edit"),
-    "footnotes": _command("footnotes"),
-    "again": _command("again"),
-    "withdraw": _command("withdraw"),
-    "read": _command("read"),
-    "choose": _command("choose"),
-    "consult": _command("consult"),
-    "keep": lambda interaction, _: interaction.command("keep"),  # the newest reply
-    "unkeep": _command("unkeep"),
-    "good": lambda interaction, turn: interaction.feedback(turn, is_positive=True),
-    "bad": lambda interaction, turn: interaction.feedback(turn, is_positive=False),
-}
+    read = BUTTONS.get(action)
+    return read(interaction.press, argument) if read else None
 
 
 def read_form(interaction: Interaction) -> Decision | Feedback | None:
@@ -102,13 +65,13 @@ def read_form(interaction: Interaction) -> Decision | Feedback | None:
     entered = _entered(interaction.data.get("components") or ())
     if name == "edit":
         query = str((entered.get("query") or {}).get("value") or "")
-        return interaction.decision("approve", about, checked_query(query))
+        return interaction.press.decision("approve", about, query)
     if name == "explain":
         (fault,) = entered["fault"]["values"]
-        return replace(
-            interaction.feedback(about, is_positive=False),
-            fault=fault_of(fault),
-            remark=clipped(str(entered["remark"].get("value") or ""), REMARK),
+        return interaction.press.explanation(
+            about,
+            fault=fault,
+            remark=str(entered["remark"].get("value") or ""),
             wants_person=bool(entered.get("person", {}).get("values")),
         )
     return None

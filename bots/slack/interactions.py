@@ -1,125 +1,75 @@
-"""A pressed button or a submitted modal -> what a person asked by it. Pure."""
+"""A pressed button, a submitted modal or a used shortcut -> what a person asked by it. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from typing import Any
 
-from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request
+from bots.chat.incoming import ChatCommand, Feedback, Request
+from bots.chat.presses import BUTTONS, Press
 from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of
-from core.conversation import Conversation, Decision, Question, Verdict, check_question, value
-from core.graph.approval import checked_query
+from core.conversation import Decision
 
 CALLBACK = "edit_query"  # the callback id of the modal in which a query is edited
-
-
-@value
-class _Press:
-    """A button with what it carries."""
-
-    id: str
-    conversation: Conversation
-    author: str
-    at: float  #: seconds since the epoch
-    value: str
+EXPLAIN = "explain"  # that of the modal in which a person says what was wrong
+KEEP = "keep_answer"  # that of the shortcut in the menu of a message
 
 
 def press(payload: Payload, route: SlackRoute) -> Request | None:
-    """None for a button that is not ours."""
+    """None for a button that is not ours; the part of an action's id before a colon says what it does."""
     action = payload["actions"][0]
     name = action.get("action_id", "").partition(":")[0]
-    if name not in _PRESSES:
+    if name != "feedback" and name not in BUTTONS:
         return None
-    pressed = _Press(
-        # Of two presses within a millisecond, the queue takes the one whose id sorts first.
-        id="/".join((id_of(route), action["action_ts"], action["action_id"], route["user"])),
-        conversation=conversation_of(route),
-        author=route["user"],
-        at=float(action["action_ts"]),
-        value=(action.get("selected_option") or action).get("value") or "",
-    )
-    return _PRESSES[name](pressed)
-
-
-def _decide(verdict: Verdict) -> Callable[[_Press], Decision]:
-    return lambda pressed: Decision(
-        id=pressed.id,
-        conversation=pressed.conversation,
-        author=pressed.author,
-        proposal_id=pressed.value,
-        verdict=verdict,
-        decided_at=pressed.at,
-    )
-
-
-def _say(name: CommandName) -> Callable[[_Press], ChatCommand]:
-    return lambda pressed: ChatCommand(
-        name=name,
-        argument=pressed.value,
-        id=pressed.id,
-        conversation=pressed.conversation,
-        author=pressed.author,
-        said_at=pressed.at,
-    )
-
-
-def _choose(pressed: _Press) -> Question:
-    return Question(
-        id=pressed.id,
-        conversation=pressed.conversation,
-        author=pressed.author,
-        text=check_question(pressed.value),
-        asked_at=pressed.at,
-    )
-
-
-def _rate(pressed: _Press) -> Feedback:
-    verdict, _, turn_id = pressed.value.partition(" ")
-    return Feedback(
-        id=pressed.id,
-        turn_id=turn_id,
-        is_positive=verdict == "good",
-        conversation=pressed.conversation,
-        author=pressed.author,
-        given_at=pressed.at,
-    )
-
-
-def _reply_to_keep(pressed: _Press) -> ChatCommand:
-    """The newest one: the button stands under the request to experts."""
-    return replace(_say("keep")(pressed), argument="")
-
-
-#: What a press asks, by the button's action id up to a colon.
-_PRESSES: Mapping[str, Callable[[_Press], Request]] = {
-    "approve": _decide("approve"),
-    "deny": _decide("deny"),
-    "edit": _say("edit"),
-    "footnotes": _say("footnotes"),
-    "again": _say("again"),
-    "withdraw": _say("withdraw"),
-    "read": _say("read"),
-    "choose": _choose,
-    "consult": _say("consult"),
-    "keep": _reply_to_keep,
-    "unkeep": _say("unkeep"),
-    "feedback": _rate,
-}
+    carried = (action.get("selected_option") or action).get("value") or ""
+    # Of two presses within a millisecond, the queue takes the one whose id sorts first.
+    request_id = "/".join((id_of(route), action["action_ts"], action["action_id"], route["user"]))
+    pressed = _press(request_id, route, float(action["action_ts"]))
+    if name == "choose":  # the option's own text
+        return pressed.question(carried)
+    if name == "feedback":  # "good" or "bad", before the turn
+        name, _, carried = carried.partition(" ")
+    read = BUTTONS.get(name)
+    return read(pressed, carried) if read else None
 
 
 def submission(payload: Payload, route: SlackRoute, now: float) -> Decision:
-    """The edited query of a modal; a modal is submitted once, so its id is the turn's."""
-    view = payload["view"]
-    return Decision(
-        id=f"{PLATFORM}/{route['team']}/{route['channel']}/{view['id']}",
-        conversation=conversation_of(route),
-        author=route["user"],
-        proposal_id=json.loads(view["private_metadata"])["proposal"],
-        verdict="approve",
-        query=checked_query(typed(payload)),
-        decided_at=now,
+    """The edited query of a modal."""
+    return _submitted(payload, route, now).decision("approve", _subject(payload), typed(payload))
+
+
+def explained(payload: Payload, route: SlackRoute, now: float) -> Feedback:
+    """A person's explanation of what is wrong."""
+    values = payload["view"]["state"]["values"]
+    return _submitted(payload, route, now).explanation(
+        _subject(payload),
+        fault=values["fault"]["fault"]["selected_option"]["value"],
+        remark=str(values["remark"]["remark"].get("value") or ""),
+        wants_person=bool(values.get("person", {}).get("person", {}).get("selected_options")),
     )
+
+
+def shortcut(payload: Payload, route: SlackRoute) -> ChatCommand | None:
+    """The reply whose menu was used is to be kept."""
+    if payload.get("callback_id") != KEEP:
+        return None
+    request_id = "/".join((id_of(route), payload["action_ts"], KEEP, route["user"]))
+    return _press(request_id, route, float(payload["action_ts"])).command("keep", route["message"])
+
+
+def _press(request_id: str, route: SlackRoute, at: float) -> Press:
+    return Press(id=request_id, conversation=conversation_of(route), author=route["user"], at=at)
+
+
+def _submitted(payload: Payload, route: SlackRoute, now: float) -> Press:
+    """A modal is submitted once, so its id is the request's."""
+    return _press(f"{PLATFORM}/{route['team']}/{route['channel']}/{payload['view']['id']}", route, now)
+
+
+def _subject(payload: Payload) -> str:
+    """The proposal or the turn that a modal is about."""
+    metadata: dict[str, Any] = json.loads(payload["view"]["private_metadata"])
+    return str(metadata["proposal"])
 
 
 def typed(payload: Payload) -> str:

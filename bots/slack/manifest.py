@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bots.slack.teaching import KEEP
+from bots.slack.interactions import KEEP
 
 #: Scope of the bot's token -> reason.
 SCOPES: Mapping[str, str] = {

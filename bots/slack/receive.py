@@ -21,9 +21,17 @@ from bots.chat.incoming import (
     is_small_talk,
 )
 from bots.slack.content import forwarded, written
-from bots.slack.interactions import CALLBACK, press, submission, typed
+from bots.slack.interactions import (
+    CALLBACK,
+    EXPLAIN,
+    KEEP,
+    explained,
+    press,
+    shortcut,
+    submission,
+    typed,
+)
 from bots.slack.route import Me, Payload, SlackRoute, Spoken, conversation_of, id_of, route_of, spoken
-from bots.slack.teaching import EXPLAIN, KEEP, explained, shortcut
 from core.conversation import Attachment, Conversation, Question
 from core.errors import QuestionRejected
 from core.text.language import language_of

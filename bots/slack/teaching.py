@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from bots.chat.incoming import ChatCommand, Feedback
 from bots.chat.markdown.safe import clean
 from bots.chat.teaching import (
     FAULTS,
@@ -14,19 +12,17 @@ from bots.chat.teaching import (
     REMARK,
     Consultation,
     ExplanationForm,
-    fault_of,
     validity,
 )
 from bots.chat.texts import clipped, say_in
 from bots.slack import blocks, limits
 from bots.slack.blocks import escaped, fallback
+from bots.slack.interactions import EXPLAIN
 from bots.slack.render import Message, message_of
-from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of, metadata_of
+from bots.slack.route import Payload, metadata_of
 from core.answers.store import KeptAnswer, title_of
 from core.turns.messenger import ReplyRoute
 
-KEEP = "keep_answer"  # the callback id of the shortcut in the menu of a message
-EXPLAIN = "explain"  # that of the form
 ANSWER_PIECE = limits.SECTION_TEXT // 2  # characters
 
 
@@ -91,35 +87,6 @@ def _input(name: str, label: str, element: Mapping[str, Any], *, is_optional: bo
         "type": "input", "block_id": name, "optional": is_optional, "label": blocks.plain(label),
         "element": {**element, "action_id": name},
     }  # fmt: skip
-
-
-def explained(payload: Payload, route: SlackRoute, now: float) -> Feedback:
-    """A person's explanation of what is wrong; a form is sent once, so its id is the press's."""
-    view = payload["view"]
-    values = view["state"]["values"]
-    fault = values["fault"]["fault"]["selected_option"]["value"]
-    return Feedback(
-        id=f"{PLATFORM}/{route['team']}/{route['channel']}/{view['id']}",
-        turn_id=json.loads(view["private_metadata"])["proposal"],
-        is_positive=False,
-        conversation=conversation_of(route),
-        author=route["user"],
-        given_at=now,
-        fault=fault_of(fault),
-        remark=clipped(str(values["remark"]["remark"].get("value") or ""), REMARK),
-        wants_person=bool(values.get("person", {}).get("person", {}).get("selected_options")),
-    )
-
-
-def shortcut(payload: Payload, route: SlackRoute) -> ChatCommand | None:
-    """The reply whose menu was used is to be kept."""
-    if payload.get("callback_id") != KEEP:
-        return None
-    return ChatCommand(
-        name="keep", argument=route["message"], author=route["user"], conversation=conversation_of(route),
-        id="/".join((id_of(route), payload["action_ts"], KEEP, route["user"])),
-        said_at=float(payload["action_ts"]),
-    )  # fmt: skip
 
 
 def deleted(payload: Payload) -> tuple[str, str] | None:
