@@ -96,7 +96,7 @@ async def _tell_sessions(revoked: str | None, settings: Settings) -> int:
         for each in listed
     ]  # fmt: skip
     sys.stdout.write(
-        "".join(f"{line('  '.join(filter(None, parts)))}\n" for parts in lines) or f"{NOBODY_IN}\n"
+        "".join(f"{line(' · '.join(filter(None, parts)))}\n" for parts in lines) or f"{NOBODY_IN}\n"
     )
     return 0
 
