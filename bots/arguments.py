@@ -1,4 +1,4 @@
-"""How one argument of a command is read: what may be typed there, and how it is spelled."""
+"""Readers of a command's arguments: what may be typed, and how it is spelled."""
 
 from __future__ import annotations
 

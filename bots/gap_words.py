@@ -1,4 +1,4 @@
-"""What the terminal and the page say about gaps, in English, as it is for operators."""
+"""Words about gaps at the terminal and on the page, in English, as it is for operators."""
 
 from __future__ import annotations
 

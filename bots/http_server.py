@@ -27,7 +27,7 @@ SHUTDOWN_TIMEOUT = 1.0  # seconds for replies that are on their way
 
 @value
 class Bounds:
-    """What one server allows."""
+    """The bounds of one server."""
 
     connections: int
     of_address: int = 32  #: a browser opens six

@@ -272,7 +272,7 @@ class Usage:
 
 @value
 class Outcome:
-    """How a turn ends. There is no sixth ending: silence is a bug."""
+    """The ending of a turn. There is no sixth kind: silence is a bug."""
 
     kind: OutcomeKind
     turn_id: str

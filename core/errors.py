@@ -1,4 +1,4 @@
-"""What can go wrong, each with a sentence that helps a person.
+"""Errors, each with a sentence that helps a person.
 
 FootnoteError
 ├── SettingsError        wrong use or settings (exit code 2)

@@ -1,4 +1,4 @@
-"""How the value of each setting is written: a function that reads it, or raises ValueError with what is wrong.
+"""Readers of the settings' values: a function that reads it, or raises ValueError with what is wrong.
 
 Sentences go on after the setting's name. A value that may hold a password is not repeated.
 """

@@ -1,4 +1,4 @@
-"""What an operator can set, read once from the environment and ``.env``.
+"""The settings of an operator, read once from the environment and ``.env``.
 
 All faults are reported together, so that a person can fix them in one go. Secrets are kept
 out of ``repr``. Each adapter reads its own tokens.

@@ -92,7 +92,7 @@ def date_of(said_at: float) -> str:
 
 
 def span_of_day(date: str) -> tuple[float, float]:
-    """When a day begins and ends, in seconds since the epoch. ValueError for what is no date."""
+    """The beginning and the end of a day, in seconds since the epoch. ValueError for what is no date."""
     begin = datetime.fromisoformat(date).replace(tzinfo=UTC)
     return begin.timestamp(), (begin + timedelta(days=1)).timestamp()
 

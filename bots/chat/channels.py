@@ -1,4 +1,4 @@
-"""What the bot stores about channels and threads: preferences, and which collections may be read where.
+"""The store of channels and threads: preferences, and which collections may be read where.
 
 One small store. What is learned in a channel goes into its own collection, which can be
 read in that channel only; files that are read for one thread go into the thread's. The operator's

@@ -1,4 +1,4 @@
-"""What a platform delivers: a question, a decision, a command or a rating, and how a message is read as one. Pure."""
+"""Requests that a platform delivers, questions, decisions, commands and ratings, and how a message is read as one. Pure."""
 
 from __future__ import annotations
 

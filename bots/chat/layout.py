@@ -1,4 +1,4 @@
-"""What the messages of both platforms have in common: what they show, in which of them it stands, and what a
+"""The layout that messages of both platforms share: what they show, in which of them it stands, and what a
 notification says of them.
 """
 

@@ -1,4 +1,4 @@
-"""What a chat platform shows: one message for each turn, first with its progress, in the end with its outcome."""
+"""The messages that a chat platform shows: one for each turn, first with its progress, in the end with its outcome."""
 
 from __future__ import annotations
 

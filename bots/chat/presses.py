@@ -1,4 +1,4 @@
-"""What the buttons and forms of the bot's messages ask for, the same on every platform. Pure."""
+"""Requests of the buttons and forms of the bot's messages, the same on every platform. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one person is told and the others need not see: why something is not shown or not done, and the like."""
+"""Replies that one person sees and the others need not: why something is not shown or not done, and the like."""
 
 from __future__ import annotations
 

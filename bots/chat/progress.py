@@ -1,4 +1,4 @@
-"""What a turn does now, shown by the sign of its work until the outcome takes its place."""
+"""The progress of a turn, shown by the sign of its work until the outcome takes its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is proposed, a search or the reading of files: who may decide, and the sentences about it."""
+"""Proposals, of a search or of reading files: who may decide, and the sentences about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the addresses of all kinds of sources look: those of core, and the channels of the platforms.
+"""The addresses of all kinds of sources: those of core, and the channels of the platforms.
 
 People type channels as ``slack:#support`` or ``discord:123``. As one is kept, it names its workspace or server too:
 ``slack://T01/C0123``, see :func:`bots.chat.channels.source_of`.

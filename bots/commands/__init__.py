@@ -1,1 +1,1 @@
-"""What carries out ``footnote …``: functions of ``(arguments, settings)`` that return the exit code."""
+"""The commands of ``footnote …``: functions of ``(arguments, settings)`` that return the exit code."""

@@ -1,4 +1,4 @@
-"""What Footnote says about itself: ``footnote doctor``, ``manifest``, ``graph`` and ``completion``."""
+"""Commands that describe Footnote: ``footnote doctor``, ``manifest``, ``graph`` and ``completion``."""
 
 from __future__ import annotations
 

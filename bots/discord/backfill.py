@@ -1,4 +1,4 @@
-"""What happened in channels: messages sent while the bot was away, and changes in those that are sources.
+"""Events of channels that have to be looked up: messages sent while the bot was away, and changes in those that are sources.
 
 The watermark is the newest message before which none is missing; the next start fetches from there.
 

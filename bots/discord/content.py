@@ -1,4 +1,4 @@
-"""What a Discord message says beside its own text: forwarded messages, polls, embeds and components. Pure.
+"""The content of a Discord message beside its own text: forwarded messages, polls, embeds and components. Pure.
 
 It reads the JSON of the API, which :func:`json_of` also makes of discord.py's messages.
 """

@@ -1,4 +1,4 @@
-"""What Discord takes: each limit with its unit and its source, a page of discord.com/developers/docs."""
+"""Discord's limits, each with its unit and its source, a page of discord.com/developers/docs."""
 
 from __future__ import annotations
 

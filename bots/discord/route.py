@@ -1,4 +1,4 @@
-"""Where a message or an interaction came from in Discord, and where its answer goes."""
+"""The route of a message or an interaction in Discord: where it came from, and where its answer goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor checks in Discord: token, intent, commands, gateway, servers and received events.
+"""The doctor's checks of Discord: token, intent, commands, gateway, servers and received events.
 
 It only reads, and gives every request a few seconds. It opens the gateway without beginning a session:
 1,000 may be begun in a day ("Session Start Limit Object").

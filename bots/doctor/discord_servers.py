@@ -1,4 +1,4 @@
-"""What the doctor finds in the servers of the bot: its permissions in each channel.
+"""The doctor's findings in the servers of the bot: its permissions in each channel.
 
 Discord lists no channel that the bot cannot see ("Permissions, Channel Visibility").
 """

@@ -1,4 +1,4 @@
-"""What a checkup finds, as values, as lines for a person and as JSON; no secret is shown in either."""
+"""Findings of a checkup, as values, as lines for a person and as JSON; no secret is shown in either."""
 
 from __future__ import annotations
 

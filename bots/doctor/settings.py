@@ -1,4 +1,4 @@
-"""What an operator set, and what is wrong with it. One wrong setting does not keep the others from being read."""
+"""The settings that an operator made, and what is wrong with them. One wrong setting does not keep the others from being read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``footnote doctor`` checks in Slack: tokens, scopes, clock, channels, the socket and events.
+"""The doctor's checks of Slack: tokens, scopes, clock, channels, the socket and events.
 
 Nothing is posted, and every request has a few seconds. Which events an app is subscribed to can only
 be read with a configuration token ("apps.manifest.export"), which Footnote does not have: the doctor

@@ -1,4 +1,4 @@
-"""What Slack says of the bot's tokens: who it is, scopes, clock and channels, and the workspaces that installed it.
+"""The bot's tokens, as Slack knows them: who it is, scopes, clock and channels, and the workspaces that installed it.
 
 Every request has a few seconds.
 """

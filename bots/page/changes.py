@@ -1,4 +1,4 @@
-"""What was changed on the page: who did what to what, when, and how it was before.
+"""The record of changes on the page: who did what to what, when, and how it was before.
 
 It holds no words of questions, answers and documents, so that it stays when these are forgotten; the history of an
 answer has its words.

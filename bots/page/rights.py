@@ -1,4 +1,4 @@
-"""What somebody who is in may read of what others asked, and who reads an answer that is kept."""
+"""The rights of somebody who is in: what they read of what others asked, and who reads an answer that is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the operators' page listens, and which proxies stand before it."""
+"""The settings of the operators' page: where it listens, which proxies stand before it, and who probes it."""
 
 from __future__ import annotations
 

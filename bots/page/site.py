@@ -1,4 +1,4 @@
-"""What the views of the page work with, and what a view is."""
+"""The parts that the views of the page work with, and what a view is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Slack message says: its text, blocks and attachments, as Slack's own markup. Pure.
+"""The content of a Slack message: its text, blocks and attachments, as Slack's own markup. Pure.
 
 Clients show the blocks of a message where it has any. The text beside them is then for notifications, and may
 say less or nothing. :func:`bots.slack.route.spoken` reads the markup.

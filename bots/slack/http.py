@@ -32,7 +32,7 @@ TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
 
 
 def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
-    """How far ``now`` is ahead of the signed timestamp, in seconds; None without Slack's signature."""
+    """The lead of ``now`` over the signed timestamp, in seconds; None without Slack's signature."""
     timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
         return None

@@ -1,4 +1,4 @@
-"""Where the SDK stores installations, and the states of those that were begun; with what it lacks."""
+"""The SDK's stores of installations, and of the states of those that were begun; with what it lacks."""
 
 from __future__ import annotations
 

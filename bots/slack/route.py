@@ -1,4 +1,4 @@
-"""Where a payload comes from and where its answer goes, and the text of a message as its author reads it."""
+"""The route of a payload, where it comes from and where its answer goes, and the text of a message as its author reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent's session shows while a turn runs: a status, with which Slack offers its Stop, and a plan.
+"""The session of an agent while a turn runs: a status, with which Slack offers its Stop, and a plan.
 
 The plan is a streamed message; its tasks are the stages of the turn, and the checked answer is put
 beneath them as a whole. What only shows work is tried once, since an answer comes without it too; what

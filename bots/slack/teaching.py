@@ -1,4 +1,4 @@
-"""What teaches the bot, in Slack: the request to experts, what is kept, and the form that asks what was wrong. Pure."""
+"""Teaching the bot in Slack: the request to experts, what is kept, and the form that asks what was wrong. Pure."""
 
 from __future__ import annotations
 

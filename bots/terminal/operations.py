@@ -1,4 +1,4 @@
-"""What a command asks of the process that serves: each operation takes JSON, and returns some.
+"""Operations that a command asks of the process that serves: each takes JSON, and returns some.
 
 Beside a serving process, a command does not open the index and the conversations itself. What it asks is stored
 in the durable queue, as what people ask is, and carried out here.

@@ -1,4 +1,4 @@
-"""Where a conversation's lines come from: a person at a keyboard, or a pipe or file."""
+"""The lines of a conversation: from a person at a keyboard, or a pipe or file."""
 
 from __future__ import annotations
 

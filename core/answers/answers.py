@@ -1,4 +1,4 @@
-"""What people taught: kept, used, reviewed and forgotten. The library follows the store."""
+"""Answers that people taught: kept, used, reviewed and forgotten. The library follows the store."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people asked and did not get answered, grouped by meaning."""
+"""Questions that were not answered, grouped by meaning."""

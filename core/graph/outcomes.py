@@ -1,4 +1,4 @@
-"""How a turn ends: its Outcome, what the conversation remembers of it, and the sentence that says why.
+"""The ending of a turn: its Outcome, what the conversation remembers of it, and the sentence that says why.
 
 A reason that is a Sentence is put in the language of the question.
 """

@@ -36,7 +36,7 @@ class EvidenceWeights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a question is handled."""
+    """The handling of a question."""
 
     name: str
     passages: int = 8  #: passages retrieved and graded

@@ -1,4 +1,4 @@
-"""What is left of stored words where a conversation may no longer read the collections that they come from.
+"""Withholding stored words where a conversation may no longer read the collections that they come from.
 
 Rights are checked in the query; these functions check once more what was read earlier: exchanges of the history,
 the work of a turn that was cut off, and an outcome before it is shown. What is unknown counts as not readable.

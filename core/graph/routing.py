@@ -1,4 +1,4 @@
-"""What follows from the verdicts so far: pure functions of a turn's work and its policy."""
+"""Decisions that follow from the verdicts so far: pure functions of a turn's work and its policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversation remembers, and the work of its current turn.
+"""The memory of a conversation, and the work of its current turn.
 
 It is stored where :func:`costs_to_repeat` says so, and at the end of a turn. LangGraph's strict serializer rebuilds
 known types only, and derives them from the annotations here: use ``dict`` and ``tuple`` there, no abstract types.

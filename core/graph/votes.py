@@ -1,4 +1,4 @@
-"""What the nodes give the reasoner, the passages to grade and the strips, and the votes of the judges on a draft."""
+"""Inputs of the reasoner, the passages to grade and the strips, and the votes of the judges on a draft."""
 
 from __future__ import annotations
 

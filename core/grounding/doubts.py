@@ -1,4 +1,4 @@
-"""What code finds odd about a draft.
+"""Doubts: what code finds odd about a draft.
 
 Of a sentence, the numbers, code, quotations and identifiers that are missing in the strips it cites: hints for
 the judge, never verdicts, in any language. Names, negations and paraphrase are left to the judge. Of the whole,

@@ -1,4 +1,4 @@
-"""How sure the library is that retrieved passages answer a question, without a model.
+"""The library's confidence that retrieved passages answer a question, without a model.
 
 A logistic regression over how much of the question the passages cover and how far the best
 ones stand out. ``tests/benchmarks/fit_confidence.py`` fits the coefficients and measures

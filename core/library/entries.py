@@ -1,4 +1,4 @@
-"""What the library's tables have of a document, and how a new one and its pieces are written."""
+"""Documents in the library's tables, and how a new one and its pieces are written."""
 
 from __future__ import annotations
 

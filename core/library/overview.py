@@ -1,4 +1,4 @@
-"""What the library holds, for who looks after it: its collections in figures, and documents as they were cut."""
+"""The library for who looks after it: its collections in figures, and documents as they were cut."""
 
 from __future__ import annotations
 

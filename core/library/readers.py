@@ -1,4 +1,4 @@
-"""What a query reads: documents that only some people of a collection may read, as SQL for either database.
+"""Rights of a query: documents that only some people of a collection may read, as SQL for either database.
 
 What may be read is decided by collection, in every query and before anything stored is shown again. So what some
 people may read is in a collection of its own beside the one it was ingested into, its base: one for each set of

@@ -1,4 +1,4 @@
-"""Whether a question asks for what a person has answered: by its words, and by meaning where there are vectors.
+"""The sameness of a question and one that a person has answered: by words, and by meaning where there are vectors.
 
 The answer is worth a credit in the ranking and no more: judges decide about it as about any other passage. So it
 is better to miss a question in other words than to take another question for it. `python -m benchmarks same_question`

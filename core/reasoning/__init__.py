@@ -1,1 +1,1 @@
-"""What stands between the reasoner's steps and a chat model: providers, calls, faults and replies."""
+"""The way from the reasoner's steps to a chat model: providers, calls, faults and replies."""

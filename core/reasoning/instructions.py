@@ -1,4 +1,4 @@
-"""What the chat models are told to do, by step. :mod:`core.reasoning.prompts` puts the texts together."""
+"""Instructions of the chat models, by step. :mod:`core.reasoning.prompts` puts the texts together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the stores of a process are: in files of its data folder, or in the PostgreSQL of ``DATABASE_URL``."""
+"""The place of a process's stores: files of its data folder, or in the PostgreSQL of ``DATABASE_URL``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a message that mentions nobody is a question to the bot, or talk among people.
+"""The addressee of a message that mentions nobody: the bot, or other people.
 
 A table for each language; all of them are read, since a short message does not show its language. What is left
 open here is decided by the evidence in the documents.

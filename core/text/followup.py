@@ -1,4 +1,4 @@
-"""Whether a question needs the history of its thread, and how the two are merged."""
+"""Questions that need the history of their thread, and how the two are merged."""
 
 from __future__ import annotations
 

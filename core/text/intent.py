@@ -1,4 +1,4 @@
-"""What a question wants: to know what something is, how something is done, or that a message beside it is answered;
+"""The intent of a question: to know what something is, how something is done, or that a message beside it is answered;
 and what it says once its politeness is taken away.
 """
 

@@ -1,4 +1,4 @@
-"""Where the sentences of a Markdown passage begin and end.
+"""The beginnings and ends of sentences in a Markdown passage.
 
 A unit is the least that is quoted: a sentence of prose or of a list item, a code block, a table, a heading.
 Units never overlap; between them are only white space, list markers and quotation marks.

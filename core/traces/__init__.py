@@ -1,1 +1,1 @@
-"""What became of each question, and how the graph came to it."""
+"""Records of what became of each question, and how the graph came to it."""

@@ -1,4 +1,4 @@
-"""What questions cost and how they ended, summed up by day as they are logged.
+"""Figures of what questions cost and how they ended, summed up by day as they are logged.
 
 A row for each day, channel, kind and ending, and one for each day and model, so that a year of figures is read
 from as many rows as there were days and channels, however much was asked. They name no person and quote nothing,

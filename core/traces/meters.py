@@ -1,4 +1,4 @@
-"""What this process did since it started, counted for machines, and its text in Prometheus' format.
+"""Counts of what this process did since it started, for machines, and its text in Prometheus' format.
 
 The names and labels say what happened and never to whom: no person, no channel, no word of anybody.
 """

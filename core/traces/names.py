@@ -1,4 +1,4 @@
-"""What people and channels are called, beside their ids: for operators, who cannot tell an id.
+"""Names of people and channels beside their ids: for operators, who cannot tell an id.
 
 A name is noted where an adapter reads it anyway, and where an operator looks at an id without one. It goes when
 nothing is logged any more of whom it belongs to.

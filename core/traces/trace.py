@@ -1,4 +1,4 @@
-"""How the graph came to an outcome, as a value that is stored beside the question.
+"""The way of the graph to an outcome, as a value that is stored beside the question.
 
 A trace quotes nothing of the documents: it says where a passage stands, and whoever may read it looks there. So
 a document that changes or is forgotten takes its words along.

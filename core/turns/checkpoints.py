@@ -1,4 +1,4 @@
-"""Where conversations are stored: LangGraph's saver for SQLite, which keeps the newest checkpoint of each; and the
+"""The store of conversations: LangGraph's saver for SQLite, which keeps the newest checkpoint of each; and the
 checkpoints of one database as rows of the other, for a copy.
 
 It holds all that a follow-up or a restart needs. With the older ones, a long thread would grow quadratically.

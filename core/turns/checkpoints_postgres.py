@@ -1,4 +1,4 @@
-"""Where conversations are stored on PostgreSQL: LangGraph's saver, which keeps the newest checkpoint of each.
+"""The store of conversations on PostgreSQL: LangGraph's saver, which keeps the newest checkpoint of each.
 
 It writes only while this process holds the conversation. A process that slept past its lease holds nothing,
 so what its runs still write changes nothing.

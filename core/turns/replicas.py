@@ -1,4 +1,4 @@
-"""How the processes that share one store divide the work.
+"""The division of work among processes that share one store.
 
 The embedded store belongs to one process, which does everything: :class:`Alone`. On PostgreSQL there may be
 any number of them: :mod:`core.turns.leases`.

@@ -1,4 +1,4 @@
-"""What a run of a turn waits for: the turns of its conversation that were written before it, a seat to think on, and
+"""The waits of a run of a turn: for the turns of its conversation that were written before it, a seat to think on, and
 a platform or a database that cannot be reached.
 
 When a process dies, everything that ran in it is cut off, and nobody knows what killed it. So after two such runs

@@ -1,4 +1,4 @@
-"""How hosts end: every top-level domain in Latin letters, so that an address is told from other words with dots.
+"""Every top-level domain in Latin letters, so that an address is told from other words with dots.
 
 Source: the ICANN section of the Public Suffix List, publicsuffix.org/list, version of 22 October 2026. Names of
 two letters are all countries and stand in no list. Beside them stand those that are reserved (RFC 2606, 6761,

@@ -1,4 +1,4 @@
-"""What people taught: who said it, where and when, how often it was used, and when somebody must review it."""
+"""Kept answers: who said them, where and when, how often it was used, and when somebody must review it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was changed on the page, the newest first, as far as the session may read what it concerns."""
+"""Changes that were made on the page, the newest first, as far as the session may read what it concerns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was not answered, in groups, and what somebody decides about a group."""
+"""Gaps in groups, and what somebody decides about a group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in the last days, whether it gets better, and what there is to do.
+"""The last days beside the ones before, and what there is to do.
 
 The figures name no person and quote nothing, so whoever is in may read them, as on the view of what was spent. What
 there is to do is told as far as the session may read it.

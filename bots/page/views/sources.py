@@ -1,4 +1,4 @@
-"""What can be cited: collections, their documents as they were cut, and what could not be read.
+"""Collections, their documents as they were cut, and what could not be read.
 
 Whoever is in sees the collections of the session and nothing of others.
 """

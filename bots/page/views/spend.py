@@ -1,4 +1,4 @@
-"""What the answers cost, how long they took and how they ended, as figures and plots by day; and whether this process
+"""The cost of answers, how long they took and how they ended, as figures and plots by day; and whether this process
 can answer now.
 
 Only figures: they name no person and quote nothing, so whoever is in may read them.

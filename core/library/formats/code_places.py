@@ -1,4 +1,4 @@
-"""Where code stands in a file: fences, indented blocks, code spans and the elements of HTML that show code."""
+"""The code in a file: fences, indented blocks, code spans and the elements of HTML that show code."""
 
 from __future__ import annotations
 
