@@ -14,6 +14,12 @@ class Activity:
     up: int  #: ratings
     down: int
 
+    @property
+    def helpful(self) -> float | None:
+        """Per cent of the ratings; None where nobody rated."""
+        rated = self.up + self.down
+        return 100 * self.up / rated if rated else None
+
 
 def activities(database: Database, began: float, turned: float, ends: float) -> tuple[Activity, Activity]:
     """From ``began`` to before ``turned``, and from then to before ``ends``, in seconds since the epoch."""

@@ -23,6 +23,7 @@ from bots.page.views.spend import SPANS, days_until, money, took
 from core.conversation import value
 from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
+from core.sources.store import ListedSource
 from core.storage.database import Database
 from core.traces.activity import Activity, activities
 from core.traces.figures import DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
@@ -38,6 +39,7 @@ OUTCOMES: Mapping[str, str] = {
     "clarify": "asked back",
     "failed": "failed",
 }
+ALWAYS_SHOWN = ("answered", "no_answer")
 
 
 @value
@@ -62,7 +64,7 @@ class Figure:
     name: str
     told: str
     change: str  #: against the span before, such as "+12%"; empty: there is nothing to compare with
-    path: str  #: to the questions behind it; empty: none are
+    path: str = ""  #: to the questions behind it; empty: none are
 
 
 @value
@@ -118,35 +120,31 @@ def _second(day: str) -> float:
 
 
 def _figures(now: Totals, before: Totals, since: str, currency: str) -> tuple[Figure, ...]:
-    """In the order in which they are read."""
-    shares = [
-        Figure(
-            name=name.capitalize(), told=f"{share:.0f}%", change=_points(share, before.share(outcome)),
-            path=_path(since, outcome=outcome),
+    """In the order in which they are read; what there is none of is left out."""
+    figures = [_counted("Questions", now.questions, before.questions, _path(since))]
+    for outcome, name in OUTCOMES.items():
+        share = now.share(outcome)
+        if share is not None and (share or outcome in ALWAYS_SHOWN):
+            change, path = _points(share, before.share(outcome)), _path(since, outcome=outcome)
+            figures.append(Figure(name=name.capitalize(), told=f"{share:.0f}%", change=change, path=path))
+    figures.append(_counted("People who asked", now.activity.askers, before.activity.askers))
+    if (helpful := now.activity.helpful) is not None:
+        told = f"{now.activity.up:,} of {now.activity.up + now.activity.down:,}"
+        change = _points(helpful, before.activity.helpful)
+        figures.append(Figure(name="Rated helpful", told=told, change=change, path=_path(since, rated="any")))
+    for name, part in (("Half took", 0.5), ("95% took", 0.95)):
+        earlier = f"{took(part, before.sums.within)} before" if before.questions else ""
+        figures.append(Figure(name=name, told=took(part, now.sums.within), change=earlier))
+    if now.sums.cost is not None:
+        change = _per_cent(now.sums.cost, before.sums.cost or 0)
+        figures.append(
+            Figure(name=f"Cost, {currency}", told=money(now.sums.cost), change=change, path="/spend")
         )
-        for outcome, name in OUTCOMES.items()
-        if (share := now.share(outcome)) is not None and (share or outcome in ("answered", "no_answer"))
-    ]  # fmt: skip
-    people, rated = now.activity, now.activity.up + now.activity.down
-    return (
-        Figure(name="Questions", told=f"{now.questions:,}", change=_per_cent(now.questions, before.questions),
-               path=_path(since)),
-        *shares,
-        Figure(name="People who asked", told=f"{people.askers:,}", path="",
-               change=_per_cent(people.askers, before.activity.askers)),
-        *([Figure(name="Rated helpful", told=f"{people.up:,} of {rated:,}", path=_path(since, rated="any"),
-                  change=_points(100 * people.up / rated, _helpful(before.activity)))] if rated else []),
-        *(Figure(name=name, told=took(part, now.sums.within), path="",
-                 change=f"{took(part, before.sums.within)} before" if before.questions else "")
-          for name, part in (("Half took", 0.5), ("95% took", 0.95)) if now.questions),
-        *([Figure(name=f"Cost, {currency}", told=money(now.sums.cost), path="/spend",
-                  change=_per_cent(now.sums.cost, before.sums.cost or 0))] if now.sums.cost is not None else []),
-    )  # fmt: skip
+    return tuple(figures)
 
 
-def _helpful(before: Activity) -> float | None:
-    rated = before.up + before.down
-    return 100 * before.up / rated if rated else None
+def _counted(name: str, now: int, before: int, path: str = "") -> Figure:
+    return Figure(name=name, told=f"{now:,}", change=_per_cent(now, before), path=path)
 
 
 def _per_cent(now: float, before: float) -> str:
@@ -193,17 +191,29 @@ async def _tasks(visit: Visit, report: GapReport | None, active: Activity, since
     ]
     grew = [each for each in report.open_groups if each.count > each.before] if report else []
     gaps = sorted(grew, key=lambda each: each.before - each.count)[:GAPS]
-    return (
-        *(Task(told=f"{label_of(each.record.address)}: {each.record.failure or counted(each.counts.failed, 'item') + ' could not be read'}",
-               path=f"/sources?{urlencode({'collection': each.record.collection})}") for each in failing),
-        *([Task(told=f"{counted(len(due), 'kept answer')} to review", path="/answers?show=due")] if due else []),
-        *([Task(told=f"{counted(len(disputed), 'kept answer')} that documents dispute", path="/answers?show=disputed")]
-          if disputed else []),
-        *([Task(told=f"{counted(active.down, 'answer')} rated down", path=_path(since, rated="down"))]
-          if active.down else []),
-        *(Task(told=each.name, more=f"{counted(each.count, 'question')} without an answer, {trend_of(each)}",
-               path=f"{gap_path(each.turns[0])}") for each in gaps),
-    )  # fmt: skip
+    tasks = [
+        Task(
+            told=f"{label_of(each.record.address)}: {_fault(each)}",
+            path=f"/sources?{urlencode({'collection': each.record.collection})}",
+        )
+        for each in failing
+    ]
+    if due:
+        tasks.append(Task(told=f"{counted(len(due), 'kept answer')} to review", path="/answers?show=due"))
+    if disputed:
+        told = f"{counted(len(disputed), 'kept answer')} that documents dispute"
+        tasks.append(Task(told=told, path="/answers?show=disputed"))
+    if active.down:
+        told = f"{counted(active.down, 'answer')} rated down"
+        tasks.append(Task(told=told, path=_path(since, rated="down")))
+    for gap in gaps:
+        more = f"{counted(gap.count, 'question')} without an answer, {trend_of(gap)}"
+        tasks.append(Task(told=gap.name, more=more, path=gap_path(gap.turns[0])))
+    return tuple(tasks)
+
+
+def _fault(source: ListedSource) -> str:
+    return source.record.failure or f"{counted(source.counts.failed, 'item')} could not be read"
 
 
 VIEW = View(title="Overview", path="/", key="o", routes=(PageRoute("GET", "/", show_overview),))
