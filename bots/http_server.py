@@ -17,6 +17,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from core.conversation import value
+from core.errors import SettingsError, reason_of
 
 logger = logging.getLogger(__name__)
 
@@ -52,15 +53,17 @@ async def serve(
     host: str | None,
     port: int,
     *,
+    name: str,
     stands_for_many: Callable[[str], bool] = lambda _address: True,
     bounds: Bounds | None = None,
 ) -> AsyncIterator[int]:
-    """Serve it; the port. OSError where it cannot listen.
+    """Serve it; the port. SettingsError where it cannot listen.
 
+    ``host``: None for every address of this machine. ``name``: what is served, for the error.
     ``stands_for_many``: True for the address of a proxy, whose connections are other people's.
     """
     bounds = bounds or bounds_here()
-    connections = Connections(bounds=bounds, stands_for_many=stands_for_many)
+    connections = HttpConnections(bounds=bounds, stands_for_many=stands_for_many)
     application.middlewares.insert(0, connections.noting())
     runner = web.AppRunner(application, access_log=None, logger=_silent(), shutdown_timeout=SHUTDOWN_TIMEOUT)
     await runner.setup()
@@ -68,7 +71,11 @@ async def serve(
         assert runner.server is not None
         server = runner.server
         loop = asyncio.get_running_loop()
-        listener = await loop.create_server(lambda: Connection(connections, server), host, port)
+        try:
+            listener = await loop.create_server(lambda: HttpConnection(connections, server), host, port)
+        except OSError as fault:
+            place = f"{host}:{port}" if host else f"port {port}"
+            raise SettingsError(f"{name} cannot be served on {place}: {reason_of(fault)}.") from fault
         try:
             yield listener.sockets[0].getsockname()[1]
         finally:
@@ -85,12 +92,12 @@ def _silent() -> logging.Logger:
 
 
 @dataclass(slots=True, kw_only=True)
-class Connections:
-    """Those that are open to one server."""
+class HttpConnections:
+    """The connections that are open to one server."""
 
     bounds: Bounds
     stands_for_many: Callable[[str], bool]
-    held: dict[asyncio.BaseTransport, Connection] = field(default_factory=dict)
+    held: dict[asyncio.BaseTransport, HttpConnection] = field(default_factory=dict)
 
     def admit(self, address: str) -> bool:
         """True if one more of this address has room; the one that waits longest for its request makes it."""
@@ -122,7 +129,7 @@ class Connections:
         return note
 
 
-def _close_longest_waiting(connections: Iterable[Connection]) -> bool:
+def _close_longest_waiting(connections: Iterable[HttpConnection]) -> bool:
     """False if all have sent their request, and are being answered."""
     waiting = [each for each in connections if each.is_waiting]
     if waiting:
@@ -130,10 +137,10 @@ def _close_longest_waiting(connections: Iterable[Connection]) -> bool:
     return bool(waiting)
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection. What arrives is handed on to aiohttp."""
 
-    def __init__(self, connections: Connections, server: web.Server) -> None:
+    def __init__(self, connections: HttpConnections, server: web.Server) -> None:
         self.connections, self.handler = connections, server()
         self.loop = asyncio.get_running_loop()
         self.request: web.Request | None = None

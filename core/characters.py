@@ -24,7 +24,8 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 def storable(text: str) -> str:
     """The text with U+FFFD for each lone surrogate, which no file and no network can hold, and for each NUL, which
-    PostgreSQL cannot."""
+    PostgreSQL cannot.
+    """
     return _UNSTORABLE.sub("\ufffd", text)
 
 

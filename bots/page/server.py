@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -60,18 +60,9 @@ MACHINES = ("/healthz", "/readyz", "/metrics")
 @asynccontextmanager
 async def serving(site: Site) -> AsyncIterator[str]:
     """Serve the page; its address. SettingsError where it cannot listen."""
-    from core.errors import SettingsError, reason_of
-
     page = site.page
-    async with AsyncExitStack() as stack:
-        try:
-            port = await stack.enter_async_context(
-                serve(application(site), page.host, page.port, stands_for_many=page.stands_for_many)
-            )
-        except OSError as fault:
-            raise SettingsError(
-                f"The page cannot be served on {page.host}:{page.port}: {reason_of(fault)}."
-            ) from fault
+    many = page.stands_for_many
+    async with serve(application(site), page.host, page.port, name="The page", stands_for_many=many) as port:
         url = page.url or _local_url(page.host, port)
         await site.sessions.remember_place(url)
         logger.info("the page is served", extra={"port": port})
@@ -220,9 +211,10 @@ class Door:
         """True if it may ask for readiness and figures: from this machine by its name, from a named address, or who
         is in.
         """
-        peer, host = self._address(request), request.headers.get("Host", "")
-        is_named = _names_this_machine(host) or host == urlsplit(self.site.page.url).netloc
-        if self.site.page.is_probe(peer) or (is_loopback(peer) and _is_direct(request) and is_named):
+        peer = self._address(request)
+        is_here = is_loopback(peer) and "X-Forwarded-For" not in request.headers
+        is_named = _names_this_machine(request.headers.get("Host", "")) or self._origin(request) is not None
+        if self.site.page.is_probe(peer) or (is_here and is_named):
             return True
         return self._refusal(request) is None and isinstance(await self._session_of(request), PageSession)
 
@@ -255,11 +247,6 @@ def _names_this_machine(host: str) -> bool:
         return is_loopback(parts.hostname or "") and parts.port != 0
     except ValueError:
         return False
-
-
-def _is_direct(request: web.Request) -> bool:
-    """True if no proxy says that it hands on what somebody else sent."""
-    return "X-Forwarded-For" not in request.headers
 
 
 def _is_embedded(request: web.Request) -> bool:

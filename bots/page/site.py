@@ -159,6 +159,11 @@ async def read_form(request: web.Request) -> list[tuple[str, str]]:
     return fields
 
 
+def number_in(typed: str, otherwise: int) -> int:
+    """A whole number of an address or a form; ``otherwise`` where it is none, or far too large."""
+    return int(typed) if typed.isdecimal() and len(typed) < 10 else otherwise
+
+
 def go_to(place: str) -> web.Response:
     """After a change: the page that shows it, with GET."""
     return web.Response(status=303, headers={"Location": place})

@@ -55,7 +55,7 @@ async def listening(
     if flow is not None:
         routes.router.add_get(flow.install_path, _page(flow.handle_installation))
         routes.router.add_get(flow.redirect_uri_path, _page(flow.handle_callback))
-    async with serve(routes, None, port) as listens_on:
+    async with serve(routes, None, port, name="Slack's address") as listens_on:
         logger.info("listening", extra={"port": listens_on, "path": EVENTS_PATH})
         yield
 

@@ -23,7 +23,6 @@ class Activity:
 
 def activities(database: Database, began: float, turned: float, ends: float) -> tuple[Activity, Activity]:
     """From ``began`` to before ``turned``, and from then to before ``ends``, in seconds since the epoch."""
-    # One scan for both: 45 ms of CPU over 100,000 questions, against 62 of two.
     askers = Counter(
         bool(is_later)
         for _, is_later in database.rows(

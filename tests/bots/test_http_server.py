@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 from contextlib import asynccontextmanager
 
+import pytest
 from aiohttp import web
 
 from bots.http_server import Bounds, serve
 from bots.process import NO_FILE_LEFT, once_a_minute
+from core.errors import SettingsError
 
 HALF = b"GET /here HTTP/1.1\r\nHost: x\r\n"
 WHOLE = HALF + b"\r\n"
@@ -70,7 +73,7 @@ async def served(**bounds):
         return peer
 
     many = bounds.pop("stands_for_many", lambda _: False)
-    async with serve(application, LOCAL, 0, stands_for_many=many, bounds=Bounds(**bounds)) as port:
+    async with serve(application, LOCAL, 0, name="It", stands_for_many=many, bounds=Bounds(**bounds)) as port:
         connect.released, connect.begun = released, begun
         try:
             yield connect
@@ -180,6 +183,23 @@ async def test_what_fails_in_a_request_is_logged_without_its_address(caplog):
 
     assert [record.message for record in caplog.records] == ["a request failed"]
     assert "harbour" not in caplog.text
+
+
+@pytest.mark.parametrize(("host", "told"), [(LOCAL, "{host}:{port}"), (None, "port {port}")])
+async def test_a_port_that_is_taken_is_told_in_a_sentence(host, told):
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        with pytest.raises(SettingsError) as refused:
+            async with serve(web.Application(), host, port, name="It"):
+                pass
+
+    place = told.format(host=host, port=port)
+    assert re.fullmatch(f"It cannot be served on {place}: .+in use.*\\.", str(refused.value)), str(
+        refused.value
+    )
 
 
 def test_that_no_file_is_left_is_logged_once_a_minute():

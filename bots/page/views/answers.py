@@ -1,4 +1,4 @@
-"""Kept answers: who said them, where and when, how often it was used, and when somebody must review it."""
+"""Kept answers: who said them, where and when, how often they were used, and when somebody must review them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bots.chat.channels import own_collection
 from bots.chat.markdown.safe import clean
 from bots.chat.texts import counted
 from bots.page.rights import Audience, all_audiences
-from bots.page.site import PageRoute, Record, View, Visit, go_to
+from bots.page.site import PageRoute, Record, View, Visit, go_to, number_in
 from core.answers.store import TEXT_LIMIT, AnswerVersion, KeptAnswer, ListedAnswer, check_answer, title_of
 from core.conversation import Conversation, check_question, value
 from core.errors import AnswerRejected, FootnoteError, QuestionRejected
@@ -76,7 +76,7 @@ def as_typed(text: str) -> str:
 async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int = 200) -> web.Response:
     now = visit.site.answers.now()
     listed = [_told(visit, each) for each in await visit.site.answers.listed() if _may_read(visit, each)]
-    wanted, text, first = visit.query("show"), visit.query("text"), _number(visit.query("from"))
+    wanted, text, first = visit.query("show"), visit.query("text"), number_in(visit.query("from"), 0)
     if wanted == "due":
         listed = [each for each in listed if each.answer.is_due(now)]
     elif wanted == "disputed":
@@ -111,10 +111,6 @@ def _with_words(listed: Sequence[ListedAnswer], words: Sequence[str]) -> list[Li
         return all(word in own for word in words)
 
     return [each for each in listed if has_all(each.answer)]
-
-
-def _number(typed: str) -> int:
-    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 9 else 0
 
 
 async def show_answer(visit: Visit) -> web.Response:
@@ -227,10 +223,9 @@ def _details(visit: Visit, answer: KeptAnswer, form: Mapping[str, str], typed: T
     """The details of the operation: what to do with the answer as the form showed it. Where what was typed is
     what it showed, it is what is kept: nobody edits what they only saved.
     """
-    seen = form.get("revision", "")
     details: Record = {
         "id": answer.id, "change": form["change"], "name": visit.session.name,
-        "revision": int(seen) if seen.isdecimal() and len(seen) < 10 else answer.revision,
+        "revision": number_in(form.get("revision", ""), answer.revision),
     }  # fmt: skip
     if typed is not None:
         kept = {"question": answer.question, "text": answer.text}

@@ -162,7 +162,7 @@ def _points(now: float, before: float | None) -> str:
 
 def _plot(days: Sequence[str], counts: Sequence[DayCount]) -> Plot:
     """The questions of each day by how they ended; the rarer ways together."""
-    named = {"answered": "answered", "approval_needed": "asked for the web"}
+    named = {outcome: OUTCOMES[outcome] for outcome in ("answered", "approval_needed")}
     sums: Counter[tuple[str, str]] = Counter()
     for each in counts:
         sums[each.day, named.get(each.outcome, "other")] += each.questions

@@ -14,7 +14,7 @@ from aiohttp import web
 from bots.arguments import span_of
 from bots.chat.access import access_rules, readers
 from bots.chat.texts import counted, unseen_told
-from bots.page.site import PageRoute, View, Visit, go_to
+from bots.page.site import PageRoute, View, Visit, go_to, number_in
 from core.conversation import value
 from core.errors import FootnoteError
 from core.library.documents import ANSWER, Retrieval, Scope, is_kept
@@ -85,7 +85,7 @@ async def show_document(visit: Visit) -> web.Response:
     if entry is None:
         return visit.sorry(NOT_THERE)
     store = visit.site.library.store
-    first = int(wanted) if (wanted := visit.query("from")).isdecimal() and len(wanted) < 10 else 1
+    first = number_in(visit.query("from"), 1)
     passages = await asyncio.to_thread(
         cut_passages, store.database, entry, first=max(first, 1), limit=PASSAGES
     )
