@@ -290,12 +290,13 @@ def _add_page(parser: Parser, help_text: str) -> None:
 
 def _define_page(page: Parser) -> None:
     _add_page(page, "where it is served (127.0.0.1:8467)")
-    page.add_argument("--link", action="store_true", help="print a link that lets one browser in, and end")
+    instead = page.add_mutually_exclusive_group()
+    instead.add_argument("--link", action="store_true", help="print a link that lets one browser in, and end")
+    instead.add_argument("--sessions", action="store_true", help="list who is in, and end")
+    instead.add_argument("--revoke", metavar="SESSION", help="end this session, or all of them with all")
     page.add_argument("--role", choices=("reader", "editor"), help="of the link (editor)")
     page.add_argument("--name", help="of the person whom the link is for")
     page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
-    page.add_argument("--sessions", action="store_true", help="list who is in, and end")
-    page.add_argument("--revoke", metavar="SESSION", help="end this session, or all of them with all")
 
 
 def _define_doctor(doctor: Parser) -> None:

@@ -68,3 +68,10 @@ async def test_who_is_in_is_listed_and_ended(machine):
     assert ("Ann" in ended.out, "Bob" in ended.out) == (False, True)
     assert (unknown.code, "There is no session" in unknown.err) == (2, True)
     assert (nobody.code, nobody.out) == (0, "Nobody is in.\n")
+
+
+async def test_one_of_a_link_the_sessions_and_an_end_is_asked_for(machine):
+    refused = await machine.run("page", "--link", "--sessions")
+
+    assert (refused.code, refused.out) == (2, "")
+    assert "not allowed with" in refused.err

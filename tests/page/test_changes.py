@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import time
+from datetime import datetime
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
@@ -75,6 +76,7 @@ async def test_every_change_is_shown_and_exported_with_who_did_it_and_how_it_was
         ("Ann", "ended a session", "another program, 127.0.0.1", "ended"),
     ]
     assert status == 200
+    assert all(abs(datetime.fromisoformat(each["time"]).timestamp() - time.time()) < 60 for each in told)
     assert all(each["did"] in shown for each in told)
     assert not any(word in shown for word in ("hangs", "shed", "office", "ferry"))
 

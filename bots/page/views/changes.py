@@ -9,11 +9,12 @@ from aiohttp import web
 
 from bots.page.changes import PageChange
 from bots.page.site import PageRoute, View, Visit
+from bots.page.templating import iso
 from bots.record import write_csv
 
 SHOWN = 100  # on one page
 AT_ONCE = 500  # read from the store
-COLUMNS = ("at", "who", "session", "did", "about", "before", "after")
+COLUMNS = ("who", "session", "did", "about", "before", "after")
 
 
 async def show_changes(visit: Visit) -> web.Response:
@@ -30,7 +31,11 @@ async def show_changes(visit: Visit) -> web.Response:
 async def export(visit: Visit) -> web.Response:
     changes = [change async for change in _readable(visit, None)]
     text = io.StringIO()
-    write_csv(text, COLUMNS, ([getattr(each, name) for name in COLUMNS] for each in changes))
+    write_csv(
+        text,
+        ("time", *COLUMNS),
+        ([iso(each.at), *(getattr(each, name) for name in COLUMNS)] for each in changes),
+    )
     return visit.download(text.getvalue(), "changes.csv")
 
 
