@@ -7,6 +7,22 @@ from collections import Counter
 from core.conversation import value
 from core.storage.database import Database
 
+_ASKED = (
+    "EXISTS (SELECT 1 FROM questions q WHERE q.author = people.author AND q.asked_at >= ? AND q.asked_at < ?"
+    " AND q.kind = 'question')"
+)
+#: DISTINCT would read every question of both spans. This goes from one person to the next in the index, a "loose index
+#: scan" (wiki.postgresql.org), and asks for each whether there is a question.
+_ASKERS = f"""
+WITH RECURSIVE people(author) AS (
+    SELECT min(author) FROM questions WHERE author > ''
+    UNION ALL
+    SELECT (SELECT min(author) FROM questions WHERE author > people.author) FROM people WHERE author IS NOT NULL
+)
+SELECT sum(CASE WHEN {_ASKED} THEN 1 ELSE 0 END), sum(CASE WHEN {_ASKED} THEN 1 ELSE 0 END)
+FROM people WHERE author IS NOT NULL
+"""
+
 
 @value
 class Activity:
@@ -23,14 +39,7 @@ class Activity:
 
 def activities(database: Database, began: float, turned: float, ends: float) -> tuple[Activity, Activity]:
     """From ``began`` to before ``turned``, and from then to before ``ends``, in seconds since the epoch."""
-    askers = Counter(
-        bool(is_later)
-        for _, is_later in database.rows(
-            "SELECT DISTINCT author, asked_at >= ? FROM questions"
-            " WHERE asked_at >= ? AND asked_at < ? AND kind = 'question' AND author <> ''",
-            (turned, began, ends),
-        )
-    )
+    ((askers_before, askers),) = database.rows(_ASKERS, (began, turned, turned, ends))
     ratings = Counter(
         {
             (bool(is_later), bool(is_positive)): int(number)
@@ -41,8 +50,7 @@ def activities(database: Database, began: float, turned: float, ends: float) -> 
             )
         }
     )
-    before, now = (
-        Activity(askers=askers[later], up=ratings[later, True], down=ratings[later, False])
-        for later in (False, True)
+    return (
+        Activity(askers=int(askers_before or 0), up=ratings[False, True], down=ratings[False, False]),
+        Activity(askers=int(askers or 0), up=ratings[True, True], down=ratings[True, False]),
     )
-    return before, now

@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS questions (
 CREATE INDEX IF NOT EXISTS questions_by_time ON questions (asked_at);
 CREATE INDEX IF NOT EXISTS questions_by_conversation ON questions (conversation);
 CREATE INDEX IF NOT EXISTS questions_by_question ON questions (about);
-CREATE INDEX IF NOT EXISTS questions_by_author ON questions (author);
+CREATE INDEX IF NOT EXISTS questions_by_author ON questions (author, asked_at);
 CREATE INDEX IF NOT EXISTS questions_by_channel ON questions (channel, asked_at);
 CREATE TABLE IF NOT EXISTS traces (turn TEXT PRIMARY KEY, asked_at REAL NOT NULL, content BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS traces_by_time ON traces (asked_at);
@@ -85,9 +85,14 @@ def _make_comparable(database: Connection) -> None:
     database.executemany("UPDATE questions SET words = ? WHERE turn = ?", rows)
 
 
+def _index_people_by_time(database: Connection) -> None:
+    database.execute("DROP INDEX questions_by_author")
+    database.execute("CREATE INDEX questions_by_author ON questions (author, asked_at)")
+
+
 SCHEMA = Schema(
     tables=_TABLES + figures.TABLES + names.TABLES,
-    migrations=(_make_comparable,),
+    migrations=(_make_comparable, _index_people_by_time),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
