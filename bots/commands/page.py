@@ -15,6 +15,7 @@ from bots.chat.channels import open_channel_store
 from bots.chat.markdown.safe import line
 from bots.commands.remote import RemoteOperations
 from bots.commands.run import Served, serve_until_stopped
+from bots.page.gap_reports import GapReports
 from bots.page.serve import link_told, open_page
 from bots.page.server import link_at
 from bots.page.sessions import PageSessions, open_page_store
@@ -169,7 +170,7 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
                 queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None
             ) as queue,
             open_page(
-                page, settings, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
+                page, settings, library=library, log=log, answers=answers, gaps=GapReports(gaps), channels=channels,
                 database=database, sources=sources,
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,

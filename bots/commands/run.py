@@ -24,6 +24,7 @@ from bots.doctor.checkup import SETTING_NAMES
 from bots.doctor.settings import find_misspellings, read_configuration
 from bots.gap_digest import PLATFORMS as DIGESTS
 from bots.gap_digest import GapDigests, channels_of
+from bots.page.gap_reports import GapReports
 from bots.page.post import PageMessenger
 from bots.page.serve import OwnWork, link_told, open_page
 from bots.page.sessions import open_page_store
@@ -177,7 +178,7 @@ async def _serving(
         work = OwnWork(turns=turns, operations=operations, meters=footnote.meters, platforms=connections)
         page = open_page(
             served.page, footnote.settings, library=footnote.library, log=footnote.log, answers=footnote.answers,
-            gaps=gaps, channels=channel_store, database=page_store, sources=footnote.sources.store,
+            gaps=GapReports(gaps), channels=channel_store, database=page_store, sources=footnote.sources.store,
             work=work, meters=footnote.meters,
         )  # fmt: skip
         yield await open_now.enter_async_context(page)

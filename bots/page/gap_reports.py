@@ -6,60 +6,86 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 
 from core.gaps.groups import GapFinder, GapReport, MayRead
 
 FRESH = 60.0  # seconds for which a report is shown as it is; an older one is shown once more and made anew meanwhile
 KEPT = 16  # reports, of different spans and readers
+PATIENCE = 0.5  # seconds for which a list waits for its report, before it shows a rough one
 
 ReportKey = tuple[float, frozenset[str] | None]  # seconds, and the collections that the reader may read
 
 
 @dataclass(slots=True)
 class GapReports:
-    """Makes a report once for everybody who may read the same."""
+    """Makes a report once for everybody who may read the same; what is decided is laid over it."""
 
     finder: GapFinder
     clock: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
+    patience: float | None = PATIENCE  #: None: a list waits as long as it takes
     _made: OrderedDict[ReportKey, tuple[float, GapReport]] = field(default_factory=OrderedDict)
     _making: dict[ReportKey, asyncio.Task[GapReport]] = field(default_factory=dict)
 
-    async def get(self, key: ReportKey, may_read: MayRead) -> GapReport:
-        """At once if there is one of this key; the first time it is waited for."""
-        made = self._made.get(key)
-        if made is not None and not await self._may_be_shown(*made, may_read):
-            self.drop()
-            made = None
-        if made is not None and self.clock() - made[0] < FRESH:
-            return made[1]
-        task = self._making.get(key)
-        if task is None:
-            task = self._making[key] = asyncio.create_task(self._make(key, may_read))
-        if made is not None:
-            task.add_done_callback(_retrieve)
-            return made[1]
-        return await asyncio.shield(task)
+    async def whole(self, key: ReportKey, may_read: MayRead) -> GapReport:
+        """At once if there is one of this key, which is made anew if it is old; the first time it is waited for."""
+        kept = await self.at_once(key, may_read)
+        return kept or await self.finder.with_decisions(await asyncio.shield(self._make(key, may_read)))
+
+    async def first(self, key: ReportKey, may_read: MayRead) -> GapReport:
+        """The newest report if it is there soon; else an older one, or a rough one, while it is being made."""
+        kept = await self._kept(key, may_read)
+        if kept is not None and self._is_fresh(key):
+            return await self.finder.with_decisions(kept)
+        making = self._make(key, may_read)
+        done, _ = await asyncio.wait([making], timeout=self.patience)
+        if done:
+            return await self.finder.with_decisions(making.result())
+        if kept is not None:
+            return await self.finder.with_decisions(kept)
+        return await self.finder.report(self.finder.last(key[0]), may_read, is_rough=True)
 
     async def at_once(self, key: ReportKey, may_read: MayRead) -> GapReport | None:
         """None where none may be shown yet: it is made meanwhile."""
-        made = self._made.get(key)
-        if made is not None and await self._may_be_shown(*made, may_read):
-            return await self.get(key, may_read)
-        if key not in self._making:
-            self._making[key] = asyncio.create_task(self._make(key, may_read))
-            self._making[key].add_done_callback(_retrieve)
+        kept = await self._kept(key, may_read)
+        if kept is None or not self._is_fresh(key):
+            self._make(key, may_read)
+        return kept and await self.finder.with_decisions(kept)
+
+    def turn_old(self) -> None:
+        """Somebody decided about questions: others may have come meanwhile, which are looked for first."""
+        self._made = OrderedDict((key, (-inf, report)) for key, (_, report) in self._made.items())
+
+    def _is_fresh(self, key: ReportKey) -> bool:
+        return self.clock() - self._made[key][0] < FRESH
+
+    async def _kept(self, key: ReportKey, may_read: MayRead) -> GapReport | None:
+        """The report of this key as far as it may be shown still."""
+        if key not in self._made:
+            return None
+        _, report = self._made[key]
+        if await self._may_be_shown(key, report, may_read):
+            return report
+        self._made.clear()
         return None
 
-    async def _may_be_shown(self, made_at: float, report: GapReport, may_read: MayRead) -> bool:
-        """True if nothing in it was forgotten, or decided since; in an older one, nor closed to its reader."""
+    async def _may_be_shown(self, key: ReportKey, report: GapReport, may_read: MayRead) -> bool:
+        """True if nothing in it was forgotten; in an older one, nor closed to its reader."""
         if not await self.finder.holds(report):
             return False
-        if self.clock() - made_at < FRESH:
+        if self._is_fresh(key):
             return True
         questions = [each for group in report.groups for each in group.questions]
         return len(await may_read(questions)) == len(questions)
 
-    async def _make(self, key: ReportKey, may_read: MayRead) -> GapReport:
+    def _make(self, key: ReportKey, may_read: MayRead) -> asyncio.Task[GapReport]:
+        """The task that makes it. A failure shows at the next visit that waits for it."""
+        if key not in self._making:
+            self._making[key] = asyncio.create_task(self._report(key, may_read))
+            self._making[key].add_done_callback(_retrieve)
+        return self._making[key]
+
+    async def _report(self, key: ReportKey, may_read: MayRead) -> GapReport:
         try:
             report = await self.finder.report(self.finder.last(key[0]), may_read)
             self._made[key] = self.clock(), report
@@ -70,12 +96,7 @@ class GapReports:
         finally:
             del self._making[key]
 
-    def drop(self) -> None:
-        """Something was decided: what was made does not say so."""
-        self._made.clear()
-
 
 def _retrieve(task: asyncio.Task[GapReport]) -> None:
-    """The older report was shown; a failure shows at the next visit, which waits for a new one."""
     if not task.cancelled():
         task.exception()

@@ -22,7 +22,6 @@ from bots.terminal.operations import Operations
 from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.errors import FootnoteError
-from core.gaps.groups import GapFinder
 from core.library.library import Library, Phase
 from core.settings import Settings
 from core.sources.comparison import Sightings
@@ -81,7 +80,7 @@ async def open_page(
     sources: SourceStore,
     log: QuestionLog,
     answers: Answers,
-    gaps: GapFinder,
+    gaps: GapReports,
     channels: ChannelStore,
     database: AsyncDatabase,
     work: ServingProcess,
@@ -96,7 +95,7 @@ async def open_page(
         sightings=Sightings(sources=sources, documents=library.store, stale_after=settings.stale_after),
         log=log,
         answers=answers,
-        gaps=GapReports(gaps),
+        gaps=gaps,
         channels=channels,
         sessions=sessions,
         changes=PageChanges(database=database),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
+from urllib.parse import urlencode
 
 from aiohttp import web
 from jinja2 import Environment
@@ -18,7 +19,7 @@ from bots.page.sessions import PageSession, PageSessions
 from bots.page.settings import PageSettings
 from bots.page.threads import PageThreads
 from core.answers.answers import Answers
-from core.conversation import Command, Turn
+from core.conversation import Command, Turn, value
 from core.errors import FootnoteError
 from core.library.library import Library
 from core.settings import Settings
@@ -86,6 +87,16 @@ class Site:
     meters: Meters | None = None  #: of this process; None: another one answers
 
 
+@value
+class ListPage(Generic[T]):
+    """Some of a list, and the addresses of others."""
+
+    shown: Sequence[T]
+    path: str  #: of the list
+    older: str  #: the query of the next ones; empty: these are the last
+    newest: str | None  #: that of the first; None: these are the first
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """One request of somebody who is in."""
@@ -100,6 +111,17 @@ class Visit:
 
     def part(self, name: str) -> str:
         return self.request.match_info[name]
+
+    def page_of(self, listed: Sequence[T], size: int, **kept: str) -> ListPage[T]:
+        """The page of a list that the address names; ``kept``: what is kept of it, as far as it says something."""
+        first = number_in(self.query("from"), 0)
+        kept = {name: content for name, content in kept.items() if content}
+        is_last = len(listed) <= first + size
+        return ListPage(
+            shown=listed[first : first + size], path=self.request.path,
+            older="" if is_last else urlencode({**kept, "from": first + size}),
+            newest=urlencode(kept) if first else None,
+        )  # fmt: skip
 
     async def form(self) -> Mapping[str, str]:
         """The fields of the form that was sent."""

@@ -20,6 +20,7 @@ from core.answers import store as answers
 from core.conversation import value
 from core.errors import ModelTrouble, SettingsError
 from core.gaps.questions import (
+    LIMIT,
     CloseDocument,
     GapMark,
     GapQuestion,
@@ -33,7 +34,7 @@ from core.gaps.questions import (
 from core.library.embedding.embedder import Embedder
 from core.storage.database import AsyncDatabase
 from core.storage.storage import Storage
-from core.text.terms import query_terms
+from core.text.terms import comparable, query_terms
 from core.traces import log
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+ROUGHLY = 200  # questions of a rough report, the newest ones
 NAMED_BY = 3  # words that tell a group from others
 CLOSEST = 3  # documents of a group
 MISSING = 3  # sentences about what is missing
@@ -58,7 +60,7 @@ class GapGroup:
     words: tuple[str, ...]  #: that tell it from the other groups
     questions: tuple[GapQuestion, ...]  #: newest first
     people: int
-    before: int  #: questions of the same kind in the span before
+    earlier: tuple[GapQuestion, ...]  #: of the span before
     closest: tuple[CloseDocument, ...]  #: found most often
     missing: tuple[str, ...]  #: as judges and people said it, most often said first
     languages: tuple[str, ...]  #: most frequent first
@@ -99,6 +101,10 @@ class GapGroup:
         return len(self.questions)
 
     @property
+    def before(self) -> int:
+        return len(self.earlier)
+
+    @property
     def turns(self) -> tuple[str, ...]:
         return tuple(question.turn for question in self.questions)
 
@@ -108,9 +114,8 @@ def make_groups(
     labels: NDArray[np.int64],
     likeness: NDArray[np.float32],
     span: TimeSpan,
-    marks: Mapping[str, GapMark],
 ) -> tuple[GapGroup, ...]:
-    """The groups with a question of this span, those with most questions first.
+    """The groups with a question of this span, those with most questions first, and no decisions.
 
     ``questions``: of this span and the one before, with the group of each and how alike each two are.
     """
@@ -121,25 +126,27 @@ def make_groups(
         members = [int(at) for at in np.flatnonzero(labels == label)]
         now = [at for at in members if questions[at].asked_at >= span.since]
         if now:
-            central = max(now, key=lambda at: (float(likeness[at, members].sum()), questions[at].turn))
+            near = likeness[np.ix_(now, members)].sum(axis=1)
+            _, _, central = max(zip(near, (questions[at].turn for at in now), now, strict=True))
             shared = Counter(term for at in members for term in held[at])
-            group = _group([questions[at] for at in now], questions[central].text, len(members) - len(now))
             words = _telling_words([questions[at] for at in members], shared, counts, len(questions))
-            every = [questions[at] for at in members]
-            groups.append(_with_state(group, words, every, marks))
+            earlier = [questions[at] for at in members if questions[at].asked_at < span.since]
+            groups.append(_group([questions[at] for at in now], earlier, questions[central].text, words))
     return tuple(sorted(groups, key=lambda group: (-group.count, -group.questions[0].asked_at, group.id)))
 
 
-def _group(questions: Sequence[GapQuestion], name: str, before: int) -> GapGroup:
+def _group(
+    questions: Sequence[GapQuestion], earlier: Sequence[GapQuestion], name: str, words: tuple[str, ...]
+) -> GapGroup:
     newest = sorted(questions, key=lambda each: (-each.asked_at, each.turn))
     documents = Counter(document for each in newest for document in each.closest)
     missing = Counter(said for each in newest for said in (each.missing, each.fault) if said)
     return GapGroup(
         name=name,
-        words=(),
+        words=words,
         questions=tuple(newest),
         people=len({each.author for each in newest}),
-        before=before,
+        earlier=tuple(earlier),
         closest=tuple(document for document, _ in documents.most_common(CLOSEST)),
         missing=tuple(said for said, _ in missing.most_common(MISSING)),
         languages=tuple(name for name, _ in Counter(each.language for each in newest).most_common()),
@@ -164,11 +171,10 @@ def _telling_words(
     )
 
 
-def _with_state(
-    group: GapGroup, words: tuple[str, ...], members: Sequence[GapQuestion], marks: Mapping[str, GapMark]
-) -> GapGroup:
+def decided(group: GapGroup, marks: Mapping[str, GapMark]) -> GapGroup:
+    """The group with the decisions of today."""
     own = {turn: marks[turn] for turn in group.turns if turn in marks}
-    return replace(group, words=words, mark=state_of(members, marks), marks=own)
+    return replace(group, mark=state_of((*group.questions, *group.earlier), marks), marks=own)
 
 
 def state_of(members: Sequence[GapQuestion], marks: Mapping[str, GapMark]) -> GapMark | None:
@@ -195,6 +201,9 @@ class GapReport:
     wordless: int = 0  #: questions whose words are not kept any more
     is_by_meaning: bool = False  #: whether vectors were compared, not words
     is_cut: bool = False  #: whether only the newest were grouped
+    is_rough: bool = (
+        False  #: whether those in the same words were put together alone, and none before the span
+    )
 
     @property
     def open_groups(self) -> tuple[GapGroup, ...]:
@@ -228,22 +237,32 @@ class GapFinder:
         now = self.now()
         return TimeSpan(since=now - seconds, until=now)
 
-    async def report(self, span: TimeSpan, may_read: MayRead = everything) -> GapReport:
+    async def report(
+        self, span: TimeSpan, may_read: MayRead = everything, *, is_rough: bool = False
+    ) -> GapReport:
         """The gaps of a span, beside those of the span before it. Groups only what may be read.
 
-        Grouping blocks for seconds where there are thousands of questions, so it is done in a thread.
+        Grouping takes seconds where there are thousands of questions, so it is done in a thread; a rough report
+        takes the newest alone, which is a matter of milliseconds.
         """
-        both = TimeSpan(since=span.before.since, until=span.until)
-        found = await asyncio.to_thread(read_gaps, self.questions.database, both)
+        both = span if is_rough else TimeSpan(since=span.before.since, until=span.until)
+        limit = ROUGHLY if is_rough else LIMIT
+        found = await asyncio.to_thread(read_gaps, self.questions.database, both, limit=limit)
         allowed = await may_read(found.questions)
         readable = [each for each in found.questions if each.turn in allowed]
-        marks = await self.marks()
-        groups, is_by_meaning = await asyncio.to_thread(self._group, readable, span, marks)
+        make = _same_words if is_rough else self._group
+        groups, is_by_meaning = await asyncio.to_thread(make, readable, span)
         closed = sum(each.turn not in allowed and each.asked_at >= span.since for each in found.questions)
-        return GapReport(
+        report = GapReport(
             span=span, groups=groups, closed=closed, wordless=sum(at >= span.since for at in found.wordless),
-            is_by_meaning=is_by_meaning, is_cut=found.is_cut,
+            is_by_meaning=is_by_meaning, is_cut=found.is_cut, is_rough=is_rough,
         )  # fmt: skip
+        return await self.with_decisions(report)
+
+    async def with_decisions(self, report: GapReport) -> GapReport:
+        """The report with what is decided by now."""
+        marks = await self.marks()
+        return replace(report, groups=tuple(decided(each, marks) for each in report.groups))
 
     async def marks(self) -> dict[str, GapMark]:
         """The decisions that hold: not that a question is answered by what is not used any more."""
@@ -255,19 +274,11 @@ class GapFinder:
         return {turn: mark for turn, mark in marks.items() if mark.answer in {"", *used}}
 
     async def holds(self, report: GapReport) -> bool:
-        """True if the words of all its questions are kept still, and nothing else was decided about them
-        since.
-        """
+        """True if the words of all its questions are kept still."""
         turns = [turn for group in report.groups for turn in group.turns]
-        decided = {turn: mark for group in report.groups for turn, mark in group.marks.items()}
-        marks = await self.marks()
-        if decided != {turn: marks[turn] for turn in turns if turn in marks}:
-            return False
         return await asyncio.to_thread(have_words, self.questions.database, turns)
 
-    def _group(
-        self, questions: Sequence[GapQuestion], span: TimeSpan, marks: Mapping[str, GapMark]
-    ) -> tuple[tuple[GapGroup, ...], bool]:
+    def _group(self, questions: Sequence[GapQuestion], span: TimeSpan) -> tuple[tuple[GapGroup, ...], bool]:
         """The groups, and whether vectors were compared."""
         from core.gaps import clusters
 
@@ -292,7 +303,15 @@ class GapFinder:
             rows = clusters.with_documents(rows, near, confidence)
         alike = clusters.alike(rows)
         labels = clusters.clusters(alike, cuts)
-        return make_groups(questions, labels, alike, span, marks), cuts is clusters.BY_MEANING
+        return make_groups(questions, labels, alike, span), cuts is clusters.BY_MEANING
+
+
+def _same_words(questions: Sequence[GapQuestion], span: TimeSpan) -> tuple[tuple[GapGroup, ...], bool]:
+    """Questions in the same words are one group."""
+    numbers: dict[str, int] = {}
+    labels = [numbers.setdefault(comparable(each.text), len(numbers)) for each in questions]
+    alike = np.equal.outer(labels, labels).astype(np.float32)
+    return make_groups(questions, np.array(labels, dtype=np.int64), alike, span), False
 
 
 @contextmanager

@@ -20,12 +20,13 @@ from core.library.sameness import are_same
 from core.storage.database import AsyncDatabase, Database, Row, Schema
 from core.storage.storage import Storage
 from core.traces.log import LoggedQuestion, QuestionLog
-from core.traces.search import QuestionFilter, search
+from core.traces.search import ALL, QuestionFilter, search
 from core.traces.trace import record_of
 
 LIMIT = 5_000  # questions that are grouped, the newest ones: time and memory grow with their square
 NEAR = 5  # passages whose documents count as near
 LOOKED_UP = 500  # values of one query
+LOOKED_AT = 4  # questions that may count, for one that is wanted
 LOOKED_THROUGH = 1_000  # newest questions of a channel that a kept reply may answer too
 
 #: Why a question counts. "undecided": the documents do not answer, and nobody has decided about a search yet.
@@ -95,6 +96,7 @@ FROM questions q
 WHERE q.asked_at >= ? AND q.asked_at < ? AND q.kind = 'question'
     AND (q.outcome IN ('no_answer', 'approval_needed') OR q.is_sure = 0 OR {_RATED_DOWN})
 ORDER BY q.asked_at DESC, q.turn
+LIMIT ?
 """
 _DECIDED = f"""
 SELECT q.about, q.kind, q.outcome, q.is_sure, CASE WHEN {_RATED_DOWN} THEN 1 ELSE 0 END
@@ -103,11 +105,17 @@ FROM questions q WHERE q.kind <> 'question' AND q.asked_at >= ? ORDER BY q.asked
 
 
 def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> FoundGaps:
-    """The questions of a span that count, from the store of the log."""
-    decided = {row[0]: row[1:] for row in database.rows(_DECIDED, (span.since,))}  # the last decision counts
+    """The questions of a span that count, from the store of the log.
+
+    Where fewer than LIMIT are wanted, so many may have been decided that fewer are found.
+    """
+    looked = ALL if limit == LIMIT else LOOKED_AT * limit
+    ended = database.rows(_ENDED, (span.since, span.until, looked))
+    oldest = ended[-1][6] if ended else span.until
+    decided = {row[0]: row[1:] for row in database.rows(_DECIDED, (oldest,))}  # the last decision counts
     found: list[tuple[Row, Reason]] = []
     wordless: list[float] = []
-    for row in database.rows(_ENDED, (span.since, span.until)):
+    for row in ended:
         reason = _reason(row, decided.get(row[0]))
         if reason is not None and row[7]:
             found.append((row, reason))

@@ -90,6 +90,12 @@ def typed_words(text: str) -> list[str]:
     return list(dict.fromkeys(" ".join(each.split()) for each in found if each.strip()))[:MOST_WORDS]
 
 
+def has_all(words: Sequence[str], text: str) -> bool:
+    """True if a text has all of these, which :func:`typed_words` gave."""
+    own = comparable(text)
+    return all(each in own for each in words)
+
+
 def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str, Sequence[object]]]:
     like = f"{LIKE[dialect]} ? ESCAPE '!'"
     for name in ("kind", "outcome"):

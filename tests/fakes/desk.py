@@ -15,6 +15,7 @@ from yarl import URL
 
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.commands.run import _reads
+from bots.page.gap_reports import GapReports
 from bots.page.post import PageMessenger
 from bots.page.serve import OwnWork, open_page
 from bots.page.server import COOKIE
@@ -105,7 +106,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(folder, page=None, **settings):
+async def open_desk(folder, page=None, *, patience=None, **settings):
+    """``patience``: seconds for which a list of gaps waits for its report; None: as long as it takes."""
     given = {"embedding_model": "none", "web_search": "off", **settings}
     chosen = Settings(data_dir=folder / "data", **given)
     chosen.data_dir.mkdir(exist_ok=True)
@@ -121,8 +123,9 @@ async def open_desk(folder, page=None, **settings):
                     operations = Operations(
                         footnote=footnote, refresher=IndexRefresher(settings=chosen), channel_store=channels
                     )
+                    reports = GapReports(gaps, patience=patience)
                     async with open_page(
-                        page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=gaps,
+                        page or PageSettings(port=0), chosen, library=footnote.library, log=footnote.log, gaps=reports,
                         answers=footnote.answers, sources=footnote.sources.store,
                         channels=channels, database=database, work=OwnWork(turns=turns, operations=operations, meters=footnote.meters), meters=footnote.meters,
                     ) as link:  # fmt: skip

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 
 import pytest
 from fakes.desk import NOON, Inspection, asked, open_desk, traced
 from test_attacks import BIDI, HOSTILE
 
 from bots.page.gap_reports import FRESH, GapReports
+from bots.page.views import gaps as gaps_view
 from core.conversation import Citation, Outcome
-from core.gaps.groups import everything
+from core.gaps.groups import GapFinder, everything
 from core.gaps.questions import GapMark
 from core.traces.log import DAY
 
@@ -133,12 +135,80 @@ async def test_an_older_report_is_not_shown_to_whom_its_questions_were_closed_si
     async def nothing(_questions):
         return frozenset()
 
-    before = await reports.get(key, everything)
+    before = await reports.whole(key, everything)
     now[0] = FRESH + 1
-    after = await reports.get(key, nothing)
+    after = await reports.whole(key, nothing)
 
     assert [group.name for group in before.groups] == [PERMITS[0]]
     assert (after.groups, after.closed) == ((), 1)
+
+
+async def test_a_decision_shows_at_once_and_groups_nothing_anew(desk, monkeypatch):
+    await log_gap(desk, "q0", PERMITS[0])
+    reports, key = GapReports(desk.gaps), (7 * DAY, None)
+    grouped = []
+    group = type(desk.gaps)._group
+
+    def counted(finder, questions, span):
+        grouped.append(len(questions))
+        return group(finder, questions, span)
+
+    monkeypatch.setattr(type(desk.gaps), "_group", counted)
+    before = await reports.whole(key, everything)
+    await desk.gaps.store.mark(["q0"], "ignored", author="ann", at=NOON)
+    after = await reports.whole(key, everything)
+
+    assert (before.groups[0].state, after.groups[0].state) == (None, "ignored")
+    assert grouped == [1]
+
+
+async def test_the_first_list_does_not_wait_until_everything_is_grouped(tmp_path, monkeypatch):
+    may_end = threading.Event()
+    group = GapFinder._group
+
+    def slow(finder, questions, span):
+        may_end.wait(60)
+        return group(finder, questions, span)
+
+    monkeypatch.setattr(GapFinder, "_group", slow)
+    async with open_desk(tmp_path, patience=0) as desk:
+        desk.footnote.log.now = desk.gaps.now = lambda: NOON + 3600
+        for number, text in enumerate((*PERMITS, PERMITS[0].upper())):
+            await log_gap(desk, f"q{number}", text)
+        browser = await desk.browser()
+        try:
+            _, rough = await browser.get("/gaps")
+            _, group_of_one = await browser.get("/gaps/q1")
+        finally:
+            may_end.set()
+        await browser.get("/gaps.csv")  # waits for the whole
+        _, whole = await browser.get("/gaps")
+
+    assert (rough.count('<a data-row href="/gaps/'), whole.count('<a data-row href="/gaps/')) == (2, 1)
+    assert ["Look again" in page for page in (rough, whole)] == [True, False]
+    assert PERMITS[1] in group_of_one
+    assert not Inspection(rough).faults
+
+
+async def test_groups_are_found_by_the_words_of_their_questions_and_shown_a_page_at_a_time(desk, monkeypatch):
+    monkeypatch.setattr(gaps_view, "SHOWN", 1)
+    for turn, text in (
+        ("q0", PERMITS[0]),
+        ("q1", PERMITS[0]),
+        ("q2", "Who fixes the broken coffee machine?"),
+    ):
+        await log_gap(desk, turn, text)
+    browser = await desk.browser()
+
+    _, found = await browser.get("/gaps?text=COFFEE+broken")
+    _, first = await browser.get("/gaps")
+    _, second = await browser.get("/gaps?since=7d&from=1")
+
+    assert "coffee machine" in found
+    assert PERMITS[0] not in found
+    assert [PERMITS[0] in page for page in (first, second)] == [True, False]
+    assert ["Next page" in page for page in (first, second)] == [True, False]
+    assert 'href="/gaps?since=7d">First page' in second
 
 
 async def test_hostile_questions_are_text(desk):

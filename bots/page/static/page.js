@@ -76,3 +76,8 @@ addEventListener("hashchange", openTarget);
 addEventListener("keydown", press);
 const thread = document.querySelector("[data-watch]");
 if (thread) watch(thread);
+// What is still being made is looked for again, unless somebody has begun to read it.
+const lookAgain = () => {
+  if (document.activeElement === document.body && !scrollY) location.reload();
+};
+if (document.querySelector("[data-again]")) setTimeout(lookAgain, 2000);

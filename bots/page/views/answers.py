@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -19,8 +19,7 @@ from bots.page.site import PageRoute, Record, View, Visit, go_to, number_in
 from core.answers.store import TEXT_LIMIT, AnswerVersion, KeptAnswer, ListedAnswer, check_answer, title_of
 from core.conversation import Conversation, check_question, value
 from core.errors import AnswerRejected, FootnoteError, QuestionRejected
-from core.text.terms import comparable
-from core.traces.search import typed_words
+from core.traces.search import has_all, typed_words
 
 DID = {"edit": "edited an answer", "extend": "extended an answer", "retire": "retired an answer",
        "forget": "forgot an answer"}  # fmt: skip
@@ -76,25 +75,20 @@ def as_typed(text: str) -> str:
 async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int = 200) -> web.Response:
     now = visit.site.answers.now()
     listed = [_told(visit, each) for each in await visit.site.answers.listed() if _may_read(visit, each)]
-    wanted, text, first = visit.query("show"), visit.query("text"), number_in(visit.query("from"), 0)
+    wanted, text = visit.query("show"), visit.query("text")
     if wanted == "due":
         listed = [each for each in listed if each.answer.is_due(now)]
     elif wanted == "disputed":
         listed = [each for each in listed if each.disputed_by]
     if words := typed_words(text):
         listed = await asyncio.to_thread(_with_words, listed, words)
-    shown = listed[first : first + SHOWN]
-    kept = {name: content for name, content in (("show", wanted), ("text", text)) if content}
-    is_last = len(listed) <= first + SHOWN
     return visit.show(
         "answers.html",
         status=status,
         title="Answers",
-        listed=shown,
+        page=visit.page_of(listed, SHOWN, show=wanted, text=text),
         wanted=wanted,
         text=text,
-        older="" if is_last else urlencode({**kept, "from": first + SHOWN}),
-        newest=urlencode(kept) if first else None,
         now=now,
         path_of=path_of,
         typed=typed or Typed(question=visit.query("question")),
@@ -105,12 +99,7 @@ async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int 
 
 def _with_words(listed: Sequence[ListedAnswer], words: Sequence[str]) -> list[ListedAnswer]:
     """The answers that have all of these words, in the question or in the text."""
-
-    def has_all(answer: KeptAnswer) -> bool:
-        own = comparable(f"{answer.question}\n{answer.text}")
-        return all(word in own for word in words)
-
-    return [each for each in listed if has_all(each.answer)]
+    return [each for each in listed if has_all(words, f"{each.answer.question}\n{each.answer.text}")]
 
 
 async def show_answer(visit: Visit) -> web.Response:

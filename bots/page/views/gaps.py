@@ -14,6 +14,7 @@ from aiohttp import web
 
 from bots.chat.texts import counted
 from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
+from bots.page.gap_reports import ReportKey
 from bots.page.names import Speaker
 from bots.page.rights import audiences_of, reads_in
 from bots.page.site import PageRoute, View, Visit, go_to
@@ -24,9 +25,10 @@ from bots.record import write_gaps
 from core.answers.store import TEXT_LIMIT, KeptAnswer
 from core.conversation import QUESTION_LIMIT, Conversation
 from core.errors import FootnoteError
-from core.gaps.groups import GapFinder, GapGroup, GapReport
+from core.gaps.groups import GapFinder, GapGroup, GapReport, MayRead
 from core.gaps.questions import STATES, GapMark, GapQuestion, still_open
 from core.traces.log import DAY
+from core.traces.search import has_all, typed_words
 from core.turns.archive import command_from
 
 SPANS: dict[str, float] = {"1d": DAY, "7d": 7 * DAY, "30d": 30 * DAY, "90d": 90 * DAY}
@@ -39,22 +41,21 @@ NO_GROUP = "There is no such group any more, or none that you may read."
 
 
 async def show_gaps(visit: Visit) -> web.Response:
-    span, state = _span(visit), visit.query("state")
-    report = await _report(visit, span)
-    if state == "all":
-        chosen: Sequence[GapGroup] = report.groups
-    else:
-        chosen = [each for each in report.groups if each.state == state] if state else report.open_groups
+    span, state, text = _span(visit), visit.query("state"), visit.query("text")
+    report = await visit.site.gaps.first(*_wanted(visit, span))
+    groups = [each for each in report.groups if _is_in(each, state)]
+    if words := typed_words(text):
+        groups = await asyncio.to_thread(_with_words, groups, words)
     return visit.show(
         "gaps.html",
         title="Gaps",
-        groups=chosen[:SHOWN],
-        more=len(chosen) - len(chosen[:SHOWN]),
+        page=visit.page_of(groups, SHOWN, since=span, state=state, text=text),
         report=report,
         span=span,
         spans=tuple(SPANS),
         state=state,
         states=(*STATES, "all"),
+        text=text,
         notes=left_out(report),
         trend_of=trend_of,
         reasons_of=reasons_of,
@@ -62,12 +63,27 @@ async def show_gaps(visit: Visit) -> web.Response:
     )
 
 
+def _is_in(group: GapGroup, state: str) -> bool:
+    """``state``: one of STATES, "all", or empty for what is open."""
+    return state == "all" or (group.state == state if state else group.is_open)
+
+
+def _with_words(groups: Iterable[GapGroup], words: Sequence[str]) -> list[GapGroup]:
+    """The groups with a question that has all of these words."""
+    return [
+        group
+        for group in groups
+        if any(has_all(words, f"{each.text}\n{each.asked}") for each in group.questions)
+    ]
+
+
 def gap_path(turn: str) -> str:
     return f"/gaps/{quote(turn, safe='')}"
 
 
 async def show_gap(visit: Visit) -> web.Response:
-    group = await _group(visit, _span(visit))
+    first = await visit.site.gaps.first(*_wanted(visit, _span(visit)))
+    group = _holding(first, visit.part("turn")) or await _group(visit, _span(visit))
     return visit.sorry(NO_GROUP) if group is None else await _shown(visit, group)
 
 
@@ -140,7 +156,6 @@ async def decide(visit: Visit) -> web.StreamResponse:
         return visit.sorry(NO_GROUP)
     turns = [each.turn for each in questions]
     if form.get("seen") not in (None, _digest(await finder.marks(), turns)):
-        visit.site.gaps.drop()
         return await _decided_meanwhile(visit, form)
     answer, told = "", counted(len(turns), "question")
     before = await _states(finder, turns)
@@ -163,8 +178,8 @@ async def decide(visit: Visit) -> web.StreamResponse:
         await finder.store.mark(turns, state, author=visit.session.name, at=finder.now(), answer=answer)
     else:
         return visit.sorry("Nothing of that name can be decided about a group.", status=422)
-    visit.site.gaps.drop()
-    read = None if visit.session.collections is None else visit.session.collections
+    visit.site.gaps.turn_old()
+    read = visit.session.collections
     path = f"/gaps/{quote(turns[0], safe='')}"
     await visit.record("decided about a gap", told, path=path, before=before, after=state, collections=read)
     return go_to(f"/gaps?since={_span(visit)}")
@@ -220,20 +235,26 @@ def _span(visit: Visit) -> str:
     return named if named in SPANS else USUAL
 
 
+def _wanted(visit: Visit, span: str) -> tuple[ReportKey, MayRead]:
+    """What the reports of gaps go by."""
+    return (SPANS[span], visit.session.collections), partial(readable_turns, visit)
+
+
 async def _report(visit: Visit, span: str) -> GapReport:
-    return await visit.site.gaps.get((SPANS[span], visit.session.collections), partial(readable_turns, visit))
+    return await visit.site.gaps.whole(*_wanted(visit, span))
 
 
 async def report_at_once(visit: Visit, span: str) -> GapReport | None:
     """None where it is still being made."""
-    key = SPANS[span], visit.session.collections
-    return await visit.site.gaps.at_once(key, partial(readable_turns, visit))
+    return await visit.site.gaps.at_once(*_wanted(visit, span))
 
 
 async def _group(visit: Visit, span: str) -> GapGroup | None:
+    return _holding(await _report(visit, span), visit.part("turn"))
+
+
+def _holding(report: GapReport, turn: str) -> GapGroup | None:
     """The group that holds a question: so a link to it stays while the group grows."""
-    turn = visit.part("turn")
-    report = await _report(visit, span)
     return next((group for group in report.groups if turn in group.turns), None)
 
 
