@@ -13,6 +13,7 @@ from core.answers import store
 from core.answers.store import (
     SCHEMA,
     STORE,
+    AnswerFilter,
     AnswerVersion,
     Change,
     ChangeName,
@@ -37,6 +38,8 @@ from core.traces.log import DAY, QuestionLog
 from core.traces.trace import Trace
 
 logger = logging.getLogger(__name__)
+
+EVERY = AnswerFilter()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,15 +66,22 @@ class Answers:
     async def of_conversation(self, conversation: Conversation) -> list[KeptAnswer]:
         return await self._select("conversation = ?", conversation.id)
 
-    async def listed(self) -> list[ListedAnswer]:
-        """Every answer, those kept last first, with how often it was used and what disputes it."""
-        return await self.database.call(store.listed, self.database.database)
+    async def find(self, wanted: AnswerFilter = EVERY) -> list[str]:
+        """The ids of such answers, those kept last first."""
+        return await self.database.call(store.find, self.database.database, wanted)
+
+    async def listed(self, ids: Sequence[str] | None = None) -> list[ListedAnswer]:
+        """These answers, or every one, with how often each was used and what disputes it."""
+        wanted = await self.find() if ids is None else ids
+        return await self.database.call(store.listed, self.database.database, wanted)
+
+    async def words(self) -> dict[str, str]:
+        """The question and the text of every answer, by id."""
+        return await self.database.call(store.words, self.database.database)
 
     async def due(self) -> list[ListedAnswer]:
         """The answers that are not used any more until somebody reviews them."""
-        return await self.database.call(
-            store.listed, self.database.database, "state = 'used' AND valid_until <= ?", (self.now(),)
-        )
+        return await self.listed(await self.find(AnswerFilter(due_at=self.now())))
 
     async def versions(self, answer_id: str) -> list[AnswerVersion]:
         """The versions of an answer with who changed it, oldest first."""

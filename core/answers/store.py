@@ -23,6 +23,7 @@ from core.wording import Sentence, wording
 
 NAME_SHOWN = 80  # characters of a name of a person or a channel
 QUESTION_SHOWN = 300  # characters of the question as a heading
+LOOKED_UP = 500  # values of one query
 TEXT_LIMIT = 8_000  # characters of an answer, wherever it is typed, kept or shown
 
 #: "new": written down and not shown to who said it yet, so it is not used; "used"; "retired" by an editor.
@@ -296,18 +297,59 @@ def select(database: Database, where: str = "TRUE", values: Sequence[object] = (
     return [_answer(row) for row in rows]
 
 
-def listed(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[ListedAnswer]:
-    """The same with how often each was used and what disputes it."""
+@value
+class AnswerFilter:
+    """The properties of the answers that are looked for; empty fields say nothing."""
+
+    due_at: float | None = None  #: those that somebody must review by then
+    is_disputed: bool = False
+    collections: frozenset[str] | None = None  #: those that who reads these may read; None: everybody's
+
+
+def find(database: Database, wanted: AnswerFilter) -> list[str]:
+    """The ids of such answers, those kept last first."""
+    conditions: list[tuple[str, Sequence[object]]] = [("TRUE", ())]
+    if wanted.due_at is not None:
+        conditions.append(("state = 'used' AND valid_until <= ?", (wanted.due_at,)))
+    if wanted.is_disputed:
+        conditions.append(("id IN (SELECT answer FROM answer_disputes)", ()))
+    if wanted.collections is not None:
+        names = tuple(wanted.collections)
+        conditions.append((f"collection IN ({_marks(names)})", names))
+    where = " AND ".join(condition for condition, _ in conditions)
     rows = database.rows(
-        f"SELECT {', '.join(COLUMNS)}, {_USES} FROM answers WHERE {where} ORDER BY kept_at DESC, id", values
+        f"SELECT id FROM answers WHERE {where} ORDER BY kept_at DESC, id",
+        tuple(part for _, parts in conditions for part in parts),
     )
-    disputes: dict[str, list[str]] = {}
-    for answer, source in database.rows("SELECT answer, source FROM answer_disputes ORDER BY found_at"):
-        disputes.setdefault(answer, []).append(source)
-    return [
-        ListedAnswer(answer=_answer(row[:-1]), used=int(row[-1]), disputed_by=tuple(disputes.get(row[0], ())))
-        for row in rows
-    ]
+    return [answer for (answer,) in rows]
+
+
+def listed(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
+    """These answers in the same order, as far as they are there, with how often each was used and what disputes it."""
+    found = {}
+    for start in range(0, len(ids), LOOKED_UP):
+        some = ids[start : start + LOOKED_UP]
+        disputes: dict[str, list[str]] = {}
+        among = f"IN ({_marks(some)})"
+        query = f"SELECT answer, source FROM answer_disputes WHERE answer {among} ORDER BY found_at"
+        for answer, source in database.rows(query, some):
+            disputes.setdefault(answer, []).append(source)
+        for row in database.rows(f"SELECT {', '.join(COLUMNS)}, {_USES} FROM answers WHERE id {among}", some):
+            own = tuple(disputes.get(row[0], ()))
+            found[row[0]] = ListedAnswer(answer=_answer(row[:-1]), used=int(row[-1]), disputed_by=own)
+    return [found[each] for each in ids if each in found]
+
+
+def words(database: Database) -> dict[str, str]:
+    """The question and the text of every answer, by id."""
+    return {
+        each: f"{question}\n{text}"
+        for each, question, text in database.rows("SELECT id, question, text FROM answers")
+    }
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _answer(row: Row) -> KeptAnswer:
@@ -316,10 +358,10 @@ def _answer(row: Row) -> KeptAnswer:
 
 def usable_among(database: Database, ids: Collection[str], now: float) -> set[str]:
     """The answers among these that are used now."""
-    marks = ", ".join("?" * len(ids))
-    rows = database.rows(
-        f"SELECT id FROM answers WHERE id IN ({marks}) AND state = 'used' AND valid_until > ?", (*ids, now)
+    query = (
+        f"SELECT id FROM answers WHERE id IN ({_marks(tuple(ids))}) AND state = 'used' AND valid_until > ?"
     )
+    rows = database.rows(query, (*ids, now))
     return {answer for (answer,) in rows}
 
 
@@ -328,8 +370,7 @@ def readable_among(
 ) -> set[str]:
     """The answers among these that are used now and may be read by who reads these collections."""
     usable = usable_among(database, ids, now)
-    marks = ", ".join("?" * len(ids))
-    rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({marks})", tuple(ids))
+    rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({_marks(tuple(ids))})", tuple(ids))
     return {answer for answer, collection in rows if answer in usable and collection in collections}
 
 

@@ -92,6 +92,7 @@ class Desk:
     threads: PageThreads
     turns: Turns
     gaps: GapFinder
+    reports: GapReports
 
     async def browser(self, role="editor", *, collections=None, name="") -> Browser:
         """Somebody who came in."""
@@ -133,7 +134,7 @@ async def open_desk(folder, page=None, *, patience=None, **settings):
                         yield Desk(
                             url=f"{parts.scheme}://{parts.netloc}", link=link, footnote=footnote,
                             channels=channels, sessions=PageSessions(database=database), threads=threads, turns=turns,
-                            gaps=gaps,
+                            gaps=gaps, reports=reports,
                         )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import quote
@@ -16,7 +16,15 @@ from bots.chat.markdown.safe import clean
 from bots.chat.texts import counted
 from bots.page.rights import Audience, all_audiences
 from bots.page.site import PageRoute, Record, View, Visit, go_to, number_in
-from core.answers.store import TEXT_LIMIT, AnswerVersion, KeptAnswer, ListedAnswer, check_answer, title_of
+from core.answers.store import (
+    TEXT_LIMIT,
+    AnswerFilter,
+    AnswerVersion,
+    KeptAnswer,
+    ListedAnswer,
+    check_answer,
+    title_of,
+)
 from core.conversation import Conversation, check_question, value
 from core.errors import AnswerRejected, FootnoteError, QuestionRejected
 from core.traces.search import has_all, typed_words
@@ -73,23 +81,17 @@ def as_typed(text: str) -> str:
 
 
 async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int = 200) -> web.Response:
-    now = visit.site.answers.now()
-    listed = [_told(visit, each) for each in await visit.site.answers.listed() if _may_read(visit, each)]
     wanted, text = visit.query("show"), visit.query("text")
-    if wanted == "due":
-        listed = [each for each in listed if each.answer.is_due(now)]
-    elif wanted == "disputed":
-        listed = [each for each in listed if each.disputed_by]
-    if words := typed_words(text):
-        listed = await asyncio.to_thread(_with_words, listed, words)
+    page = visit.page_of(await answers_of(visit, wanted, text), SHOWN, show=wanted, text=text)
     return visit.show(
         "answers.html",
         status=status,
         title="Answers",
-        page=visit.page_of(listed, SHOWN, show=wanted, text=text),
+        page=page,
+        listed=[_told(visit, each) for each in await visit.site.answers.listed(page.shown)],
         wanted=wanted,
         text=text,
-        now=now,
+        now=visit.site.answers.now(),
         path_of=path_of,
         typed=typed or Typed(question=visit.query("question")),
         audiences=await all_audiences(visit) if visit.session.is_editor else (),
@@ -97,9 +99,21 @@ async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int 
     )
 
 
-def _with_words(listed: Sequence[ListedAnswer], words: Sequence[str]) -> list[ListedAnswer]:
+async def answers_of(visit: Visit, wanted: str, text: str = "") -> list[str]:
+    """The ids of the answers that the session may read: "due" ones, "disputed" ones, or all; with these words."""
+    answers = visit.site.answers
+    due_at, is_disputed = (answers.now() if wanted == "due" else None), wanted == "disputed"
+    filtered = AnswerFilter(due_at=due_at, is_disputed=is_disputed, collections=visit.session.collections)
+    found = await answers.find(filtered)
+    if is_disputed and visit.session.collections is not None:
+        found = [each.answer.id for each in await answers.listed(found) if _told(visit, each).disputed_by]
+    words = typed_words(text)
+    return await asyncio.to_thread(_with_words, found, await answers.words(), words) if words else found
+
+
+def _with_words(found: Iterable[str], texts: Mapping[str, str], words: Sequence[str]) -> list[str]:
     """The answers that have all of these words, in the question or in the text."""
-    return [each for each in listed if has_all(words, f"{each.answer.question}\n{each.answer.text}")]
+    return [each for each in found if has_all(words, texts.get(each, ""))]
 
 
 async def show_answer(visit: Visit) -> web.Response:
@@ -263,10 +277,8 @@ async def keep_answer(visit: Visit, form: Mapping[str, str], offered: Collection
 
 
 async def _named(visit: Visit) -> ListedAnswer | None:
-    wanted = visit.part("id")
-    listed = await visit.site.answers.listed()
-    found = next((each for each in listed if each.answer.id == wanted), None)
-    return _told(visit, found) if found is not None and _may_read(visit, found) else None
+    found = await visit.site.answers.listed([visit.part("id")])
+    return _told(visit, found[0]) if found and visit.session.may_read((found[0].answer.collection,)) else None
 
 
 def _told(visit: Visit, listed: ListedAnswer) -> ListedAnswer:
@@ -276,10 +288,6 @@ def _told(visit: Visit, listed: ListedAnswer) -> ListedAnswer:
         return listed
     known = (each for each in listed.disputed_by if any(store.named(name, each) for name in open_to))
     return replace(listed, disputed_by=tuple(known))
-
-
-def _may_read(visit: Visit, listed: ListedAnswer) -> bool:
-    return visit.session.may_read((listed.answer.collection,))
 
 
 def path_of(answer: str) -> str:

@@ -18,6 +18,7 @@ from bots.chat.texts import counted
 from bots.gap_words import trend_of
 from bots.page.plots import Plot, Series, bar_plot
 from bots.page.site import PageRoute, View, Visit
+from bots.page.views.answers import answers_of
 from bots.page.views.gaps import gap_path, report_at_once
 from bots.page.views.spend import SPANS, days_until, money, took
 from core.conversation import value
@@ -179,15 +180,12 @@ def _path(since: str, **more: str) -> str:
 
 async def _tasks(visit: Visit, report: GapReport | None, active: Activity, since: str) -> tuple[Task, ...]:
     """What needs somebody, the most pressing first."""
-    may_read, answers = visit.session.may_read, await visit.site.answers.listed()
-    mine = [each for each in answers if may_read((each.answer.collection,))]
-    due = [each for each in mine if each.answer.is_due(visit.site.answers.now())]
-    disputed = [each for each in mine if each.disputed_by]
+    due, disputed = await answers_of(visit, "due"), await answers_of(visit, "disputed")
     sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=0)
     failing = [
         each
         for each in sources
-        if may_read((each.record.collection,)) and (each.record.failure or each.counts.failed)
+        if visit.session.may_read((each.record.collection,)) and (each.record.failure or each.counts.failed)
     ]
     grew = [each for each in report.open_groups if each.count > each.before] if report else []
     gaps = sorted(grew, key=lambda each: each.before - each.count)[:GAPS]
