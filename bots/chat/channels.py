@@ -185,25 +185,37 @@ class ChannelStore:
         readable = (await self._rights(conversation, author, library)).readable
         return frozenset(base_of(name) for name in readable.collections if not name.startswith(OWN))
 
-    async def reads(self, conversation: Conversation, author: str, library: Library) -> Readable:
+    async def reads(
+        self,
+        conversation: Conversation,
+        author: str,
+        library: Library,
+        *,
+        known: frozenset[str] | None = None,
+    ) -> Readable:
         """The collections that a question may read; looked up for every question.
+
+        ``known``: every collection that there is, where that was looked up.
 
         They are what was learned where it is asked, and of the operator's the one that was chosen there. Where
         none was, all that are open to the channel; in a direct message, to the person.
         """
-        rights = await self._rights(conversation, author, library)
+        rights = await self._rights(conversation, author, library, known)
         readable, chosen = rights.readable, rights.chosen
         if chosen == DEFAULT_COLLECTION:
             return readable
         names = (name for name in readable.collections if base_of(name) == chosen or name.startswith(OWN))
         return replace(readable, collections=frozenset(names))
 
-    async def _rights(self, conversation: Conversation, author: str, library: Library) -> Rights:
+    async def _rights(
+        self, conversation: Conversation, author: str, library: Library, known: frozenset[str] | None = None
+    ) -> Rights:
         here = conversation.channel_id
         space = f"{conversation.platform}/{conversation.space}/"
         values = (here, here, conversation.channel, here, here, space, author, f"{space}{author}")
         rows = await self.database.rows(_RIGHTS, values)
-        known = await self.database.call(library.store.collections)
+        if known is None:
+            known = await self.database.call(library.store.collections)
         rules = [
             AccessRule(collection=name, kind=kind, id=known_as)
             for *_, name, kind, known_as in rows

@@ -19,16 +19,25 @@ from core.library.readers import ReaderSets, is_restricted
 from core.traces.log import LoggedQuestion
 from core.traces.trace import Trace
 
+#: The id of a conversation, and who asked there.
+Asker = tuple[str, str]
 
-async def reads_in(site: Site, conversation: Conversation, author: str) -> frozenset[str]:
-    """The collections that this author's question in this conversation reads."""
+
+async def reads_in(site: Site, askers: Iterable[Asker]) -> dict[Asker, frozenset[str]]:
+    """The collections that questions of these people in these conversations read."""
     everything = site.library.store.collections()
-    if conversation.platform == TERMINAL:
-        return everything
-    if conversation.platform == PLATFORM:
-        named = collections_of(conversation.channel)
-        return everything if named is None else everything & named
-    return (await site.channels.reads(conversation, author, site.library)).collections
+    reads: dict[Asker, frozenset[str]] = {}
+    for asker in dict.fromkeys(askers):
+        conversation, author = Conversation.parse(asker[0]), asker[1]
+        if conversation.platform == TERMINAL:
+            reads[asker] = everything
+        elif conversation.platform == PLATFORM:
+            named = collections_of(conversation.channel)
+            reads[asker] = everything if named is None else everything & named
+        else:
+            found = await site.channels.reads(conversation, author, site.library, known=everything)
+            reads[asker] = found.collections
+    return reads
 
 
 async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQuestion]) -> set[str]:
@@ -36,30 +45,38 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
     questions = list(questions)
     if session.collections is None:
         return {question.turn for question in questions}
-    by_channel: dict[str, bool] = {}
-    allowed: set[str] = set()
-    for question in questions:
-        if question.conversation not in by_channel:
-            reads = await reads_in(site, Conversation.parse(question.conversation), question.author)
-            by_channel[question.conversation] = session.may_read(reads)
-        if by_channel[question.conversation]:
-            trace = await site.log.trace(question.turn)
-            then = (
-                trace.collections if trace else ()
-            )  # it may have read more then, as its author's groups did
-            is_open = session.may_read({*collections_in(trace), *then})
-            if is_open and not await asyncio.to_thread(_closed_since, site, session.collections, trace):
-                allowed.add(question.turn)
-    return allowed
+    traces = await site.log.traces([question.turn for question in questions])
+    # A question may have read more when it was asked, as its author's groups did.
+    asked = [each for each in questions if session.may_read(_read_then(traces.get(each.turn)))]
+    reads = await reads_in(site, (_asker(each) for each in asked))
+    asked = [each for each in asked if session.may_read(reads[_asker(each)])]
+    told = {each.turn: traces[each.turn] for each in asked if each.turn in traces}
+    closed = await asyncio.to_thread(_closed_since, site, session.collections, told)
+    return {each.turn for each in asked} - closed
 
 
-def _closed_since(site: Site, readable: frozenset[str], trace: Trace | None) -> bool:
-    """True if a document that a trace has words of may be read by others now. Blocks."""
-    if trace is None:
-        return False
-    sources = {each.source for each in trace.passages if each.origin == "documents"}
-    sources |= {each.source for each in trace.citations if each.origin == "documents"}
-    return bool(ReaderSets(site.library.store.database).closed(sources, collections_in(trace), readable))
+def _asker(question: LoggedQuestion) -> Asker:
+    return question.conversation, question.author
+
+
+def _read_then(trace: Trace | None) -> set[str]:
+    return {*collections_in(trace), *trace.collections} if trace else set()
+
+
+def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Trace]) -> set[str]:
+    """The turns of those that have words of a document that others may read now. Blocks."""
+    alike: dict[frozenset[str], list[str]] = {}  # the turns by the collections behind them
+    sources: dict[str, set[str]] = {}
+    for turn, trace in traces.items():
+        alike.setdefault(frozenset(collections_in(trace)), []).append(turn)
+        passages = {each.source for each in trace.passages if each.origin == "documents"}
+        sources[turn] = passages | {each.source for each in trace.citations if each.origin == "documents"}
+    closed: set[str] = set()
+    for behind, turns in alike.items():
+        asked = set().union(*(sources[turn] for turn in turns))
+        gone = ReaderSets(site.library.store.database).closed(asked, behind, readable)
+        closed |= {turn for turn in turns if sources[turn] & gone}
+    return closed
 
 
 def channel_told(session: PageSession, channel: str) -> str:
@@ -100,22 +117,20 @@ async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[
     """The audiences that people who asked one of these questions belong to: first that of what their channel
     learned, which is made when it is first used.
     """
-    reads: dict[tuple[str, str], frozenset[str]] = {}
+    reads = await reads_in(visit.site, ((each.conversation, each.author) for each in questions))
     turns: dict[str, set[str]] = {}
     for each in questions:
-        where = each.channel, each.author
-        if where not in reads:
-            reads[where] = await _readable_in(visit, Conversation.parse(each.conversation), each.author)
-        for collection in reads[where]:
+        conversation = Conversation.parse(each.conversation)
+        for collection in _learned_in(conversation, reads[each.conversation, each.author]):
             turns.setdefault(collection, set()).add(each.turn)
     return await _told(visit, turns, turns)
 
 
-async def _readable_in(visit: Visit, conversation: Conversation, author: str) -> frozenset[str]:
-    found = await reads_in(visit.site, conversation, author)
+def _learned_in(conversation: Conversation, reads: frozenset[str]) -> frozenset[str]:
+    """The same with what the channel learned, and without what its thread did."""
     if conversation.platform in (PLATFORM, TERMINAL):
-        return found
-    return (found | {own_collection(conversation)}) - {thread_collection(conversation)}
+        return reads
+    return (reads | {own_collection(conversation)}) - {thread_collection(conversation)}
 
 
 async def _told(

@@ -286,6 +286,15 @@ class QuestionLog:
         rows = await self.database.rows("SELECT content FROM traces WHERE turn = ?", (turn,))
         return unpacked(bytes(rows[0][0])) if rows else None
 
+    async def traces(self, turns: Sequence[str]) -> dict[str, Trace]:
+        """The same for several, at most some hundreds, as far as they are kept."""
+        if not turns:
+            return {}
+        query = f"SELECT turn, content FROM traces WHERE turn IN ({', '.join('?' * len(turns))})"
+        rows = await self.database.rows(query, turns)
+        found = ((turn, unpacked(bytes(content))) for turn, content in rows)
+        return {turn: trace for turn, trace in found if trace is not None}
+
     async def forget_conversation(self, conversation: Conversation) -> None:
         """Delete its texts and who spoke; the figures stay."""
         self.names.forget_noted()

@@ -79,7 +79,8 @@ async def show_turn(visit: Visit) -> web.Response:
 
 async def _shown(visit: Visit, conversation: Conversation):  # type: ignore[no-untyped-def]  # noqa: ANN202
     turns = await visit.site.threads.turns(conversation)
-    return await shown_thread(visit.site, turns, await reads_in(visit.site, conversation, ""))
+    here = conversation.id, ""
+    return await shown_thread(visit.site, turns, (await reads_in(visit.site, [here]))[here])
 
 
 async def decide_search(visit: Visit) -> web.StreamResponse:

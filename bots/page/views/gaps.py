@@ -23,7 +23,7 @@ from bots.page.views.answers import path_of as answer_path
 from bots.page.views.questions import path_of
 from bots.record import write_gaps
 from core.answers.store import TEXT_LIMIT, KeptAnswer
-from core.conversation import QUESTION_LIMIT, Conversation
+from core.conversation import QUESTION_LIMIT
 from core.errors import FootnoteError
 from core.gaps.groups import GapFinder, GapGroup, GapReport, MayRead
 from core.gaps.questions import STATES, GapMark, GapQuestion, still_open
@@ -263,16 +263,11 @@ async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> froz
     session = visit.session
     if session.collections is None:
         return frozenset(each.turn for each in questions)
-    asked_where: dict[tuple[str, str], bool] = {}  # by conversation and who asked
-    for each in questions:
-        where = each.conversation, each.author
-        if where not in asked_where:
-            reads = await reads_in(visit.site, Conversation.parse(each.conversation), each.author)
-            asked_where[where] = session.may_read(reads)
+    reads = await reads_in(visit.site, ((each.conversation, each.author) for each in questions))
     open_here = [
         each
         for each in questions
-        if asked_where[each.conversation, each.author] and session.may_read(each.collections)
+        if session.may_read(reads[each.conversation, each.author]) and session.may_read(each.collections)
     ]
     database = visit.site.library.store.database
     return await asyncio.to_thread(still_open, database, open_here, session.collections)
