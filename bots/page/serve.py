@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from bots.chat.channels import ChannelStore
 from bots.page.changes import PageChanges
+from bots.page.feedback import FeedbackMarks
 from bots.page.gap_reports import GapReports
 from bots.page.names import NameLookUps
 from bots.page.server import link_at, serving
@@ -99,6 +100,7 @@ async def open_page(
         channels=channels,
         sessions=sessions,
         changes=PageChanges(database=database),
+        feedback=FeedbackMarks(database=database),
         threads=PageThreads(database),
         work=work,
         templates=make_templates(views()),

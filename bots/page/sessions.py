@@ -17,7 +17,7 @@ from functools import partial
 from math import ceil
 from typing import Literal
 
-from bots.page.changes import TABLES as CHANGES
+from bots.page import changes, feedback
 from core.conversation import value
 from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
 from core.storage.storage import Storage
@@ -68,15 +68,17 @@ def _tell_uses(database: Connection) -> None:
     database.execute("UPDATE page_sessions SET began_at = expires_at - ?, used_at = ?", (SESSION_LIFE, now))
 
 
-def _note_changes(database: Connection) -> None:
-    """See :mod:`bots.page.changes`."""
-    for statement in CHANGES:
-        database.execute(statement)
+def _adding(tables: Iterable[str]) -> Callable[[Connection], None]:
+    def add(database: Connection) -> None:
+        for statement in tables:
+            database.execute(statement)
+
+    return add
 
 
 SCHEMA = Schema(
-    tables=_TABLES + ";\n".join((*CHANGES, "")),
-    migrations=(_tell_uses, _note_changes),
+    tables=_TABLES + ";\n".join((*changes.TABLES, *feedback.TABLES, "")),
+    migrations=(_tell_uses, _adding(changes.TABLES), _adding(feedback.TABLES)),
     cure="Move it away: `footnote page --link` then lets people in again, and what was asked on the page is gone.",
 )
 _MOVE = (

@@ -13,6 +13,7 @@ from jinja2 import Environment
 
 from bots.chat.channels import ChannelStore
 from bots.page.changes import PageChanges
+from bots.page.feedback import FeedbackMarks
 from bots.page.gap_reports import GapReports
 from bots.page.names import NameLookUps
 from bots.page.sessions import PageSession, PageSessions
@@ -79,6 +80,7 @@ class Site:
     channels: ChannelStore
     sessions: PageSessions
     changes: PageChanges
+    feedback: FeedbackMarks
     threads: PageThreads
     work: ServingProcess
     templates: Environment

@@ -281,6 +281,13 @@ class QuestionLog:
         rows = await self.database.rows(f"{_SELECT} WHERE turn = ?", (turn,))
         return logged(rows[0]) if rows else None
 
+    async def questions(self, turns: Sequence[str]) -> dict[str, LoggedQuestion]:
+        """Those of these turns that are logged; of some hundreds at most."""
+        if not turns:
+            return {}
+        rows = await self.database.rows(f"{_SELECT} WHERE turn IN ({', '.join('?' * len(turns))})", turns)
+        return {each.turn: each for each in map(logged, rows)}
+
     async def trace(self, turn: str) -> Trace | None:
         """None where it is not kept, or a newer version wrote it."""
         rows = await self.database.rows("SELECT content FROM traces WHERE turn = ?", (turn,))

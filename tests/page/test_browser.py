@@ -225,7 +225,15 @@ async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
     thread = urlsplit(tab.url).path
 
     found = {}
-    own = ("/sources?collection=default&try=ferry", "/spend?days=90", "/sources", "/changes", "/sessions")
+    own = (
+        "/sources?collection=default&try=ferry",
+        "/spend?days=90",
+        "/sources",
+        "/changes",
+        "/sessions",
+        "/feedback",
+        "/gaps",
+    )
     for path in (
         "/",
         "/ask",

@@ -18,7 +18,7 @@ ODD = (
 )  # fmt: skip
 RAW = ("%FF", "%ED%A0%80", "%", "%zz", "%00", "+", "&&==&", "=")  # as no browser writes them
 QUERIES = ("text", "outcome", "rated", "kind", "channel", "author", "since", "before", "state", "collection",
-           "address", "days", "show", "after", "page", "try")  # fmt: skip
+           "address", "source", "from", "days", "show", "after", "page", "try")  # fmt: skip
 TYPES = (
     "application/x-www-form-urlencoded; charset=nope", "application/x-www-form-urlencoded; charset=utf-16",
     'application/x-www-form-urlencoded; charset="', "multipart/form-data", "multipart/form-data; boundary=",

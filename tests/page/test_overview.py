@@ -142,7 +142,7 @@ async def test_what_there_is_to_do_is_listed_with_where_to_do_it(desk):
     assert "being grouped" in first
     assert "being grouped" not in page
     assert told["/answers?show=due"] == "1 kept answer to review"
-    assert "1 answer rated down" in told.values()
+    assert "1 answer rated down, to look at" in told.values()
     assert any("slipway in winter" in words and "3 questions" in words for words in told.values())
     assert all([(await browser.get(path.replace("&amp;", "&")))[0] == 200 for path in told])
 

@@ -172,3 +172,24 @@ async def test_a_question_whose_words_are_forgotten_is_not_found_by_them(desk):
 
     assert (await walk(await desk.browser(), "/questions?text=ferry"))[0] == []
     assert held == [("",)]
+
+
+async def test_a_trace_leads_to_its_gap_and_to_the_documents_that_it_read(desk, tmp_path):
+    source = str(tmp_path / "docs" / "open.md")
+    named = next(each for each in desk.footnote.library.store.entries() if each.address == source).source
+    turn = "slack/T1/C1/1.2"
+    unanswered = Outcome(kind="no_answer", turn_id=turn)
+    await desk.footnote.log.record(asked(turn, at=NOON), unanswered, traced("", source=named))
+    await log(desk, 1, "When does it leave?", collection=OPEN)
+    ann, other = await desk.browser(), await desk.browser("reader", collections=frozenset({CLOSED}))
+    desk.gaps.now = lambda: NOON + 3600
+
+    _, trace = await ann.get(path_of(turn))
+    _, answered_trace = await ann.get(path_of("q0001"))
+    gap = re.search(r'href="(/gaps/[^"]+)"', trace)[1]
+    document = re.search(r'href="(/sources/document[^"]+)"', trace)[1].replace("&amp;", "&")
+
+    assert "When does the ferry leave?" in (await ann.get(gap))[1]
+    assert "The ferry leaves." in (await ann.get(document))[1]
+    assert (await other.get(document))[0] == 404
+    assert 'href="/gaps/' not in answered_trace

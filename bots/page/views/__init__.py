@@ -13,6 +13,7 @@ NAMES = (
     "overview",
     "ask",
     "questions",
+    "feedback",
     "gaps",
     "answers",
     "sources",

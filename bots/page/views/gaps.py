@@ -21,6 +21,7 @@ from bots.page.site import PageRoute, View, Visit, go_to
 from bots.page.views.answers import Typed, keep_answer, typed_in
 from bots.page.views.answers import path_of as answer_path
 from bots.page.views.questions import path_of
+from bots.page.views.sources import source_path
 from bots.record import write_gaps
 from core.answers.store import TEXT_LIMIT, KeptAnswer
 from core.conversation import QUESTION_LIMIT
@@ -128,6 +129,7 @@ async def _shown(
         people_of=people_of,
         path_of=path_of,
         gap_path=gap_path,
+        source_path=source_path,
         answer_path=answer_path,
     )
 

@@ -19,6 +19,7 @@ from bots.gap_words import trend_of
 from bots.page.plots import Plot, Series, bar_plot
 from bots.page.site import PageRoute, View, Visit
 from bots.page.views.answers import answers_of
+from bots.page.views.feedback import count_open
 from bots.page.views.gaps import gap_path, report_at_once
 from bots.page.views.spend import SPANS, days_until, money, took
 from core.conversation import value
@@ -92,7 +93,7 @@ async def show_overview(visit: Visit) -> web.Response:
         figures=_figures(now, before, shown[0], site.settings.currency),
         plot=_plot(shown, counts),
         is_empty=not now.questions,
-        tasks=await _tasks(visit, report, now.activity, shown[0]),
+        tasks=await _tasks(visit, report),
         is_grouping=report is None,
     )
 
@@ -178,7 +179,7 @@ def _path(since: str, **more: str) -> str:
     return f"/questions?{urlencode({'kind': 'question', 'since': since, **more})}"
 
 
-async def _tasks(visit: Visit, report: GapReport | None, active: Activity, since: str) -> tuple[Task, ...]:
+async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
     """What needs somebody, the most pressing first."""
     due, disputed = await answers_of(visit, "due"), await answers_of(visit, "disputed")
     sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=0)
@@ -201,9 +202,8 @@ async def _tasks(visit: Visit, report: GapReport | None, active: Activity, since
     if disputed:
         told = f"{counted(len(disputed), 'kept answer')} that documents dispute"
         tasks.append(Task(told=told, path="/answers?show=disputed"))
-    if active.down:
-        told = f"{counted(active.down, 'answer')} rated down"
-        tasks.append(Task(told=told, path=_path(since, rated="down")))
+    if rated_down := await count_open(visit):
+        tasks.append(Task(told=f"{counted(rated_down, 'answer')} rated down, to look at", path="/feedback"))
     for gap in gaps:
         more = f"{counted(gap.count, 'question')} without an answer, {trend_of(gap)}"
         tasks.append(Task(told=gap.name, more=more, path=gap_path(gap.turns[0])))

@@ -19,10 +19,11 @@ from bots.page.render import words_of
 from bots.page.rights import channel_told, collections_in, readable
 from bots.page.site import PageRoute, View, Visit
 from bots.page.templating import to_html
+from bots.page.views.sources import source_path
 from bots.record import write_questions
 from core.conversation import OutcomeKind, value
 from core.library.readers import base_of
-from core.traces.log import LoggedQuestion
+from core.traces.log import GivenRating, LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 from core.traces.trace import Step
 
@@ -340,7 +341,9 @@ async def show_trace(visit: Visit) -> web.Response:
         ),
         related=[each for each in related if each.turn != turn],
         mark=(await site.gaps.finder.marks()).get(question.about) if is_readable else None,
+        is_gap=is_readable and _is_gap(related, ratings),
         message=message_of(question.about),
+        source_path=source_path,
         words=words if is_readable else (),
         collections=closed,
         answer=to_html(trace.text, turn="answer", numbers={each.number for each in trace.citations})
@@ -350,6 +353,17 @@ async def show_trace(visit: Visit) -> web.Response:
         days=site.settings.trace_days,
         **_drawn(trace.steps if trace else ()),
     )
+
+
+def _is_gap(related: Sequence[LoggedQuestion], ratings: Iterable[GivenRating]) -> bool:
+    """True if the question is in a group of gaps. ``related``: all turns about it, oldest first."""
+    if any(not each.is_positive for each in ratings):
+        return True
+    if not related:
+        return False
+    last = related[-1]
+    is_unsure = last.outcome == "answered" and not last.is_sure
+    return last.kind == "deny" or last.outcome in ("no_answer", "approval_needed") or is_unsure
 
 
 def message_of(turn: str) -> tuple[str, str] | None:

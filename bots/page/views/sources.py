@@ -81,7 +81,8 @@ async def show_sources(visit: Visit) -> web.Response:
 
 
 async def show_document(visit: Visit) -> web.Response:
-    entry = await _entry(visit, *_named(visit))
+    name, address = _named(visit)
+    entry = await _entry(visit, name, address) if address else await _of_source(visit, name)
     if entry is None:
         return visit.sorry(NOT_THERE)
     store = visit.site.library.store
@@ -212,6 +213,15 @@ async def _entry(visit: Visit, collection: str, address: str) -> Entry | None:
     return next((each for each in beside if each.address == address), None)
 
 
+async def _of_source(visit: Visit, collection: str) -> Entry | None:
+    """The first document of the source that the address names."""
+    source = visit.request.query.get("source", "")
+    if not source or not visit.session.may_read((collection,)):
+        return None
+    found = await asyncio.to_thread(visit.site.library.store.named, collection, source)
+    return found[0] if found else None
+
+
 def _entries(visit: Visit, name: str) -> list[Entry]:
     """The documents of a collection; with those that only some people may read, for who reads everything. Blocks."""
     store = visit.site.library.store
@@ -273,6 +283,11 @@ def path_of(entry: Entry, *, first: int = 1) -> str:
 def changed_at(entry: Entry) -> float:
     """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
     return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
+
+
+def source_path(collection: str, source: str) -> str:
+    """The same for the document that a trace names."""
+    return f"/sources/document?{urlencode({'collection': collection, 'source': source})}"
 
 
 def bytes_told(size: int) -> str:
