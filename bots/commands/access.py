@@ -6,11 +6,10 @@ from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
 
+from bots.access_ids import any_id, ids_of
 from bots.chat.access import CHANNEL, GROUP, PERSON, AccessChange, access_rules, change_access, readers
 from bots.chat.channels import SCHEMA, STORE
 from bots.chat.people import state_email, stated_emails
-from bots.discord import route as discord
-from bots.slack import route as slack
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library, own_data_dir
 from core.errors import SettingsError
@@ -18,13 +17,6 @@ from core.library.data_lock import make_data_dir
 from core.settings import Settings
 from core.storage.database import version_in
 from core.storage.storage import file_of, open_storage
-
-#: What to write for each kind, where what was written names none.
-_EXAMPLES = {
-    CHANNEL: "a channel's id or its link, as C0123ABCD, or T0123/C0123ABCD of one workspace among several",
-    PERSON: "a person's id, as U0123ABCD or 123456789012345678",
-    GROUP: "the id of a Slack user group, as S0123ABCD, or of a Discord role behind its server's, as SERVER/ROLE",
-}
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -66,23 +58,12 @@ def _change(arguments: Namespace) -> AccessChange:
         closes=arguments.nobody,
         opens_to_everyone=arguments.everyone,
         opens=(
-            *((CHANNEL, name) for name in _ids(CHANNEL, arguments.channels)),
-            *((PERSON, name) for name in _ids(PERSON, arguments.people)),
-            *((GROUP, name) for name in _ids(GROUP, arguments.groups)),
+            *((CHANNEL, name) for name in ids_of(CHANNEL, arguments.channels)),
+            *((PERSON, name) for name in ids_of(PERSON, arguments.people)),
+            *((GROUP, name) for name in ids_of(GROUP, arguments.groups)),
         ),
-        removes=tuple(name for written in arguments.remove for name in _any_id(written)),
+        removes=tuple(name for written in arguments.remove for name in any_id(written)),
     )
-
-
-def _ids(kind: str, written: Iterable[str]) -> list[str]:
-    """Raises SettingsError for what is no id: a name could be another's tomorrow."""
-    found = []
-    for each in written:
-        known = slack.access_id(kind, each) or discord.access_id(kind, each)
-        if known is None:
-            raise SettingsError(f"{each} is no id. Write {_EXAMPLES[kind]}; names change, ids do not.")
-        found.append(known)
-    return found
 
 
 def _emails(written: Iterable[str]) -> list[tuple[str, str]]:
@@ -92,12 +73,5 @@ def _emails(written: Iterable[str]) -> list[tuple[str, str]]:
         person, sign, address = each.partition("=")
         if not sign:
             raise SettingsError(f"{each} names no address: --email U0123ABCD=ann@example.org")
-        found += [(known, address) for known in _ids(PERSON, [person])]
+        found += [(known, address) for known in ids_of(PERSON, [person])]
     return found
-
-
-def _any_id(written: str) -> set[str]:
-    """The ids of any kind that it may stand for."""
-    kinds = (CHANNEL, PERSON, GROUP)
-    found = {read(kind, written) for kind in kinds for read in (slack.access_id, discord.access_id)}
-    return {name for name in found if name} or {written}

@@ -141,7 +141,7 @@ async def _told(
     rules = await database.call(access_rules, database.database, names)
     channels = {each: channel for each in names if (channel := channel_of(each))}
     known = await visit.site.names.of(Speaker(conversation=f"{each}/-") for each in channels.values())
-    called = await _names_in(visit, [rule for each in names for rule in rules.get(each, ())])
+    called = await names_in(visit, [rule for each in names for rule in rules.get(each, ())])
     made = [
         Audience(
             collection=each,
@@ -156,7 +156,7 @@ async def _told(
     return tuple(sorted(made, key=lambda each: (*_breadth(rules.get(each.collection, ())), *_rank(each))))
 
 
-async def _names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, str]:
+async def names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, str]:
     """The names of people and channels in these rules, by their ids as the rules have them."""
     ids = {kind: {rule.id for rule in rules if rule.kind == kind} for kind in (CHANNEL, PERSON)}
     stored = visit.site.names.stored

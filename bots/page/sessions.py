@@ -120,7 +120,8 @@ class PageSession:
         return self.digest[:ID_LENGTH]
 
     @property
-    def may_end_others(self) -> bool:
+    def may_change_all(self) -> bool:
+        """True where it edits and reads everything: it ends others' sessions, and changes who reads what."""
         return self.is_editor and self.collections is None
 
     @property

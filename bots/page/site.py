@@ -138,14 +138,30 @@ class Visit:
         text = page.render(session=self.session, here=self.request.rel_url.path, **values)
         return web.Response(text=text, content_type="text/html", status=status)
 
-    async def asks_first(self, asked: str, gone: Sequence[str], *, back: str) -> web.Response | None:
-        """A page that says what will be gone and asks for another press; None if that was it."""
-        fields = await self.form()
-        if fields.get("sure") == "yes":
+    async def asks_first(
+        self,
+        asked: str,
+        means: Sequence[str],
+        *,
+        back: str,
+        yes: str = "Forget it for good",
+        no: str = "Keep it",
+    ) -> web.Response | None:
+        """A page that says what a press means and asks for another one; None if that was it."""
+        fields = await read_form(self.request)
+        if ("sure", "yes") in fields:
             return None
         place = self.request.rel_url.raw_path_qs
         return self.show(
-            "sure.html", title="Forget", asked=asked, gone=gone, place=place, fields=fields, back=back
+            "sure.html",
+            title=asked,
+            asked=asked,
+            means=means,
+            place=place,
+            fields=fields,
+            back=back,
+            yes=yes,
+            no=no,
         )
 
     async def record(

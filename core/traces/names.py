@@ -99,6 +99,11 @@ class ShownNames:
             found.setdefault(known.rpartition("/")[2], []).append(name)
         return {each: found[each][0] for each in ids if len(found.get(each, ())) == 1}
 
+    async def channels(self, limit: int) -> dict[str, str]:
+        """Channels that have a name, by platform/space/channel, in the order of their names."""
+        query = "SELECT id, name FROM shown_names WHERE kind = 'channel' ORDER BY name, id LIMIT ?"
+        return dict(await self.database.rows(query, (limit,)))
+
     def forget_noted(self) -> None:
         """They may be gone from the store."""
         self._noted.clear()

@@ -17,7 +17,7 @@ async def show_sessions(visit: Visit) -> web.Response:
 
 async def end_sessions(visit: Visit) -> web.Response:
     """One that was named, or all but this one."""
-    if not visit.session.may_end_others:
+    if not visit.session.may_change_all:
         return visit.sorry(NOT_YOURS, status=403)
     wanted = (await visit.form()).get("session", "")
     others = [each for each in await _seen(visit) if each.id != visit.session.id]
@@ -33,7 +33,7 @@ async def end_sessions(visit: Visit) -> web.Response:
 async def _seen(visit: Visit) -> tuple[PageSession, ...]:
     """All, for who may end them; else one's own."""
     listed = await visit.site.sessions.listed()
-    return tuple(each for each in listed if visit.session.may_end_others or each.id == visit.session.id)
+    return tuple(each for each in listed if visit.session.may_change_all or each.id == visit.session.id)
 
 
 VIEW = View(

@@ -15,6 +15,7 @@ from bots.arguments import span_of
 from bots.chat.access import access_rules, readers
 from bots.chat.texts import counted, unseen_told
 from bots.page.site import PageRoute, View, Visit, go_to, number_in
+from bots.page.views import access
 from core.conversation import value
 from core.errors import FootnoteError
 from core.library.documents import ANSWER, Retrieval, Scope, is_kept
@@ -72,6 +73,7 @@ async def show_sources(visit: Visit) -> web.Response:
         refresh_age=await asyncio.to_thread(library.refresh_age),
         path_of=path_of,
         collection_path=collection_path,
+        access_path=access.path_of,
         change_path=change_path,
         base_of=base_of,
         changed_at=changed_at,
@@ -305,5 +307,6 @@ VIEW = View(
         PageRoute("GET", "/sources", show_sources),
         PageRoute("GET", "/sources/document", show_document),
         PageRoute("POST", "/sources/change", change),
+        *access.ROUTES,
     ),
 )

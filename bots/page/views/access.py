@@ -1,0 +1,200 @@
+"""Who may read a collection, and its change: shown with what it means before it is made."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from bots.access_ids import ids_of
+from bots.chat.access import (
+    CHANNEL,
+    CLOSED,
+    EVERYONE,
+    GROUP,
+    PERSON,
+    AccessChange,
+    access_rules,
+    change_access,
+    changed,
+    readers,
+)
+from bots.chat.channels import AccessRule
+from bots.chat.texts import counted
+from bots.page.rights import names_in
+from bots.page.site import PageRoute, Visit, go_to
+from core.conversation import value
+from core.errors import SettingsError
+from core.library.overview import collection_sizes
+
+OFFERED = 200  # channels that have a name
+KINDS = {"channels": CHANNEL, "people": PERSON, "groups": GROUP}  # by the field in which they are typed
+NOT_THERE = "There is no such collection, or who reads it is not yours to change."
+UNCHANGED = "Nothing would change."
+MEANWHILE = "Somebody changed who reads this after you opened the page. What stands below is how it is now."
+
+
+@value
+class TypedAccess:
+    """An editor's form, and what is wrong with it."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)  #: by the names of KINDS
+    fault: str = ""
+
+
+async def show_access(visit: Visit, typed: TypedAccess | None = None, *, status: int = 200) -> web.Response:
+    rules = await _rules(visit)
+    name = visit.request.query.get("collection", "")
+    if name not in rules:
+        return visit.sorry(NOT_THERE)
+    own = rules[name]
+    named = [each for each in own if each.kind not in (EVERYONE, CLOSED)]
+    stored = await visit.site.names.stored.channels(OFFERED)
+    return visit.show(
+        "access.html",
+        status=status,
+        title=f"Who reads {name}",
+        name=name,
+        place=path_of(name),
+        documents=await _documents(visit, name),
+        is_open=any(each.kind == EVERYONE for each in own),
+        named=named,
+        called=await names_in(visit, own),
+        offered={each: called for each, called in stored.items() if each not in {one.id for one in named}},
+        seen=_digest(own),
+        typed=typed or TypedAccess(),
+    )
+
+
+async def change(visit: Visit) -> web.StreamResponse:
+    """Change it, once somebody has seen what it means."""
+    rules, name = await _rules(visit), visit.request.query.get("collection", "")
+    if name not in rules or not visit.session.may_change_all:
+        return visit.sorry(NOT_THERE)
+    own, form = rules[name], await visit.form()
+    typed = {field: form.get(field, "") for field in KINDS}
+    if form.get("seen") != _digest(own):
+        return await show_access(visit, TypedAccess(fields=typed, fault=MEANWHILE), status=409)
+    try:
+        wanted = _change(own, form, await visit.chosen("keep"), await visit.chosen("open"))
+        after, _ = changed(name, own, wanted)
+        means = meaning(own, after, await _documents(visit, name), await names_in(visit, (*own, *after)))
+    except SettingsError as fault:
+        return await show_access(visit, TypedAccess(fields=typed, fault=str(fault)), status=422)
+    asked, back = f"Change who reads {name}?", path_of(name)
+    ask = await visit.asks_first(asked, means, back=back, yes="Change it", no="Leave it as it is")
+    return await _make(visit, own, wanted, after) if ask is None else ask
+
+
+async def _make(
+    visit: Visit, own: tuple[AccessRule, ...], wanted: AccessChange, after: Iterable[AccessRule]
+) -> web.Response:
+    name = visit.request.query.get("collection", "")
+    channels, known = visit.site.channels.database, visit.site.library.store.collections()
+    await channels.call(lambda: change_access(channels.database, name, wanted, known=known))
+    await visit.record(
+        "changed who reads it", name, path=path_of(name), before=readers(own), after=readers(_listed(after)),
+        collections=(name,),
+    )  # fmt: skip
+    return go_to(path_of(name))
+
+
+def _change(
+    own: Iterable[AccessRule], form: Mapping[str, str], kept: Collection[str], opened: Iterable[str]
+) -> AccessChange:
+    """The change that leaves what the form says; SettingsError for what is typed and no id.
+
+    ``kept``: rules that stay, as "kind id"; ``opened``: channels that were chosen by their names.
+    """
+    typed = [
+        (kind, each) for field, kind in KINDS.items() for each in ids_of(kind, _parts(form.get(field, "")))
+    ]
+    stay = [(each.kind, each.id) for each in own if f"{each.kind} {each.id}" in kept]
+    chosen = [(CHANNEL, each) for each in opened if each.count("/") == 2]
+    is_open = form.get("readers") == EVERYONE
+    return AccessChange(closes=True, opens_to_everyone=is_open, opens=(*stay, *chosen, *typed))
+
+
+def _parts(typed: str) -> list[str]:
+    return typed.replace(",", " ").split()
+
+
+def meaning(
+    before: Iterable[AccessRule], after: Iterable[AccessRule], documents: int, called: Mapping[str, str]
+) -> tuple[str, ...]:
+    """What a change means for who reads a collection of so many documents, as sentences.
+
+    Raises SettingsError where it means nothing.
+    """
+    before, after = _listed(before), _listed(after)
+    was_open, is_open = (any(each.kind == EVERYONE for each in rules) for rules in (before, after))
+    more = f"{documents:,} more document{'' if documents == 1 else 's'}"
+    less = f"{counted(documents, 'document')} any more"
+    told = []
+    if is_open and not was_open:
+        told.append(f"Everybody will read {more}, in every channel.")
+    if was_open and not is_open:
+        told.append(f"Who is not named will not read {less}.")
+    gained, lost = _beside(after, before), _beside(before, after)
+    told += [
+        f"{_who(each, called)} {'reads them as before' if was_open else f'will read {more}'}."
+        for each in gained
+    ]
+    still = "reads them as everybody does" if is_open else f"will not read {less}"
+    told += [f"{_who(each, called)} {still}." for each in lost]
+    if not told:
+        raise SettingsError(UNCHANGED)
+    return tuple(told)
+
+
+def _beside(rules: Iterable[AccessRule], others: Collection[AccessRule]) -> list[AccessRule]:
+    """The rules that name somebody and are not among the others."""
+    return [each for each in rules if each not in others and each.kind in KINDS.values()]
+
+
+def _who(rule: AccessRule, called: Mapping[str, str]) -> str:
+    """ "#help", "Ann, in direct messages,"."""
+    name = called.get(rule.id, rule.id)
+    return {
+        CHANNEL: name,
+        PERSON: f"{name}, in direct messages,",
+        GROUP: f"Who belongs to {name}, in direct messages,",
+    }[rule.kind]
+
+
+def _listed(rules: Iterable[AccessRule]) -> tuple[AccessRule, ...]:
+    return tuple(sorted(rules, key=lambda each: (each.kind, each.id)))
+
+
+def _digest(rules: Iterable[AccessRule]) -> str:
+    told = [(each.kind, each.id) for each in _listed(rules)]
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
+async def _rules(visit: Visit) -> Mapping[str, tuple[AccessRule, ...]]:
+    """Of the operator's collections that the session reads."""
+    channels, known = visit.site.channels.database, visit.site.library.store.collections()
+    rules = await channels.call(access_rules, channels.database, known)
+    return {name: own for name, own in rules.items() if visit.session.may_read((name,))}
+
+
+async def _documents(visit: Visit, name: str) -> int:
+    """How many documents who reads the collection reads: without those that only some people may."""
+    sizes = await asyncio.to_thread(
+        collection_sizes, visit.site.library.store.database, with_restricted=False
+    )
+    return next((each.documents for each in sizes if each.name == name), 0)
+
+
+def path_of(name: str) -> str:
+    return f"/sources/access?{urlencode({'collection': name})}"
+
+
+ROUTES = (
+    PageRoute("GET", "/sources/access", show_access),
+    PageRoute("POST", "/sources/access", change),
+)
