@@ -24,7 +24,7 @@ from core.reasoning.limits import NO_PRICES, Prices
 from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
 from core.storage.storage import Storage
 from core.text.terms import comparable
-from core.traces import figures, names
+from core.traces import figures, names, uses
 from core.traces.figures import Counted
 from core.traces.trace import Trace, packed, sources_of, unpacked, with_outcome
 
@@ -91,8 +91,8 @@ def _index_people_by_time(database: Connection) -> None:
 
 
 SCHEMA = Schema(
-    tables=_TABLES + figures.TABLES + names.TABLES,
-    migrations=(_make_comparable, _index_people_by_time),
+    tables=_TABLES + figures.TABLES + names.TABLES + uses.TABLES,
+    migrations=(_make_comparable, _index_people_by_time, uses.count_kept),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
@@ -223,6 +223,7 @@ class QuestionLog:
                 return True
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
             writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
+            uses.count(writing, trace, asked_at)
         return True
 
     def _row(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> tuple[object, ...]:
@@ -318,6 +319,11 @@ class QuestionLog:
         self._expired_at = self.now()
         before = self._expired_at - self.keep
         await self.database.call(forget_texts, self.database.database, "asked_at < ?", (before,))
+        await self.database.call(self._expire_uses, before)
+
+    def _expire_uses(self, before: float) -> None:
+        with self.database.database.transaction() as writing:
+            uses.expire(writing, before)
 
     async def _expire_at_times(self) -> None:
         if self.now() - self._expired_at >= EXPIRE_EVERY:
@@ -325,7 +331,10 @@ class QuestionLog:
 
 
 def forget_sources(database: Database, sources: Iterable[str]) -> None:
-    """Delete the texts of the turns that read one of these documents."""
+    """Delete the texts of the turns that read one of these documents, and how often they did."""
+    sources = list(sources)
+    with database.transaction() as writing:
+        uses.forget(writing, sources)
     for source in sources:
         forget_texts(database, "turn IN (SELECT turn FROM trace_sources WHERE source = ?)", (source,))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
+import time
+from urllib.parse import quote, urlencode
 
 import pytest
-from fakes.desk import HANDBOOK, SECRET, Inspection, open_desk
+from fakes.desk import HANDBOOK, SECRET, Inspection, answered, asked, open_desk, traced
 from fakes.git_server import Repository
 from test_attacks import HOSTILE
 
+from core.conversation import Outcome
 from core.library.documents import Piece
 from core.library.entries import NewDocument
 from core.library.formats.read import parse_html
@@ -265,3 +267,33 @@ async def test_what_was_not_seen_at_its_source_for_too_long_is_marked(tmp_path):
     assert (listed.count(sentence), sentence in page, sentence in file) == (1, True, False)
     assert "2026-02-01 00:00 UTC" in listed
     assert "2026-02-01 00:00 UTC" in file
+
+
+async def test_documents_are_chosen_by_what_questions_made_of_them(desk, tmp_path):
+    for name in ("cited.md", "found.md", "never.md"):
+        desk.ingest(tmp_path / "docs", name, HANDBOOK, collection="default")
+    named = {each.address.rpartition("/")[2]: each.source for each in desk.footnote.library.store.entries()}
+    for turn, name in (("q1", "cited.md"), ("q2", "found.md"), ("q3", "found.md")):
+        trace = traced("", source=named[name])
+        is_cited = name == "cited.md"
+        outcome = answered(turn, source=named[name]) if is_cited else Outcome(kind="no_answer", turn_id=turn)
+        await desk.footnote.log.record(asked(turn, at=time.time()), outcome, trace)
+    browser, other = (
+        await desk.browser("reader"),
+        await desk.browser("reader", collections=frozenset({"payroll"})),
+    )
+    path = "/sources?collection=default"
+
+    pages = {
+        use: (await browser.get(f"{path}&use={quote(use)}"))[1]
+        for use in ("cited", "found, never cited", "never found", "stale", "nonsense")
+    }
+
+    shown = {use: {name for name in named if f">{named[name]}</a>" in page} for use, page in pages.items()}
+    assert shown == {
+        "cited": {"cited.md"}, "found, never cited": {"found.md"}, "never found": {"harbour.md", "never.md"},
+        "stale": set(), "nonsense": {"cited.md", "found.md", "never.md", "harbour.md"},
+    }  # fmt: skip
+    assert '<td class="number">2</td><td class="number"></td>' in pages["found, never cited"]
+    assert (await other.get(f"{path}&use=cited"))[0] == 404
+    assert not Inspection(pages["cited"]).faults

@@ -27,9 +27,13 @@ from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within, resolve_name
 from core.sources.kinds import label_of, source_labels
 from core.sources.store import SourceRecord
+from core.traces.uses import DocumentUse
+from core.traces.uses import uses as document_uses
 
 DOCUMENTS, PASSAGES = 200, 50  # on one page
 FOUND = 10  # passages of one try
+USES = ("cited", "found, never cited", "never found", "stale")  # by which documents are chosen
+BY_NUMBER = {"cited": "cited", "found, never cited": "found"}  # those with most come first
 FAILURES = 20  # items of a source, which is shown with its collection
 WORDS_LIMIT = 1_000  # characters of a question that is tried
 NOT_ALONE = "It is part of a source, which is read as a whole: when it is due, or with `footnote ingest`."
@@ -42,6 +46,10 @@ class CollectionView:
 
     entries: tuple[Entry, ...]
     unreadable: tuple[UnreadableFile, ...]
+    uses: Mapping[str, DocumentUse]  #: by the source
+    unseen: Mapping[
+        int, float
+    ]  #: when documents were seen at their source, if that is too long ago, by their ids
 
 
 async def show_sources(visit: Visit) -> web.Response:
@@ -53,7 +61,8 @@ async def show_sources(visit: Visit) -> web.Response:
     searched = _searched(visit, {name} if name else set(sizes))
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, sizes)
-    opened = await asyncio.to_thread(_read_collection, visit, name, visit.query("text")) if name else None
+    use = visit.query("use") if visit.query("use") in USES else ""
+    opened = await _read_collection(visit, name, visit.query("text"), use) if name else None
     sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=FAILURES if name else 0)
     return visit.show(
         "sources.html",
@@ -62,11 +71,15 @@ async def show_sources(visit: Visit) -> web.Response:
         sizes=[sizes[name]] if name else list(sizes.values()),
         readers={each: readers(those) for each, those in rules.items()},
         opened=opened,
-        unseen=await asyncio.to_thread(visit.site.sightings.unseen, opened.entries) if opened else {},
+        page=visit.page_of(opened.entries, DOCUMENTS, collection=name, text=visit.query("text"), use=use)
+        if opened
+        else None,
+        use=use,
+        uses=USES,
+        days=visit.site.settings.trace_days,
         sources=[each for each in sources if each.record.collection in searched],
         label_of=label_of,
         span_of=span_of,
-        limit=DOCUMENTS,
         text=visit.query("text"),
         words=words,
         found=await asyncio.to_thread(_retrieve, library, words, searched) if words else None,
@@ -249,17 +262,37 @@ def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
     return frozenset(each for each in known if base_of(each) in names)
 
 
-def _read_collection(visit: Visit, name: str, text: str) -> CollectionView:
+async def _read_collection(visit: Visit, name: str, text: str, use: str) -> CollectionView:
+    log = visit.site.log.database
+    counted = await log.call(document_uses, log.database)
+    merged: dict[str, DocumentUse] = {}
+    reads_all = visit.session.collections is None
+    for (collection, source), each in counted.items():
+        if name == (base_of(collection) if reads_all else collection):
+            merged[source] = each + merged.get(source, DocumentUse())
+    return await asyncio.to_thread(_chosen, visit, name, text.casefold(), use, merged)
+
+
+def _chosen(visit: Visit, name: str, text: str, use: str, uses: Mapping[str, DocumentUse]) -> CollectionView:
     """Blocks."""
-    wanted, library = text.casefold(), visit.site.library
-    return CollectionView(
-        entries=tuple(
-            each
-            for each in _entries(visit, name)
-            if wanted in each.source.casefold() or wanted in each.title.casefold()
-        ),
-        unreadable=tuple(library.store.roots.unreadable(name).values()),
-    )
+    unreadable = tuple(visit.site.library.store.roots.unreadable(name).values())
+    entries = [each for each in _entries(visit, name) if text in f"{each.source}\n{each.title}".casefold()]
+    unseen = visit.site.sightings.unseen(entries)
+    nothing = DocumentUse()
+
+    def fits(entry: Entry) -> bool:
+        own = uses.get(entry.source, nothing)
+        return {
+            "cited": own.cited > 0,
+            "found, never cited": own.found > own.cited == 0,
+            "never found": own.found == 0,
+            "stale": entry.id in unseen,
+        }.get(use, True)
+
+    chosen = [each for each in entries if fits(each)]
+    if use in BY_NUMBER:
+        chosen.sort(key=lambda each: -getattr(uses[each.source], BY_NUMBER[use]))
+    return CollectionView(entries=tuple(chosen), unreadable=unreadable, uses=uses, unseen=unseen)
 
 
 def _retrieve(library: Library, words: str, collections: frozenset[str]) -> Retrieval:
