@@ -31,6 +31,8 @@ from core.turns.messenger import ReplyRoute
 
 logger = logging.getLogger(__name__)
 
+RANGES = (1, 7, 30, 90)  # days
+USUAL_RANGE = 7
 UNREADABLE = "This cannot be read, so nothing was done"
 
 Record = dict[str, Any]  # JSON types only
@@ -114,6 +116,12 @@ class Visit:
     def part(self, name: str) -> str:
         return self.request.match_info[name]
 
+    @property
+    def days(self) -> int:
+        """How many days the address looks back on; the same in all views that have a range."""
+        named = number_in(self.query("days"), USUAL_RANGE)
+        return named if named in RANGES else USUAL_RANGE
+
     def page_of(self, listed: Sequence[T], size: int, **kept: str) -> ListPage[T]:
         """The page of a list that the address names; ``kept``: what is kept of it, as far as it says something."""
         first = number_in(self.query("from"), 0)
@@ -135,7 +143,8 @@ class Visit:
 
     def show(self, template: str, *, status: int = 200, **values: object) -> web.Response:
         page = self.site.templates.get_template(template)
-        text = page.render(session=self.session, here=self.request.rel_url.path, **values)
+        ranged = {"days": self.days, "ranges": RANGES, "usual_range": USUAL_RANGE}
+        text = page.render(session=self.session, here=self.request.rel_url.path, **ranged, **values)
         return web.Response(text=text, content_type="text/html", status=status)
 
     async def asks_first(
@@ -228,4 +237,5 @@ class View:
     title: str
     path: str  #: where the menu leads
     key: str  #: pressed after g, goes there
+    is_ranged: bool = False  #: whether it looks back on some days, which the menu keeps
     routes: tuple[PageRoute, ...]

@@ -115,7 +115,7 @@ async def _measure(stored: int, url: str, server_cpu: Callable[[], float]) -> li
                 "Changes": (editor, "/changes"),
                 "Sessions": (editor, "/sessions"),
                 "Gaps, 7 days": (editor, "/gaps"),
-                "Gaps, 90 days": (editor, "/gaps?since=90d"),
+                "Gaps, 90 days": (editor, "/gaps?days=90"),
                 "Spend, 30 days": (editor, "/spend"),
                 "Spend, 90 days": (editor, "/spend?days=90"),
                 "Sources": (editor, "/sources"),

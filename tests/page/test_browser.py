@@ -252,3 +252,22 @@ async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
 
     assert found == {}
     assert [fault for fault in faults if "404" not in fault] == []
+
+
+async def test_days_of_a_filter_are_those_of_the_browser_and_stay_so_in_its_address(chromium, desk):
+    late = NOON - 53_000  # 20 September 2026, 23:30 UTC, which is the 21st in Tokyo
+    desk.footnote.log.now = lambda: NOON
+    await desk.footnote.log.record(asked("late", "Who was up late?", at=late), answered("late"), traced())
+    tab, faults = await entered(chromium, desk, timezone_id="Asia/Tokyo")
+
+    await tab.goto(f"{desk.url}/questions")
+    await tab.get_by_text("More", exact=True).click()
+    await expect(tab.locator("[data-zone]")).to_have_text("Asia/Tokyo")
+    await tab.get_by_label("From").fill("2026-09-21")
+    await tab.get_by_label("To", exact=True).fill("2026-09-21")
+    await tab.get_by_role("button", name="Filter").click()
+    await tab.wait_for_url("**zone=Asia%2FTokyo*")
+
+    await expect(tab.locator("[data-row]")).to_have_text("Who was up late?")
+    await expect(tab.locator("td.time time")).to_contain_text("21")
+    assert faults == []

@@ -48,7 +48,7 @@ async def test_questions_that_mean_the_same_are_one_line(desk):
     browser = await desk.browser()
 
     status, page = await browser.get("/gaps")
-    _, group = await browser.get("/gaps/q1?since=7d")
+    _, group = await browser.get("/gaps/q1?days=7")
 
     assert status == 200
     assert page.count('<a data-row href="/gaps/') == 1
@@ -61,14 +61,14 @@ async def test_an_ignored_group_is_gone_until_it_is_opened_again(desk):
     await log_gap(desk, "q0", PERMITS[0])
     browser = await desk.browser(name="ann")
 
-    status, _, headers = await browser.post("/gaps/q0?since=7d", state="ignored")
+    status, _, headers = await browser.post("/gaps/q0?days=7", state="ignored")
     _, after = await browser.get("/gaps")
     _, ignored = await browser.get("/gaps?state=ignored")
     marks = await desk.gaps.store.marks()
     await browser.post("/gaps/q0", state="open")
     _, reopened = await browser.get("/gaps")
 
-    assert (status, headers["Location"]) == (303, "/gaps?since=7d")
+    assert (status, headers["Location"]) == (303, "/gaps?days=7")
     assert marks == {"q0": GapMark(state="ignored", set_at=NOON + 3600, author="ann")}
     assert [PERMITS[0] in page for page in (after, ignored, reopened)] == [False, True, True]
 
@@ -202,13 +202,13 @@ async def test_groups_are_found_by_the_words_of_their_questions_and_shown_a_page
 
     _, found = await browser.get("/gaps?text=COFFEE+broken")
     _, first = await browser.get("/gaps")
-    _, second = await browser.get("/gaps?since=7d&from=1")
+    _, second = await browser.get("/gaps?days=7&from=1")
 
     assert "coffee machine" in found
     assert PERMITS[0] not in found
     assert [PERMITS[0] in page for page in (first, second)] == [True, False]
     assert ["Next page" in page for page in (first, second)] == [True, False]
-    assert 'href="/gaps?since=7d">First page' in second
+    assert 'href="/gaps?days=7">First page' in second
 
 
 async def test_hostile_questions_are_text(desk):

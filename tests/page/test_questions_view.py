@@ -103,7 +103,7 @@ async def test_a_trace_leads_to_an_answer_for_it_and_tells_of_the_one_that_was_k
     answering = re.search(r'href="(/answers\?question=[^"]+)"', before)[1]
     _, form = await ann.get(answering.partition("#")[0].replace("&amp;", "&"))
     await ann.post(
-        f"/gaps/{turn}?since=90d", state="written", question="Who has the key?", text="Olga.", collection=OPEN
+        f"/gaps/{turn}?days=90", state="written", question="Who has the key?", text="Olga.", collection=OPEN
     )
     _, after = await ann.get(path)
     kept = re.search(r'href="(/answers/[^"]+)"', after)[1]
@@ -193,3 +193,44 @@ async def test_a_trace_leads_to_its_gap_and_to_the_documents_that_it_read(desk, 
     assert "The ferry leaves." in (await ann.get(document))[1]
     assert (await other.get(document))[0] == 404
     assert 'href="/gaps/' not in answered_trace
+
+
+async def test_days_are_those_of_the_zone_in_the_address(desk):
+    late = NOON - 53_000  # 20 September 2026, 23:30 UTC, which is the 21st in Tokyo
+    desk.footnote.log.now = lambda: NOON
+    await desk.footnote.log.record(asked("late", "Who was up late?", at=late), answered("late"), traced())
+    browser = await desk.browser()
+    path = "/questions?since=2026-09-21&until=2026-09-21"
+
+    pages = [
+        (await browser.get(f"{path}&zone={zone}"))[1]
+        for zone in ("", "Asia/Tokyo", "UTC", "../etc/passwd", "Nowhere/None")
+    ]
+
+    assert ["Who was up late?" in page for page in pages] == [False, True, False, False, False]
+    assert ["Days of <span data-zone>Asia/Tokyo</span>" in page for page in pages] == [
+        False,
+        True,
+        *[False] * 3,
+    ]
+
+
+async def test_the_menu_keeps_the_range_of_the_address(desk):
+    for number, days_ago in enumerate((0, 10, 40)):
+        await desk.footnote.log.record(
+            asked(f"q{number}", f"From day {days_ago}?", at=NOON - days_ago * 86_400),
+            answered(f"q{number}"),
+            traced(),
+        )
+    browser = await desk.browser()
+
+    _, overview = await browser.get("/?days=30")
+    led = re.search(r'href="(/questions[^"]*)" data-key', overview)[1]
+    _, questions = await browser.get(led)
+    _, usual = await browser.get("/?days=12")
+
+    assert led == "/questions?days=30"
+    assert [f"From day {each}?" in questions for each in (0, 10, 40)] == [True, True, False]
+    assert all(f'href="{path}?days=30"' in overview for path in ("/", "/gaps", "/spend"))
+    assert 'href="/answers"' in overview
+    assert "?days=" not in re.search(r"<nav.*?</nav>", usual, re.DOTALL)[0]

@@ -70,7 +70,16 @@ const press = (event) => {
   }
 };
 
+// Days are the viewer's where no other ones stand in the address.
+const ownDays = () => {
+  const zone = document.querySelector("[name=zone]");
+  if (!zone || zone.value || zone.form.since.value || zone.form.until.value) return;
+  zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+  document.querySelector("[data-zone]").textContent = zone.value || "UTC";
+};
+
 localTimes(document);
+ownDays();
 openTarget();
 addEventListener("hashchange", openTarget);
 addEventListener("keydown", press);

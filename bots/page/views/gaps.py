@@ -32,8 +32,6 @@ from core.traces.log import DAY
 from core.traces.search import has_all, typed_words
 from core.turns.archive import command_from
 
-SPANS: dict[str, float] = {"1d": DAY, "7d": 7 * DAY, "30d": 30 * DAY, "90d": 90 * DAY}
-USUAL = "7d"
 SHOWN = 50  # groups on the page
 QUESTIONS_SHOWN = 100  # of a group: a decision is about those
 ASKED_ABOUT = 20  # questions of a group, the newest: one of them is in a channel where experts can be asked
@@ -42,18 +40,16 @@ NO_GROUP = "There is no such group any more, or none that you may read."
 
 
 async def show_gaps(visit: Visit) -> web.Response:
-    span, state, text = _span(visit), visit.query("state"), visit.query("text")
-    report = await visit.site.gaps.first(*_wanted(visit, span))
+    state, text = visit.query("state"), visit.query("text")
+    report = await visit.site.gaps.first(*_wanted(visit))
     groups = [each for each in report.groups if _is_in(each, state)]
     if words := typed_words(text):
         groups = await asyncio.to_thread(_with_words, groups, words)
     return visit.show(
         "gaps.html",
         title="Gaps",
-        page=visit.page_of(groups, SHOWN, since=span, state=state, text=text),
+        page=visit.page_of(groups, SHOWN, days=str(visit.days), state=state, text=text),
         report=report,
-        span=span,
-        spans=tuple(SPANS),
         state=state,
         states=(*STATES, "all"),
         text=text,
@@ -83,8 +79,8 @@ def gap_path(turn: str) -> str:
 
 
 async def show_gap(visit: Visit) -> web.Response:
-    first = await visit.site.gaps.first(*_wanted(visit, _span(visit)))
-    group = _holding(first, visit.part("turn")) or await _group(visit, _span(visit))
+    first = await visit.site.gaps.first(*_wanted(visit))
+    group = _holding(first, visit.part("turn")) or await _group(visit)
     return visit.sorry(NO_GROUP) if group is None else await _shown(visit, group)
 
 
@@ -122,7 +118,6 @@ async def _shown(
         typed=typed or Typed(question=group.name[:QUESTION_LIMIT], collection=narrowest),
         audiences=audiences,
         limit=TEXT_LIMIT,
-        span=_span(visit),
         reasons=REASONS,
         trend_of=trend_of,
         reasons_of=reasons_of,
@@ -152,7 +147,7 @@ async def decide(visit: Visit) -> web.StreamResponse:
     """Answer questions of a group, ignore them, have a person asked, or open them again: those that the form showed."""
     form = await visit.form()
     state, finder = form.get("state", ""), visit.site.gaps.finder
-    group = await _group(visit, _span(visit))
+    group = await _group(visit)
     questions = await _chosen(visit, group) if group is not None else []
     if group is None or not questions:
         return visit.sorry(NO_GROUP)
@@ -184,7 +179,7 @@ async def decide(visit: Visit) -> web.StreamResponse:
     read = visit.session.collections
     path = f"/gaps/{quote(turns[0], safe='')}"
     await visit.record("decided about a gap", told, path=path, before=before, after=state, collections=read)
-    return go_to(f"/gaps?since={_span(visit)}")
+    return go_to(f"/gaps?days={visit.days}")
 
 
 async def _states(finder: GapFinder, turns: Sequence[str]) -> str:
@@ -195,7 +190,7 @@ async def _states(finder: GapFinder, turns: Sequence[str]) -> str:
 
 async def _decided_meanwhile(visit: Visit, form: Mapping[str, str]) -> web.Response:
     """Nothing was done: what another decided, and what was typed."""
-    group = await _group(visit, _span(visit))
+    group = await _group(visit)
     if group is None:
         return visit.sorry(NO_GROUP)
     typed = typed_in(form, ()) if form.get("state") == WRITTEN else None
@@ -209,7 +204,7 @@ async def _chosen(visit: Visit, group: GapGroup) -> Sequence[GapQuestion]:
     shown = await visit.chosen("turn")
     if not shown:
         return group.questions
-    report = await _report(visit, _span(visit))
+    report = await _report(visit)
     known = {each.turn: each for one in report.groups for each in one.questions}
     return [known[turn] for turn in dict.fromkeys(shown[:QUESTIONS_SHOWN]) if turn in known]
 
@@ -226,33 +221,28 @@ async def _ask_person(visit: Visit, turns: Sequence[str]) -> web.Response | None
 
 
 async def export(visit: Visit) -> web.Response:
-    report = await _report(visit, _span(visit))
+    report = await _report(visit)
     text = io.StringIO()
     write_gaps(text, report.groups)
     return visit.download(text.getvalue(), "gaps.csv")
 
 
-def _span(visit: Visit) -> str:
-    named = visit.query("since")
-    return named if named in SPANS else USUAL
-
-
-def _wanted(visit: Visit, span: str) -> tuple[ReportKey, MayRead]:
+def _wanted(visit: Visit) -> tuple[ReportKey, MayRead]:
     """What the reports of gaps go by."""
-    return (SPANS[span], visit.session.collections), partial(readable_turns, visit)
+    return (visit.days * DAY, visit.session.collections), partial(readable_turns, visit)
 
 
-async def _report(visit: Visit, span: str) -> GapReport:
-    return await visit.site.gaps.whole(*_wanted(visit, span))
+async def _report(visit: Visit) -> GapReport:
+    return await visit.site.gaps.whole(*_wanted(visit))
 
 
-async def report_at_once(visit: Visit, span: str) -> GapReport | None:
+async def report_at_once(visit: Visit) -> GapReport | None:
     """None where it is still being made."""
-    return await visit.site.gaps.at_once(*_wanted(visit, span))
+    return await visit.site.gaps.at_once(*_wanted(visit))
 
 
-async def _group(visit: Visit, span: str) -> GapGroup | None:
-    return _holding(await _report(visit, span), visit.part("turn"))
+async def _group(visit: Visit) -> GapGroup | None:
+    return _holding(await _report(visit), visit.part("turn"))
 
 
 def _holding(report: GapReport, turn: str) -> GapGroup | None:
@@ -279,6 +269,7 @@ VIEW = View(
     title="Gaps",
     path="/gaps",
     key="p",
+    is_ranged=True,
     routes=(
         PageRoute("GET", "/gaps", show_gaps),
         PageRoute("GET", "/gaps.csv", export),

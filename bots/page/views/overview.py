@@ -21,7 +21,7 @@ from bots.page.site import PageRoute, View, Visit
 from bots.page.views.answers import answers_of
 from bots.page.views.feedback import count_open
 from bots.page.views.gaps import gap_path, report_at_once
-from bots.page.views.spend import SPANS, days_until, money, took
+from bots.page.views.spend import days_until, money, took
 from core.conversation import value
 from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
@@ -31,7 +31,6 @@ from core.traces.activity import Activity, activities
 from core.traces.figures import DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
 from core.traces.log import DAY
 
-USUAL = "7"  # days
 GAPS = 5  # that are named
 #: What a person sees of an outcome, in the order of the plot.
 OUTCOMES: Mapping[str, str] = {
@@ -80,16 +79,13 @@ class Task:
 
 async def show_overview(visit: Visit) -> web.Response:
     site = visit.site
-    span = visit.query("days") if visit.query("days") in SPANS else USUAL
-    days = days_until(day_of(site.log.now()), 2 * SPANS[span])
+    days = days_until(day_of(site.log.now()), 2 * visit.days)
     before, now, counts = await site.log.database.call(_totals, site.log.database.database, days)
-    shown = days[SPANS[span] :]
-    report = await report_at_once(visit, f"{span}d")
+    shown = days[visit.days :]
+    report = await report_at_once(visit)
     return visit.show(
         "overview.html",
         title="Overview",
-        span=span,
-        spans=tuple(SPANS),
         figures=_figures(now, before, shown[0], site.settings.currency),
         plot=_plot(shown, counts),
         is_empty=not now.questions,
@@ -206,7 +202,7 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
         tasks.append(Task(told=f"{counted(rated_down, 'answer')} rated down, to look at", path="/feedback"))
     for gap in gaps:
         more = f"{counted(gap.count, 'question')} without an answer, {trend_of(gap)}"
-        tasks.append(Task(told=gap.name, more=more, path=gap_path(gap.turns[0])))
+        tasks.append(Task(told=gap.name, more=more, path=f"{gap_path(gap.turns[0])}?days={visit.days}"))
     return tuple(tasks)
 
 
@@ -214,4 +210,6 @@ def _fault(source: ListedSource) -> str:
     return source.record.failure or f"{counted(source.counts.failed, 'item')} could not be read"
 
 
-VIEW = View(title="Overview", path="/", key="o", routes=(PageRoute("GET", "/", show_overview),))
+VIEW = View(
+    title="Overview", path="/", key="o", is_ranged=True, routes=(PageRoute("GET", "/", show_overview),)
+)

@@ -6,24 +6,25 @@ import asyncio
 import io
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import pairwise
 from math import hypot
 from typing import Any, cast, get_args
 from urllib.parse import quote, urlencode
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aiohttp import web
 
 from bots.page.names import Speaker
 from bots.page.render import words_of
 from bots.page.rights import channel_told, collections_in, readable
-from bots.page.site import PageRoute, View, Visit
+from bots.page.site import RANGES, PageRoute, View, Visit, number_in
 from bots.page.templating import to_html
 from bots.page.views.sources import source_path
 from bots.record import write_questions
 from core.conversation import OutcomeKind, value
 from core.library.readers import base_of
-from core.traces.log import GivenRating, LoggedQuestion
+from core.traces.log import DAY, GivenRating, LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 from core.traces.trace import Step
 
@@ -171,7 +172,7 @@ KINDS = ("question", "approve", "deny")
 RATINGS = ("up", "down", "any")
 FAULTS = {"wrong": "it is wrong", "outdated": "it is outdated", "incomplete": "it is incomplete",
           "unrelated": "it is not what was asked"}  # fmt: skip
-FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "since", "until")
+FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "days", "since", "until", "zone")
 
 
 @value
@@ -187,7 +188,7 @@ class FoundPage:
 
 async def show_questions(visit: Visit) -> web.Response:
     typed = {name: visit.query(name) for name in FIELDS}
-    wanted = _filter(typed, visit.query("before"), by_name=visit.session.collections is None)
+    wanted = _filter(visit, typed, visit.query("before"))
     page = await _page(visit, wanted, SHOWN)
     kept = {name: content for name, content in typed.items() if content}
     older = urlencode({**kept, "before": f"{page.after[0]!r} {page.after[1]}"}) if page.after else ""
@@ -202,6 +203,7 @@ async def show_questions(visit: Visit) -> web.Response:
         newest=urlencode(kept),
         outcomes=get_args(OutcomeKind),
         kinds=KINDS,
+        zone=str(zone_of(typed["zone"])),
         ratings=RATINGS,
         narrowed=lambda name, content: urlencode({**kept, name: content}),
         path_of=path_of,
@@ -214,7 +216,7 @@ async def show_questions(visit: Visit) -> web.Response:
 async def export(visit: Visit) -> web.Response:
     """The newest of what the filter finds; of what is closed to the session no words and names."""
     typed = {name: visit.query(name) for name in FIELDS}
-    wanted = _filter(typed, "", by_name=visit.session.collections is None)
+    wanted = _filter(visit, typed, "")
     rows: list[FoundQuestion] = []
     while len(rows) < EXPORTED:
         page = await _page(visit, wanted, min(LOOKED, EXPORTED - len(rows)))
@@ -277,23 +279,22 @@ def path_of(turn: str) -> str:
     return f"/questions/{quote(turn, safe='')}"
 
 
-def _filter(typed: Mapping[str, str], before: str, *, by_name: bool) -> QuestionFilter:
-    """The filter of an address; what cannot be read of it counts as empty.
-
-    ``by_name``: who reads some collections alone could find out names by looking for them.
-    """
+def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilter:
+    """The filter of an address; what cannot be read of it counts as empty."""
     at, _, turn = before.partition(" ")
-    until = _day(typed["until"])
+    since, until, zone = _day(typed["since"]), _day(typed["until"]), zone_of(typed["zone"])
+    days = number_in(typed["days"], 0)
+    lately = visit.site.log.now() - days * DAY if days in RANGES else None
     return QuestionFilter(
         kind=typed["kind"] if typed["kind"] in KINDS else "",
         outcome=typed["outcome"] if typed["outcome"] in get_args(OutcomeKind) else "",
         channel=typed["channel"],
         author=typed["author"],
-        by_name=by_name,
+        by_name=visit.session.collections is None,  # others could find out names by looking for them
         rated=cast("RatedAs", typed["rated"] if typed["rated"] in RATINGS else ""),
         text=typed["text"],
-        since=_seconds(_day(typed["since"])),
-        until=_seconds(until + timedelta(days=1)) if until and until < date.max else None,
+        since=_seconds(since, zone) if since else lately,
+        until=_seconds(until + timedelta(days=1), zone) if until and until < date.max else None,
         before=(float(at), turn) if _is_number(at) and turn else None,
     )
 
@@ -305,8 +306,20 @@ def _day(typed: str) -> date | None:
         return None
 
 
-def _seconds(day: date | None) -> float | None:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() if day else None
+def zone_of(name: str) -> tzinfo:
+    """The time zone of this name, as a browser tells it; UTC where there is none."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return UTC
+
+
+def _seconds(day: date, zone: tzinfo) -> float | None:
+    """When a day began there; None for one at the end of all calendars."""
+    try:
+        return datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()
+    except (OverflowError, ValueError):
+        return None
 
 
 def _is_number(typed: str) -> bool:
@@ -350,7 +363,7 @@ async def show_trace(visit: Visit) -> web.Response:
         if trace
         else "",
         path_of=path_of,
-        days=site.settings.trace_days,
+        kept_days=site.settings.trace_days,
         **_drawn(trace.steps if trace else ()),
     )
 
@@ -401,6 +414,7 @@ VIEW = View(
     title="Questions",
     path="/questions",
     key="q",
+    is_ranged=True,
     routes=(
         PageRoute("GET", "/questions", show_questions),
         PageRoute("GET", "/questions.csv", export),

@@ -76,7 +76,7 @@ async def show_sources(visit: Visit) -> web.Response:
         else None,
         use=use,
         uses=USES,
-        days=visit.site.settings.trace_days,
+        kept_days=visit.site.settings.trace_days,
         sources=[each for each in sources if each.record.collection in searched],
         label_of=label_of,
         span_of=span_of,

@@ -34,8 +34,6 @@ from core.traces.figures import (
 )
 from core.traces.names import KnownNames
 
-SPANS = {"7": 7, "30": 30, "90": 90}  # days
-USUAL = "30"
 CHANNELS = 50  # that are shown, those that took the most tokens first
 
 
@@ -61,14 +59,11 @@ class Disk:
 
 async def show_spend(visit: Visit) -> web.Response:
     site = visit.site
-    span = visit.query("days") if visit.query("days") in SPANS else USUAL
-    days = days_until(day_of(site.log.now()), SPANS[span])
-    figures = await site.log.database.call(_figures, site.log.database.database, days[0])
+    shown = days_until(day_of(site.log.now()), visit.days)
+    figures = await site.log.database.call(_figures, site.log.database.database, shown[0])
     return visit.show(
         "spend.html",
         title="Spend and health",
-        span=span,
-        spans=tuple(SPANS),
         figures=figures,
         channels=[
             replace(each, of=channel_told(visit.session, each.of)) for each in figures.channels[:CHANNELS]
@@ -76,7 +71,7 @@ async def show_spend(visit: Visit) -> web.Response:
         names=await _channel_names(visit, [each.of for each in figures.channels[:CHANNELS]]),
         hidden=len(figures.channels[CHANNELS:]),
         models=sum_models(figures.models),
-        plots=_plots(days, figures, site.settings.currency),
+        plots=_plots(shown, figures, site.settings.currency),
         total=total_of(figures.days),
         currency=site.settings.currency,
         bounds=BOUNDS,
@@ -176,4 +171,6 @@ def _disk(site: Site) -> Disk | None:
     return Disk(free=usage.free, total=usage.total)
 
 
-VIEW = View(title="Spend", path="/spend", key="h", routes=(PageRoute("GET", "/spend", show_spend),))
+VIEW = View(
+    title="Spend", path="/spend", key="h", is_ranged=True, routes=(PageRoute("GET", "/spend", show_spend),)
+)
