@@ -29,27 +29,25 @@ class GapReports:
 
     async def whole(self, key: ReportKey, may_read: MayRead) -> GapReport:
         """At once if there is one of this key, which is made anew if it is old; the first time it is waited for."""
-        kept = await self.at_once(key, may_read)
-        return kept or await self.finder.with_decisions(await asyncio.shield(self._make(key, may_read)))
+        kept = await self._kept(key, may_read)
+        if kept is not None:
+            if not self._is_fresh(key):
+                self._make(key, may_read)
+            return await self.finder.with_decisions(kept)
+        return await self.finder.with_decisions(await asyncio.shield(self._make(key, may_read)))
 
     async def first(self, key: ReportKey, may_read: MayRead) -> GapReport:
         """The newest report if it is there soon; else an older one, or a rough one, while it is being made."""
-        kept = await self._kept(key, may_read)
-        if kept is not None and self._is_fresh(key):
-            return await self.finder.with_decisions(kept)
-        making = self._make(key, may_read)
-        done, _ = await asyncio.wait([making], timeout=self.patience)
-        if done:
-            return await self.finder.with_decisions(making.result())
-        if kept is not None:
-            return await self.finder.with_decisions(kept)
-        return await self.finder.report(self.finder.last(key[0]), may_read, is_rough=True)
+        soon = await self.soon(key, may_read)
+        return soon or await self.finder.report(self.finder.last(key[0]), may_read, is_rough=True)
 
-    async def at_once(self, key: ReportKey, may_read: MayRead) -> GapReport | None:
-        """None where none may be shown yet: it is made meanwhile."""
+    async def soon(self, key: ReportKey, may_read: MayRead) -> GapReport | None:
+        """The newest report if it is there soon, else an older one; None where there is none yet: it is made meanwhile."""
         kept = await self._kept(key, may_read)
         if kept is None or not self._is_fresh(key):
-            self._make(key, may_read)
+            making = self._make(key, may_read)
+            done, _ = await asyncio.wait([making], timeout=self.patience)
+            kept = making.result() if done else kept
         return kept and await self.finder.with_decisions(kept)
 
     def turn_old(self) -> None:

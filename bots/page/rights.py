@@ -15,7 +15,7 @@ from bots.terminal.session import PLATFORM as TERMINAL
 from core.conversation import Conversation, value
 from core.gaps.questions import GapQuestion
 from core.library.library import DEFAULT_COLLECTION
-from core.library.readers import ReaderSets, is_restricted
+from core.library.readers import ReaderSets, base_of, is_restricted
 from core.traces.log import LoggedQuestion
 from core.traces.trace import Trace
 
@@ -154,6 +154,14 @@ async def _told(
         for each in names
     ]
     return tuple(sorted(made, key=lambda each: (*_breadth(rules.get(each.collection, ())), *_rank(each))))
+
+
+async def collections_called(visit: Visit, collections: Iterable[str]) -> dict[str, str]:
+    """The names, for people, of those among these that a channel or a thread learned."""
+    own = {each: channel for each in collections if (channel := channel_of(base_of(each)))}
+    known = await visit.site.names.of(Speaker(conversation=f"{channel}/-") for channel in own.values())
+    place = {each: "one thread of " if "-thread-" in each else "" for each in own}
+    return {each: f"{place[each]}{known.channel(channel)} alone" for each, channel in own.items()}
 
 
 async def names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, str]:

@@ -33,6 +33,11 @@ logger = logging.getLogger(__name__)
 
 RANGES = (1, 7, 30, 90)  # days
 USUAL_RANGE = 7
+#: What a page says after a change, by what its address says of it.
+DONE = {
+    "saved": "It is saved.", "kept": "It is kept.", "forgotten": "It is forgotten.", "decided": "It is decided.",
+    "read": "It was read again.", "ended": "It is ended.",
+}  # fmt: skip
 UNREADABLE = "This cannot be read, so nothing was done"
 
 Record = dict[str, Any]  # JSON types only
@@ -144,7 +149,10 @@ class Visit:
     def show(self, template: str, *, status: int = 200, **values: object) -> web.Response:
         page = self.site.templates.get_template(template)
         ranged = {"days": self.days, "ranges": RANGES, "usual_range": USUAL_RANGE}
-        text = page.render(session=self.session, here=self.request.rel_url.path, **ranged, **values)
+        said = DONE.get(self.query("done"), "")
+        text = page.render(
+            session=self.session, here=self.request.rel_url.path, said=said, **ranged, **values
+        )
         return web.Response(text=text, content_type="text/html", status=status)
 
     async def asks_first(
@@ -213,9 +221,10 @@ def number_in(typed: str, otherwise: int) -> int:
     return int(typed) if typed.isdecimal() and len(typed) < 10 else otherwise
 
 
-def go_to(place: str) -> web.Response:
-    """After a change: the page that shows it, with GET."""
-    return web.Response(status=303, headers={"Location": place})
+def go_to(place: str, done: str = "") -> web.Response:
+    """After a change: the page that shows it, with GET. ``done``: one of DONE, which it says too."""
+    said = f"{'&' if '?' in place else '?'}done={done}" if done else ""
+    return web.Response(status=303, headers={"Location": place + said})
 
 
 Handler = Callable[[Visit], Awaitable[web.StreamResponse]]

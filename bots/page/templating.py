@@ -39,7 +39,7 @@ def make_templates(views: Iterable[View]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals |= {"views": tuple(views), "assets": asset_versions()}
+    templates.globals |= {"views": tuple(views), "assets": asset_versions(), "said": ""}
     templates.filters |= {
         "moment": moment,
         "iso": iso,

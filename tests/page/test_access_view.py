@@ -59,7 +59,7 @@ async def test_what_a_change_means_is_said_before_it_is_made(desk):
     assert (status, unchanged) == (200, ())
     assert "#help will read 2 more documents." in asked_first
     assert "U0ANN1234, in direct messages, will read 2 more documents." in asked_first
-    assert (done, headers["Location"]) == (303, path_of("pay"))
+    assert (done, headers["Location"]) == (303, f"{path_of('pay')}&done=saved")
     assert {(each.kind, each.id) for each in rules(desk)} == {
         ("channel", HELP.channel_id),
         ("person", "U0ANN1234"),

@@ -44,7 +44,7 @@ async def test_what_people_said_is_wrong_waits_until_somebody_is_done(desk):
     assert "It leaves at ten since May." in waiting
     assert "it is outdated" in waiting
     assert 'href="/feedback">1 answer rated down' in overview
-    assert (status, headers["Location"]) == (303, "/feedback")
+    assert (status, headers["Location"]) == (303, "/feedback?done=decided")
     assert [WORDS in page for page in pages] == [False, True, True]
     assert "done, Ann" in pages[1]
     assert "looked at feedback" in changes

@@ -68,7 +68,7 @@ async def test_an_ignored_group_is_gone_until_it_is_opened_again(desk):
     await browser.post("/gaps/q0", state="open")
     _, reopened = await browser.get("/gaps")
 
-    assert (status, headers["Location"]) == (303, "/gaps?days=7")
+    assert (status, headers["Location"]) == (303, "/gaps?days=7&done=decided")
     assert marks == {"q0": GapMark(state="ignored", set_at=NOON + 3600, author="ann")}
     assert [PERMITS[0] in page for page in (after, ignored, reopened)] == [False, True, True]
 
@@ -178,6 +178,7 @@ async def test_the_first_list_does_not_wait_until_everything_is_grouped(tmp_path
         browser = await desk.browser()
         try:
             _, rough = await browser.get("/gaps")
+            _, overview = await browser.get("/")
             _, group_of_one = await browser.get("/gaps/q1")
         finally:
             may_end.set()
@@ -186,6 +187,7 @@ async def test_the_first_list_does_not_wait_until_everything_is_grouped(tmp_path
 
     assert (rough.count('<a data-row href="/gaps/'), whole.count('<a data-row href="/gaps/')) == (2, 1)
     assert ["Look again" in page for page in (rough, whole)] == [True, False]
+    assert "being grouped" in overview
     assert PERMITS[1] in group_of_one
     assert not Inspection(rough).faults
 

@@ -55,7 +55,7 @@ async def test_an_editor_of_everything_sees_who_is_in_from_where_and_ends_one(de
 
     assert status == 200
     assert ("Safari on iOS, 127.0.0.1" in shown, "this one" in shown) == (True, True)
-    assert (ended[0], ended[2]["Location"]) == (303, "/sessions")
+    assert (ended[0], ended[2]["Location"]) == (303, "/sessions?done=ended")
     assert [(await each.get("/questions"))[0] for each in (ann, bob)] == [200, 401]
 
 

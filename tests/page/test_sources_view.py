@@ -130,7 +130,7 @@ async def test_what_an_editor_forgets_stays_in_other_collections(desk, tmp_path)
 
     status, _, headers = await browser.post(addressed(file, place="change"), change="forget", sure="yes")
 
-    assert (status, headers["Location"]) == (303, "/sources?collection=default")
+    assert (status, headers["Location"]) == (303, "/sources?collection=default&done=forgotten")
     assert sorted(sources(desk)) == [("payroll", "harbour.md"), ("payroll", "payroll.md")]
 
 
@@ -297,3 +297,22 @@ async def test_documents_are_chosen_by_what_questions_made_of_them(desk, tmp_pat
     assert '<td class="number">2</td><td class="number"></td>' in pages["found, never cited"]
     assert (await other.get(f"{path}&use=cited"))[0] == 404
     assert not Inspection(pages["cited"]).faults
+
+
+async def test_what_a_channel_learned_is_called_by_its_name_and_a_change_says_that_it_was_made(
+    desk, tmp_path
+):
+    await desk.footnote.log.names.note("channel", {"slack/T1/C1": "#help"})
+    desk.ingest(tmp_path / "docs", "learned.md", HANDBOOK, collection="channel-slack-T1-C1")
+    desk.ingest(tmp_path / "docs", "file.md", HANDBOOK, collection="channel-slack-T1-C1-thread-1.2")
+    browser = await desk.browser()
+
+    _, listed = await browser.get("/sources")
+    _, opened = await browser.get("/sources?collection=channel-slack-T1-C1")
+    _, done = await browser.get("/sources?done=read")
+    _, nonsense = await browser.get("/sources?done=<b>")
+
+    assert re.findall(r">([^<]*#help[^<]*)</a>", listed) == ["#help alone", "one thread of #help alone"]
+    assert "<h1>#help alone</h1>" in opened
+    assert [page.count('class="said"') for page in (done, nonsense)] == [1, 0]
+    assert "It was read again." in done

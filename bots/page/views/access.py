@@ -100,7 +100,7 @@ async def _make(
         "changed who reads it", name, path=path_of(name), before=readers(own), after=readers(_listed(after)),
         collections=(name,),
     )  # fmt: skip
-    return go_to(path_of(name))
+    return go_to(path_of(name), "saved")
 
 
 def _change(

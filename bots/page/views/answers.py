@@ -14,7 +14,7 @@ from aiohttp import web
 from bots.chat.channels import own_collection
 from bots.chat.markdown.safe import clean
 from bots.chat.texts import counted
-from bots.page.rights import Audience, all_audiences
+from bots.page.rights import Audience, all_audiences, collections_called
 from bots.page.site import PageRoute, Record, View, Visit, go_to, number_in
 from core.answers.store import (
     TEXT_LIMIT,
@@ -83,12 +83,14 @@ def as_typed(text: str) -> str:
 async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int = 200) -> web.Response:
     wanted, text = visit.query("show"), visit.query("text")
     page = visit.page_of(await answers_of(visit, wanted, text), SHOWN, show=wanted, text=text)
+    listed = [_told(visit, each) for each in await visit.site.answers.listed(page.shown)]
     return visit.show(
         "answers.html",
         status=status,
         title="Answers",
         page=page,
-        listed=[_told(visit, each) for each in await visit.site.answers.listed(page.shown)],
+        listed=listed,
+        called=await collections_called(visit, {each.answer.collection for each in listed}),
         wanted=wanted,
         text=text,
         now=visit.site.answers.now(),
@@ -138,6 +140,7 @@ async def _shown(
         title=answer.question[:80],
         listed=listed,
         answer=answer,
+        called=await collections_called(visit, [answer.collection]),
         cited_as=title_of(answer),
         is_due=answer.is_due(visit.site.answers.now()),
         changes=_changes(visit, versions),
@@ -194,7 +197,9 @@ async def change(visit: Visit) -> web.StreamResponse:
         return await _shown(visit, listed, again, status=503)
     if done["is_done"]:
         await _record(visit, listed.answer, name)
-        return go_to("/answers" if name == "forget" else path_of(listed.answer.id))
+        return (
+            go_to("/answers", "forgotten") if name == "forget" else go_to(path_of(listed.answer.id), "saved")
+        )
     return await _changed_meanwhile(visit, form, typed)
 
 
@@ -258,7 +263,7 @@ async def teach(visit: Visit) -> web.StreamResponse:
     typed = await keep_answer(visit, await visit.form(), await all_audiences(visit))
     if isinstance(typed, Typed):
         return await show_answers(visit, typed, status=422)
-    return go_to("/answers")
+    return go_to("/answers", "kept")
 
 
 async def keep_answer(visit: Visit, form: Mapping[str, str], offered: Collection[Audience]) -> Typed | str:

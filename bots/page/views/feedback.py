@@ -70,7 +70,7 @@ async def decide(visit: Visit) -> web.Response:
     await visit.record(
         "looked at feedback", "1 answer", path=path, before=before, after=after, collections=read
     )
-    return go_to("/feedback")
+    return go_to("/feedback", "decided")
 
 
 def _state(rated: RatedDown, mark: FeedbackMark | None) -> str:

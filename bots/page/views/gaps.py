@@ -179,7 +179,7 @@ async def decide(visit: Visit) -> web.StreamResponse:
     read = visit.session.collections
     path = f"/gaps/{quote(turns[0], safe='')}"
     await visit.record("decided about a gap", told, path=path, before=before, after=state, collections=read)
-    return go_to(f"/gaps?days={visit.days}")
+    return go_to(f"/gaps?days={visit.days}", "decided")
 
 
 async def _states(finder: GapFinder, turns: Sequence[str]) -> str:
@@ -236,9 +236,9 @@ async def _report(visit: Visit) -> GapReport:
     return await visit.site.gaps.whole(*_wanted(visit))
 
 
-async def report_at_once(visit: Visit) -> GapReport | None:
+async def report_soon(visit: Visit) -> GapReport | None:
     """None where it is still being made."""
-    return await visit.site.gaps.at_once(*_wanted(visit))
+    return await visit.site.gaps.soon(*_wanted(visit))
 
 
 async def _group(visit: Visit) -> GapGroup | None:

@@ -20,7 +20,7 @@ from bots.page.plots import Plot, Series, bar_plot
 from bots.page.site import PageRoute, View, Visit
 from bots.page.views.answers import answers_of
 from bots.page.views.feedback import count_open
-from bots.page.views.gaps import gap_path, report_at_once
+from bots.page.views.gaps import gap_path, report_soon
 from bots.page.views.spend import days_until, money, took
 from core.conversation import value
 from core.gaps.groups import GapReport
@@ -82,7 +82,7 @@ async def show_overview(visit: Visit) -> web.Response:
     days = days_until(day_of(site.log.now()), 2 * visit.days)
     before, now, counts = await site.log.database.call(_totals, site.log.database.database, days)
     shown = days[visit.days :]
-    report = await report_at_once(visit)
+    report = await report_soon(visit)
     return visit.show(
         "overview.html",
         title="Overview",
@@ -147,6 +147,8 @@ def _counted(name: str, now: int, before: int, path: str = "") -> Figure:
 
 def _per_cent(now: float, before: float) -> str:
     """ "+12%"; empty where there was nothing before."""
+    if now == before:
+        return "as before" if now else ""
     return f"{100 * (now - before) / before:+.0f}%" if before else ""
 
 
@@ -155,6 +157,8 @@ def _points(now: float, before: float | None) -> str:
     if before is None:
         return ""
     points = round(now) - round(before)
+    if not points:
+        return "as before"
     return f"{points:+d} {'point' if abs(points) == 1 else 'points'}"
 
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from bots.page.names import Speaker
 from bots.page.render import words_of
-from bots.page.rights import channel_told, collections_in, readable
+from bots.page.rights import channel_told, collections_called, collections_in, readable
 from bots.page.site import RANGES, PageRoute, View, Visit, number_in
 from bots.page.templating import to_html
 from bots.page.views.sources import source_path
@@ -341,6 +341,7 @@ async def show_trace(visit: Visit) -> web.Response:
     people = [*(each.author for each in ratings), *(each.author for each in related), question.author]
     words = await asyncio.to_thread(words_of, trace, site.library.store, visit.session) if trace else ()
     closed = sorted(set(map(base_of, collections_in(trace)))) if visit.session.collections is None else []
+    called = await collections_called(visit, closed)
     return visit.show(
         "trace.html",
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
@@ -358,7 +359,7 @@ async def show_trace(visit: Visit) -> web.Response:
         message=message_of(question.about),
         source_path=source_path,
         words=words if is_readable else (),
-        collections=closed,
+        collections=[called.get(each, each) for each in closed],
         answer=to_html(trace.text, turn="answer", numbers={each.number for each in trace.citations})
         if trace
         else "",

@@ -27,7 +27,7 @@ async def end_sessions(visit: Visit) -> web.Response:
     await visit.site.sessions.end(*ended)
     for each in ended:
         await visit.record("ended a session", f"{each.name}, {each.id}", before=each.place, after="ended")
-    return go_to("/sessions")
+    return go_to("/sessions", "ended")
 
 
 async def _seen(visit: Visit) -> tuple[PageSession, ...]:

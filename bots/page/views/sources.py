@@ -14,6 +14,7 @@ from aiohttp import web
 from bots.arguments import span_of
 from bots.chat.access import access_rules, readers
 from bots.chat.texts import counted, unseen_told
+from bots.page.rights import collections_called
 from bots.page.site import PageRoute, View, Visit, go_to, number_in
 from bots.page.views import access
 from core.conversation import value
@@ -58,6 +59,7 @@ async def show_sources(visit: Visit) -> web.Response:
     sizes = await _sizes(visit)
     if name and name not in sizes:
         return visit.sorry(NOT_THERE)
+    called = await collections_called(visit, [name] if name else sizes)
     searched = _searched(visit, {name} if name else set(sizes))
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, sizes)
@@ -66,8 +68,9 @@ async def show_sources(visit: Visit) -> web.Response:
     sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=FAILURES if name else 0)
     return visit.show(
         "sources.html",
-        title=name or "Sources",
+        title=called.get(name, name) or "Sources",
         name=name,
+        called=called,
         sizes=[sizes[name]] if name else list(sizes.values()),
         readers={each: readers(those) for each, those in rules.items()},
         opened=opened,
@@ -117,6 +120,7 @@ async def show_document(visit: Visit) -> web.Response:
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
         source=await _source_of(visit, entry),
         collection_path=collection_path,
+        called=await collections_called(visit, [entry.collection]),
         change_path=change_path,
         changed_at=changed_at,
         unseen_told=unseen_told,
@@ -156,7 +160,7 @@ async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
     await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
     before = counted(entry.passages, "passage") if entry else "could not be read"
     await visit.record("forgot a document", address, before=before, after="gone", collections=(name,))
-    return go_to(collection_path(name))
+    return go_to(collection_path(name), "forgotten")
 
 
 def _named(visit: Visit) -> tuple[str, str]:
@@ -184,7 +188,7 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     path, read = collection_path(name), (name,)
     await visit.record("had it read again", address or name, path=path, collections=read)
     is_there = entry is not None and await _entry(visit, name, address) is not None
-    return go_to(path_of(entry) if entry is not None and is_there else collection_path(name))
+    return go_to(path_of(entry) if entry is not None and is_there else collection_path(name), "read")
 
 
 async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
