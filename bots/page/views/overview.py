@@ -205,7 +205,7 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
     if rated_down := await count_open(visit):
         tasks.append(Task(told=f"{counted(rated_down, 'answer')} rated down, to look at", path="/feedback"))
     for gap in gaps:
-        more = f"{counted(gap.count, 'question')} without an answer, {trend_of(gap)}"
+        more = f"{counted(gap.count, 'question')} not answered well, {trend_of(gap)}"
         tasks.append(Task(told=gap.name, more=more, path=f"{gap_path(gap.turns[0])}?days={visit.days}"))
     return tuple(tasks)
 
