@@ -40,7 +40,7 @@ INDIRECT = {
         "langchain loads it by the provider's name",
     ),
     "mypy": "a command", "pip-audit": "a command", "ruff": "a command",
-    "pytest-asyncio": "of pytest", "pytest-xdist": "of pytest",
+    "pytest-xdist": "of pytest",
 }  # fmt: skip
 #: Imported, but not declared: why.
 OPTIONAL = {"zstandard": "the fake of Discord's gateway needs it only for clients that have it"}

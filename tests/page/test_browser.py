@@ -6,6 +6,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
+import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from fakes.chromium import CHROMIUM, PATIENCE, entered, opened
 from fakes.desk import NOON, answered, asked, open_desk, traced
@@ -18,10 +19,13 @@ from bots.page.changes import PageChanges
 LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 TRIES = 500  # looks at a page that does not change by itself
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),  # the browser's
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
+]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def desk(tmp_path):
     """A handbook to ask about, and a search engine that knows who won the cup."""
     async with (

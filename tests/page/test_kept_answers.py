@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from fakes.chromium import CHROMIUM, PATIENCE, entered, opened
 from fakes.desk import NOON, answered, asked, open_desk, traced
@@ -16,7 +17,10 @@ from bots.chat.access import AccessChange, change_access
 from core.answers.store import TEXT_LIMIT, KeptAnswer, id_of
 from core.traces.log import DAY
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),  # the browser's
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
+]
 
 SHED = "Who has the key to the boat shed?"
 KEY = KeptAnswer(
@@ -30,7 +34,7 @@ PERMIT, PERMITS = "How do I renew my parking permit?", "Where can parking permit
 BOARD = "channel-slack-T1-C9"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def desk(tmp_path):
     async with open_desk(tmp_path) as desk:
         desk.footnote.log.now = desk.gaps.now = desk.footnote.answers.now = lambda: NOON + 60
