@@ -59,6 +59,7 @@ READ_ON_THE_WALL = {
     "core/traces/figures.py": "reads what it is given",
     "core/library/formats/mail.py": "reads what it is given",
     "bots/page/changes.py": "when something was changed",
+    "bots/page/feedback.py": "when somebody was done with feedback",
     "bots/page/sessions.py": "how long links and sessions live; a jump ends them earlier or later",
     "bots/page/templating.py": "tells a time",
     "bots/page/views/ask.py": "when a question was asked",
