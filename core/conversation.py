@@ -256,6 +256,16 @@ class ModelTokens:
 
 
 @value
+class ModelExchange:
+    """One call to a model: what it was sent and what it said."""
+
+    model: str  #: without its provider
+    messages: tuple[tuple[str, str], ...]  #: who speaks, as system, human or ai, and the words
+    reply: str  #: as it came; empty: none did
+    trouble: str = ""  #: why none did, as a sentence
+
+
+@value
 class Usage:
     """The cost of a turn at its models."""
 

@@ -44,6 +44,7 @@ def open_models(settings: Settings, storage: Storage, open_now: AsyncExitStack) 
         access=access_of(settings, timeout=settings.model_timeout),
         budget=budget,
         prices=prices_of(settings),
+        keeps_exchanges=settings.trace_texts,
     )
     open_now.push_async_callback(models.aclose)
     return models

@@ -85,7 +85,9 @@ class Settings:
     questions_per_channel: Rate | None = None
     gaps_channel: tuple[str, ...] = ()  #: platform/space/channel, in which the weekly digest of gaps is shown
     trace_days: int = 14  #: for which the texts of questions and their traces are kept; 0: figures only
-    trace_texts: bool = False  #: whether questions and answers are sent to the OpenTelemetry collector too
+    trace_texts: bool = (
+        False  #: whether questions and answers are in the spans, and exchanges with models in the traces
+    )
     otel_exporter_otlp_endpoint: str = field(
         default="", repr=False
     )  #: may hold a password; empty: none is sent

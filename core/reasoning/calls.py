@@ -21,7 +21,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBinding
 from langsmith import tracing_context
 
-from core.conversation import Usage, value
+from core.conversation import ModelExchange, Usage, value
 from core.priority import waiting
 from core.reasoning import faults, prompts
 from core.reasoning.faults import CallFailed, Fault
@@ -163,6 +163,14 @@ def _without_tracing(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
     return model.model_copy(update={"kwargs": arguments})
 
 
+def words_of(reply: Any) -> str:
+    """The words of a model's message; of one that calls a tool, what it calls it with."""
+    message = reply.raw if isinstance(reply, StructuredReply) else reply
+    called = [call.get("args") for call in getattr(message, "tool_calls", None) or ()]
+    words = str(getattr(message, "text", "") or "")
+    return words or "\n".join(json.dumps(each, ensure_ascii=False, default=str) for each in called)
+
+
 @dataclass(frozen=True, slots=True)
 class AskedModel:
     """The model that a call goes to."""
@@ -187,7 +195,10 @@ class Calls:
         limits: Limits,
         allowance: Allowance | None = None,
         prices: Prices = NO_PRICES,
+        keeps_exchanges: bool = False,
     ) -> None:
+        self.exchanges: list[ModelExchange] = []  #: in the order in which they ended, if they are kept
+        self._keeps_exchanges = keeps_exchanges
         self._usage = prices.priced(Usage(name=name))
         self._prices = prices
         self._allowance = allowance
@@ -264,6 +275,7 @@ class Calls:
                     with waiting():
                         reply = await send(messages)
                 circuit.succeeded()
+                self._keep(model, messages, words_of(reply))
                 return reply
             except Exception as error:  # the one boundary to the clients of all providers
                 self._charge_for_what_was_raised(error, model)
@@ -274,7 +286,13 @@ class Calls:
                 logger.debug("the model's client says: %s", error)
                 if fault is faults.SILENT and remaining >= self._timeout:
                     fault = faults.silent(self._timeout)
+                self._keep(model, messages, "", fault.sentence)
                 raise CallFailed(fault) from error
+
+    def _keep(self, model: AskedModel, messages: Messages, reply: str, trouble: str = "") -> None:
+        if self._keeps_exchanges:
+            told = ModelExchange(model=model.name, messages=messages, reply=reply, trouble=trouble)
+            self.exchanges.append(told)
 
     @contextmanager
     def _counted(self, remaining: float, circuit: Circuit, spent: Spender | None) -> Iterator[None]:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from core.conversation import Usage
+from core.conversation import ModelExchange, Usage
 from core.errors import ModelTrouble
 from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults, prompts, replies
@@ -45,6 +45,7 @@ class ChatModels:
     prices: Prices = NO_PRICES
     writing: Circuit = field(default_factory=Circuit)  #: of the model that writes
     judging: Circuit = field(default_factory=Circuit)
+    keeps_exchanges: bool = False  #: whether each call's messages and reply are kept for the turn's trace
 
     @classmethod
     def open(
@@ -56,6 +57,7 @@ class ChatModels:
         limits: Limits | None = None,
         budget: Budget | None = None,
         prices: Prices = NO_PRICES,
+        keeps_exchanges: bool = False,
     ) -> ChatModels:
         """Makes no connection yet; SettingsError when a provider, its package or its key is missing."""
         return cls(
@@ -67,6 +69,7 @@ class ChatModels:
             limits=limits or Limits(),
             budget=budget,
             prices=prices,
+            keeps_exchanges=keeps_exchanges,
         )
 
     def reasoner(self, *, turn_timeout: float, channel: str = "", person: str = "") -> ChatModelReasoner:
@@ -78,6 +81,7 @@ class ChatModels:
             limits=self.limits,
             allowance=self.budget.allowance(channel, person) if self.budget else None,
             prices=self.prices,
+            keeps_exchanges=self.keeps_exchanges,
         )
         return ChatModelReasoner(models=self, calls=calls)
 
@@ -105,6 +109,10 @@ class ChatModelReasoner:
     @property
     def usage(self) -> Usage:
         return self._calls.usage
+
+    @property
+    def exchanges(self) -> tuple[ModelExchange, ...]:
+        return tuple(self._calls.exchanges)
 
     @property
     def trouble(self) -> None:
@@ -194,6 +202,10 @@ class FallbackReasoner:
     @property
     def usage(self) -> Usage:
         return self._chat.usage
+
+    @property
+    def exchanges(self) -> tuple[ModelExchange, ...]:
+        return self._chat.exchanges
 
     async def plan(self, ask: Ask) -> Plan:
         return await self._either(self._chat.plan(ask), lambda: self._extractive.plan(ask))

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.characters import one_line
-from core.conversation import QUERY_LIMIT, Usage
+from core.conversation import QUERY_LIMIT, ModelExchange, Usage
 from core.library.documents import Retrieved
 from core.library.sameness import Dated, answers_another, are_rivals, differ, is_newer, newer_first
 from core.reasoning.reasoner import (
@@ -78,6 +78,10 @@ class ExtractiveReasoner:
     @property
     def usage(self) -> Usage:
         return Usage()
+
+    @property
+    def exchanges(self) -> tuple[ModelExchange, ...]:
+        return ()
 
     @property
     def trouble(self) -> None:

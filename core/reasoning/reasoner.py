@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Literal, Protocol
 
-from core.conversation import Exchange, Omission, ThreadMessage, Usage, value
+from core.conversation import Exchange, ModelExchange, Omission, ThreadMessage, Usage, value
 from core.library.documents import Retrieved
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
@@ -156,6 +156,11 @@ class Reasoner(Protocol):
     @property
     def usage(self) -> Usage:
         """The cost of this turn so far."""
+        ...
+
+    @property
+    def exchanges(self) -> tuple[ModelExchange, ...]:
+        """What its models were sent and said, if that is kept."""
         ...
 
     @property

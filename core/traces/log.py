@@ -13,6 +13,7 @@ from core.conversation import (
     EVALUATION,
     Conversation,
     Decision,
+    ModelExchange,
     Outcome,
     Turn,
     is_unaddressed,
@@ -26,7 +27,15 @@ from core.storage.storage import Storage
 from core.text.terms import comparable
 from core.traces import figures, names, uses
 from core.traces.figures import Counted
-from core.traces.trace import Trace, packed, sources_of, unpacked, with_outcome
+from core.traces.trace import (
+    Trace,
+    packed,
+    packed_exchanges,
+    sources_of,
+    unpacked,
+    unpacked_exchanges,
+    with_outcome,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +75,7 @@ CREATE INDEX IF NOT EXISTS questions_by_author ON questions (author, asked_at);
 CREATE INDEX IF NOT EXISTS questions_by_channel ON questions (channel, asked_at);
 CREATE TABLE IF NOT EXISTS traces (turn TEXT PRIMARY KEY, asked_at REAL NOT NULL, content BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS traces_by_time ON traces (asked_at);
+CREATE TABLE IF NOT EXISTS exchanges (turn TEXT PRIMARY KEY, content BLOB NOT NULL);  -- with models, if they are kept
 CREATE TABLE IF NOT EXISTS trace_sources (source TEXT NOT NULL, turn TEXT NOT NULL, PRIMARY KEY (source, turn));
 CREATE INDEX IF NOT EXISTS trace_sources_by_turn ON trace_sources (turn);
 CREATE TABLE IF NOT EXISTS ratings (
@@ -90,9 +100,13 @@ def _index_people_by_time(database: Connection) -> None:
     database.execute("CREATE INDEX questions_by_author ON questions (author, asked_at)")
 
 
+def _keep_exchanges(database: Connection) -> None:
+    database.execute("CREATE TABLE IF NOT EXISTS exchanges (turn TEXT PRIMARY KEY, content BLOB NOT NULL)")
+
+
 SCHEMA = Schema(
     tables=_TABLES + figures.TABLES + names.TABLES + uses.TABLES,
-    migrations=(_make_comparable, _index_people_by_time, uses.count_kept),
+    migrations=(_make_comparable, _index_people_by_time, uses.count_kept, _keep_exchanges),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
@@ -224,6 +238,8 @@ class QuestionLog:
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
             writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
             uses.count(writing, trace, asked_at)
+            if trace.exchanges:
+                writing.execute("INSERT INTO exchanges VALUES (?, ?)", (turn.id, packed_exchanges(trace)))
         return True
 
     def _row(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> tuple[object, ...]:
@@ -294,6 +310,11 @@ class QuestionLog:
         rows = await self.database.rows("SELECT content FROM traces WHERE turn = ?", (turn,))
         return unpacked(bytes(rows[0][0])) if rows else None
 
+    async def exchanges(self, turn: str) -> tuple[ModelExchange, ...]:
+        """What models were sent for this turn, and said; empty where that is not kept."""
+        rows = await self.database.rows("SELECT content FROM exchanges WHERE turn = ?", (turn,))
+        return unpacked_exchanges(bytes(rows[0][0])) if rows else ()
+
     async def traces(self, turns: Sequence[str]) -> dict[str, Trace]:
         """The same for several, at most some hundreds, as far as they are kept."""
         if not turns:
@@ -347,7 +368,7 @@ def forget_texts(
         wordy = f"SELECT turn FROM questions WHERE {where} AND (question <> '' OR turn IN (SELECT turn FROM traces))"
         turns = writing.execute(wordy, values).fetchall()
         writing.executemany("UPDATE questions SET question = '', words = '' WHERE turn = ?", turns)
-        for table in ("traces", "trace_sources"):
+        for table in ("traces", "exchanges", "trace_sources"):
             writing.executemany(f"DELETE FROM {table} WHERE turn = ?", turns)
         writing.executemany("UPDATE ratings SET remark = '' WHERE turn = ?", turns)
         if not spares_people:
@@ -358,7 +379,7 @@ def forget_texts(
             writing.executemany("UPDATE ratings SET author = ? WHERE turn = ? AND author = ?", nameless)
             names.forget_names(writing, {author for author, _ in who}, {channel for _, channel in who})
     if turns:
-        database.erase_deleted(("questions", "traces", "ratings", "shown_names"))
+        database.erase_deleted(("questions", "traces", "exchanges", "ratings", "shown_names"))
 
 
 def logged(row: Row) -> LoggedQuestion:

@@ -1,7 +1,8 @@
 """The way of the graph to an outcome, as a value that is stored beside the question.
 
 A trace quotes nothing of the documents: it says where a passage stands, and whoever may read it looks there. So
-a document that changes or is forgotten takes its words along.
+a document that changes or is forgotten takes its words along. Only what models were sent and said has such words; it
+is kept where the operator wants it (``TRACE_TEXTS``), and goes when one of the documents is forgotten.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import zlib
 from dataclasses import asdict, field, replace
 from typing import Any
 
-from core.conversation import Citation, Origin, Outcome, value
+from core.conversation import Citation, ModelExchange, Origin, Outcome, value
 
 FORMAT = 1  # of the stored bytes; a trace of a newer one is not read
 
@@ -119,12 +120,25 @@ class Trace:
     steps: tuple[Step, ...] = ()
     passages: tuple[TracedPassage, ...] = ()  #: best first
     drafts: tuple[TracedDraft, ...] = ()
+    exchanges: tuple[ModelExchange, ...] = ()  #: with the models, if they are kept; stored beside it
 
 
 def packed(trace: Trace) -> bytes:
-    """As it is stored: JSON, compressed."""
-    record = {"format": FORMAT, **asdict(trace)}
+    """As it is stored, without its exchanges: JSON, compressed."""
+    record = {"format": FORMAT, **asdict(replace(trace, exchanges=()))}
+    del record["exchanges"]
     return zlib.compress(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def packed_exchanges(trace: Trace) -> bytes:
+    return zlib.compress(json.dumps([asdict(each) for each in trace.exchanges], ensure_ascii=False).encode())
+
+
+def unpacked_exchanges(stored: bytes) -> tuple[ModelExchange, ...]:
+    return tuple(
+        ModelExchange(**{**each, "messages": tuple((who, words) for who, words in each["messages"])})
+        for each in json.loads(zlib.decompress(stored))
+    )
 
 
 def record_of(stored: bytes) -> dict[str, Any] | None:
@@ -179,7 +193,8 @@ def sources_of(trace: Trace) -> set[str]:
         for strip in draft.strips
         if strip.passage in passages
     }
-    return read | {citation.source for citation in trace.citations}
+    sent = {passage.source for passage in trace.passages} if trace.exchanges else set()
+    return read | sent | {citation.source for citation in trace.citations}
 
 
 def _citation(citation: Citation) -> TracedCitation:

@@ -194,7 +194,8 @@ class Assistant:
             values = await self._completed(kept.state, outcome)
         await kept.finish(values)
         outcome = cast("Outcome", values["outcome"])
-        await self.log.record(turn, outcome, deps.tracer.trace() if deps else Trace())
+        trace = replace(deps.tracer.trace(), exchanges=deps.reasoner.exchanges) if deps else Trace()
+        await self.log.record(turn, outcome, trace)
         return outcome
 
     async def _completed(self, state: State, outcome: Outcome) -> dict[str, Any]:

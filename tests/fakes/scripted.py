@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from core.conversation import Conversation, Decision, Exchange, Progress, Question, Usage
+from core.conversation import Conversation, Decision, Exchange, ModelExchange, Progress, Question, Usage
 from core.errors import SearchTrouble
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
@@ -64,6 +64,7 @@ class ScriptedReasoner:
     useful: bool | Callable[[], bool | None] | None = True
     calls: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    exchanges: tuple[ModelExchange, ...] = ()
     trouble: str | None = None
 
     async def plan(self, ask: Ask) -> Plan:

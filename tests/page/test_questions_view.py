@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
-from fakes.desk import NOON, answered, asked, open_desk, traced
+from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
 
 from bots.page.views.questions import SHOWN, message_of, path_of
-from core.conversation import Outcome
+from core.conversation import ModelExchange, Outcome
 
 OPEN, CLOSED = "default", "payroll"
 
@@ -234,3 +235,25 @@ async def test_the_menu_keeps_the_range_of_the_address(desk):
     assert all(f'href="{path}?days=30"' in overview for path in ("/", "/gaps", "/spend"))
     assert 'href="/answers"' in overview
     assert "?days=" not in re.search(r"<nav.*?</nav>", usual, re.DOTALL)[0]
+
+
+async def test_what_models_were_sent_and_said_stands_in_the_trace_whole(desk):
+    prompt = f"Answer from this: <script>{'a' * 20_000}</script> the end"
+    exchange = ModelExchange(
+        model="gemini", messages=(("system", "Be brief."), ("human", prompt)), reply="At ten."
+    )
+    await desk.footnote.log.record(
+        asked("q1", at=NOON), answered("q1"), replace(traced(), exchanges=(exchange,))
+    )
+    closed = replace(traced(collection=CLOSED), exchanges=(exchange,))
+    await desk.footnote.log.record(asked("q2", at=NOON), answered("q2", collection=CLOSED), closed)
+    editor, limited = await desk.browser(), await desk.browser("reader", collections=frozenset({OPEN}))
+
+    _, page = await editor.get("/questions/q1")
+    _, hidden = await limited.get("/questions/q2")
+
+    assert "Be brief." in page
+    assert "the end</pre>" in page
+    assert "At ten.</pre>" in page
+    assert "Be brief." not in hidden
+    assert not Inspection(page).faults

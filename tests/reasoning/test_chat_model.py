@@ -251,6 +251,21 @@ async def test_one_model_writes_and_the_other_judges_and_both_are_asked_as_they_
     assert gemini.rejected == []
 
 
+async def test_what_was_sent_and_said_is_kept_only_where_it_is_asked_for(gemini, open_models):
+    gemini.queue("usefulness", Status(503), {"useful": False})
+    keeping = open_models(gemini, keeps_exchanges=True).reasoner(turn_timeout=60)
+    silent = open_models(gemini).reasoner(turn_timeout=60)
+
+    for reasoner in (keeping, silent):
+        await reasoner.check_usefulness(ASK, "Five. [1]")
+
+    failed, judged = keeping.exchanges
+    assert (failed.model, failed.reply, failed.trouble) == ("gemini-3.5-flash-lite", "", BUSY)
+    assert (json.loads(judged.reply), judged.trouble) == ({"useful": False}, "")
+    assert any("Five. [1]" in words for _, words in judged.messages)
+    assert silent.exchanges == ()
+
+
 async def test_a_turn_costs_what_the_server_saw(gemini, reasoner):
     gemini.queue("plan", Joined(2))
     gemini.queue("grade", Joined(2))

@@ -359,6 +359,7 @@ async def show_trace(visit: Visit) -> web.Response:
         message=message_of(question.about),
         source_path=source_path,
         words=words if is_readable else (),
+        exchanges=await site.log.exchanges(turn) if is_readable else (),
         collections=[called.get(each, each) for each in closed],
         answer=to_html(trace.text, turn="answer", numbers={each.number for each in trace.citations})
         if trace
