@@ -90,6 +90,7 @@ async def show_sources(visit: Visit) -> web.Response:
         path_of=path_of,
         collection_path=collection_path,
         access_path=access.path_of,
+        is_kept=is_kept,
         change_path=change_path,
         base_of=base_of,
         changed_at=changed_at,
