@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 STORE = "questions"
 DAY = 86_400.0  # seconds
+HALF = "half_answered"  # the ending of a turn as figures count it, where an answer leaves a part of the question open
 EXPIRE_EVERY = 3_600.0  # seconds
 
 _TABLES = """
@@ -66,7 +67,8 @@ CREATE TABLE IF NOT EXISTS questions (
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
     cost REAL,                    -- in the currency of the prices; NULL: no prices were set
-    words TEXT NOT NULL DEFAULT ''  -- the question as it is searched: without case and accents
+    words TEXT NOT NULL DEFAULT '',  -- the question as it is searched: without case and accents
+    is_whole INTEGER NOT NULL DEFAULT 1  -- 0 for an answer to a part of the question
 );
 CREATE INDEX IF NOT EXISTS questions_by_time ON questions (asked_at);
 CREATE INDEX IF NOT EXISTS questions_by_conversation ON questions (conversation);
@@ -95,6 +97,10 @@ def _make_comparable(database: Connection) -> None:
     database.executemany("UPDATE questions SET words = ? WHERE turn = ?", rows)
 
 
+def _tell_parts(database: Connection) -> None:
+    database.execute("ALTER TABLE questions ADD COLUMN is_whole INTEGER NOT NULL DEFAULT 1")
+
+
 def _index_people_by_time(database: Connection) -> None:
     database.execute("DROP INDEX questions_by_author")
     database.execute("CREATE INDEX questions_by_author ON questions (author, asked_at)")
@@ -106,14 +112,14 @@ def _keep_exchanges(database: Connection) -> None:
 
 SCHEMA = Schema(
     tables=_TABLES + figures.TABLES + names.TABLES + uses.TABLES,
-    migrations=(_make_comparable, _index_people_by_time, uses.count_kept, _keep_exchanges),
+    migrations=(_make_comparable, _index_people_by_time, uses.count_kept, _keep_exchanges, _tell_parts),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
 COLUMNS = (
     "turn", "about", "kind", "conversation", "channel", "author", "asked_at", "question", "language", "outcome",
     "is_sure", "grounding", "confidence", "seconds", "retrieve_ms", "model", "calls", "round_trips",
-    "input_tokens", "output_tokens", "cost",
+    "input_tokens", "output_tokens", "cost", "is_whole",
 )  # fmt: skip
 _RECORD = (
     f"INSERT INTO questions ({', '.join(COLUMNS)}, words) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
@@ -157,6 +163,7 @@ class LoggedQuestion:
     input_tokens: int
     output_tokens: int
     cost: float | None
+    is_whole: bool = True  #: False: the answer leaves a part of the question open
 
 
 @value
@@ -255,14 +262,15 @@ class QuestionLog:
             text if self.keep else "", outcome.language, outcome.kind, int(answer is None or answer.is_sure),
             answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
             timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
-            usage.output_tokens, usage.cost,
+            usage.output_tokens, usage.cost, int(not is_half(outcome)),
         )  # fmt: skip
 
     def _counted(self, turn: Turn, outcome: Outcome, at: float) -> Counted:
         usage = outcome.usage
         return Counted(
             at=at, channel=turn.conversation.channel_id,
-            kind=turn.verdict if isinstance(turn, Decision) else "question", outcome=outcome.kind,
+            kind=turn.verdict if isinstance(turn, Decision) else "question",
+            outcome=HALF if is_half(outcome) else outcome.kind,
             seconds=round(outcome.timing_ms.get("total", 0.0) / 1000, 3), calls=usage.calls,
             round_trips=usage.round_trips, cost=usage.cost,
             models=tuple((each, self.prices.cost(each)) for each in usage.models),
@@ -382,10 +390,17 @@ def forget_texts(
         database.erase_deleted(("questions", "traces", "exchanges", "ratings", "shown_names"))
 
 
+def is_half(outcome: Outcome) -> bool:
+    """True of an answer that leaves a part of the question open."""
+    return outcome.kind == "answered" and outcome.answer is not None and bool(outcome.answer.missing)
+
+
 def logged(row: Row) -> LoggedQuestion:
     """The columns of :data:`SELECT`."""
     fields = dict(zip(COLUMNS, row, strict=True))
-    return LoggedQuestion(**{**fields, "is_sure": bool(fields["is_sure"])})
+    return LoggedQuestion(
+        **{**fields, "is_sure": bool(fields["is_sure"]), "is_whole": bool(fields["is_whole"])}
+    )
 
 
 @contextmanager

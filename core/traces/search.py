@@ -26,6 +26,7 @@ class QuestionFilter:
 
     kind: str = ""
     outcome: str = ""
+    is_whole: bool | None = None  #: whether the answer leaves no part of the question open; None: either
     channel: str = ""  #: a part of its id
     author: str = ""
     by_name: bool = False  #: whether a channel and a person may also be named by what people call them
@@ -98,9 +99,9 @@ def has_all(words: Sequence[str], text: str) -> bool:
 
 def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str, Sequence[object]]]:
     like = f"{LIKE[dialect]} ? ESCAPE '!'"
-    for name in ("kind", "outcome"):
-        if sought := getattr(wanted, name):
-            yield f"q.{name} = ?", (sought,)
+    for name in ("kind", "outcome", "is_whole"):
+        if (sought := getattr(wanted, name)) not in ("", None):
+            yield f"q.{name} = ?", (int(sought) if isinstance(sought, bool) else sought,)
     for words in typed_words(wanted.text):
         yield "q.words LIKE ? ESCAPE '!'", (f"%{_literal(words)}%",)
     if wanted.channel:

@@ -28,13 +28,19 @@ async def desk(request, tmp_path):
         yield desk
 
 
+def whole(turn):
+    """An answer that leaves nothing open."""
+    outcome = answered(turn)
+    return replace(outcome, answer=replace(outcome.answer, missing=""))
+
+
 async def log(
     desk, turn, *, days_ago=0.0, kind="answered", author="ann", text=TEXTS[0], seconds=1.0, cost=None
 ):
     near = Citation(
         number=1, title="Slipway", location="", source="a.md", quote="", start=0, end=1, collection="default"
     )
-    outcome = answered(turn) if kind == "answered" else Outcome(kind=kind, turn_id=turn, closest=(near,))
+    outcome = whole(turn) if kind == "answered" else Outcome(kind=kind, turn_id=turn, closest=(near,))
     outcome = replace(outcome, timing_ms={"total": seconds * 1000}, usage=Usage(name="gemini", cost=cost))
     question = asked(turn, text, author=author, at=NOON - days_ago * DAY)
     await desk.footnote.log.record(question, outcome, traced(""))
@@ -112,6 +118,22 @@ async def test_it_shows_7_30_or_90_days(desk, days, questions):
     _, page = await shown_overview(desk, f"/?days={days}")
 
     assert figures(page)["Questions"].split()[0] == questions
+
+
+async def test_an_answer_to_a_part_of_a_question_is_half_an_answer(desk):
+    for outcome, text in ((whole("whole"), TEXTS[0]), (answered("part"), TEXTS[2])):
+        await desk.footnote.log.record(asked(outcome.turn_id, text, at=NOON - DAY), outcome, traced(""))
+
+    browser, page = await shown_overview(desk)
+    told, led = figures(page), paths(page)
+    _, wholly = await browser.get(led["Answered"])
+    _, partly = await browser.get(led["Half answered"])
+
+    assert (told["Answered"], told["Half answered"]) == ("50%", "50%")
+    assert [TEXTS[0] in each for each in (wholly, partly)] == [True, False]
+    assert [TEXTS[2] in each for each in (wholly, partly)] == [False, True]
+    assert "answered in part" in partly
+    assert "half answered" in (await browser.get("/spend"))[1]
 
 
 async def test_without_questions_it_says_so_and_leads_on(desk):

@@ -58,7 +58,7 @@ async def test_tokens_money_and_times_are_summed_by_day_model_channel_and_ending
     assert rows_of(page, "By model") == [["gemini", "8,000", "400", "0.0100"]]
     assert [row[:2] for row in rows_of(page, "By channel")] == [["slack/T1/C2", "3"], ["slack/T1/C1", "1"]]
     assert [row[:3] for row in rows_of(page, "How they ended")] == [
-        ["answered", "3", "75%"],
+        ["half answered", "3", "75%"],
         ["no answer", "1", "25%"],
     ]
 

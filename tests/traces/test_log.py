@@ -214,7 +214,8 @@ def test_a_trace_comes_back_as_it_was_stored_and_a_newer_one_is_left():
 
 async def test_words_of_a_log_that_was_written_before_they_were_searched_are_found(storage):
     without = SCHEMA.tables.replace("words TEXT NOT NULL DEFAULT ''", "spare TEXT")
-    named = [name for name in COLUMNS if name not in {"question", "cost"}]
+    without = without.replace("is_whole INTEGER NOT NULL DEFAULT 1", "other TEXT")
+    named = [name for name in COLUMNS if name not in {"question", "cost", "is_whole"}]
     with storage.asynchronous(STORE, replace(SCHEMA, migrations=(), tables=without)) as database:
         await database.write(
             f"INSERT INTO questions ({', '.join(named)}, question) VALUES ({', '.join('1' for _ in named)}, 'Crème?')",

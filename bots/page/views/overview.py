@@ -29,12 +29,13 @@ from core.sources.store import ListedSource
 from core.storage.database import Database
 from core.traces.activity import Activity, activities
 from core.traces.figures import DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
-from core.traces.log import DAY
+from core.traces.log import DAY, HALF
 
 GAPS = 5  # that are named
 #: What a person sees of an outcome, in the order of the plot.
 OUTCOMES: Mapping[str, str] = {
     "answered": "answered",
+    HALF: "half answered",
     "approval_needed": "asked for the web",
     "no_answer": "not answered",
     "clarify": "asked back",
@@ -164,7 +165,7 @@ def _points(now: float, before: float | None) -> str:
 
 def _plot(days: Sequence[str], counts: Sequence[DayCount]) -> Plot:
     """The questions of each day by how they ended; the rarer ways together."""
-    named = {outcome: OUTCOMES[outcome] for outcome in ("answered", "approval_needed")}
+    named = {outcome: OUTCOMES[outcome] for outcome in ("answered", HALF, "approval_needed")}
     sums: Counter[tuple[str, str]] = Counter()
     for each in counts:
         sums[each.day, named.get(each.outcome, "other")] += each.questions

@@ -24,7 +24,7 @@ from bots.page.views.sources import source_path
 from bots.record import write_questions
 from core.conversation import OutcomeKind, value
 from core.library.readers import base_of
-from core.traces.log import DAY, GivenRating, LoggedQuestion
+from core.traces.log import DAY, HALF, GivenRating, LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 from core.traces.trace import Step
 
@@ -168,6 +168,7 @@ def _point(point: tuple[float, float]) -> str:
 SHOWN = 50  # questions on one page
 LOOKED = 1_000  # that are looked through for one page
 EXPORTED = 50_000  # rows of a file, the newest; a spreadsheet holds a million
+OUTCOMES = ("answered", HALF, *get_args(OutcomeKind)[1:])
 KINDS = ("question", "approve", "deny")
 RATINGS = ("up", "down", "any")
 FAULTS = {"wrong": "it is wrong", "outdated": "it is outdated", "incomplete": "it is incomplete",
@@ -201,7 +202,7 @@ async def show_questions(visit: Visit) -> web.Response:
         older=older,
         is_first=not visit.query("before"),
         newest=urlencode(kept),
-        outcomes=get_args(OutcomeKind),
+        outcomes=OUTCOMES,
         kinds=KINDS,
         zone=str(zone_of(typed["zone"])),
         ratings=RATINGS,
@@ -283,11 +284,12 @@ def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilt
     """The filter of an address; what cannot be read of it counts as empty."""
     at, _, turn = before.partition(" ")
     since, until, zone = _day(typed["since"]), _day(typed["until"]), zone_of(typed["zone"])
-    days = number_in(typed["days"], 0)
+    days, wanted = number_in(typed["days"], 0), typed["outcome"]
     lately = visit.site.log.now() - days * DAY if days in RANGES else None
     return QuestionFilter(
         kind=typed["kind"] if typed["kind"] in KINDS else "",
-        outcome=typed["outcome"] if typed["outcome"] in get_args(OutcomeKind) else "",
+        outcome="answered" if wanted == HALF else wanted if wanted in OUTCOMES else "",
+        is_whole={"answered": True, HALF: False}.get(wanted),
         channel=typed["channel"],
         author=typed["author"],
         by_name=visit.session.collections is None,  # others could find out names by looking for them
