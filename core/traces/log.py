@@ -97,22 +97,18 @@ def _make_comparable(database: Connection) -> None:
     database.executemany("UPDATE questions SET words = ? WHERE turn = ?", rows)
 
 
-def _tell_parts(database: Connection) -> None:
+def _tell_more(database: Connection) -> None:
+    """Which answers are to a part of a question, what documents are used for, and what models were sent."""
     database.execute("ALTER TABLE questions ADD COLUMN is_whole INTEGER NOT NULL DEFAULT 1")
-
-
-def _index_people_by_time(database: Connection) -> None:
     database.execute("DROP INDEX questions_by_author")
     database.execute("CREATE INDEX questions_by_author ON questions (author, asked_at)")
-
-
-def _keep_exchanges(database: Connection) -> None:
     database.execute("CREATE TABLE IF NOT EXISTS exchanges (turn TEXT PRIMARY KEY, content BLOB NOT NULL)")
+    uses.count_kept(database)
 
 
 SCHEMA = Schema(
     tables=_TABLES + figures.TABLES + names.TABLES + uses.TABLES,
-    migrations=(_make_comparable, _index_people_by_time, uses.count_kept, _keep_exchanges, _tell_parts),
+    migrations=(_make_comparable, _tell_more),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
