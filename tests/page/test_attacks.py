@@ -39,8 +39,16 @@ HOSTILE = (
     "[" * 30_000,
 )  # fmt: skip
 GETS = ("/", "/ask", "/questions", "/questions/q1", "/questions?text=ferry", "/threads/{thread}", "/threads/{thread}/events",
-        "/threads/{thread}/turns/{turn}")  # fmt: skip
-POSTS = ("/threads", "/threads/{thread}", "/threads/{thread}/decision", "/threads/{thread}/forget", "/leave")
+        "/threads/{thread}/turns/{turn}", "/feedback", "/sources/access?collection=default")  # fmt: skip
+POSTS = (
+    "/feedback/q1",
+    "/sources/access?collection=default",
+    "/threads",
+    "/threads/{thread}",
+    "/threads/{thread}/decision",
+    "/threads/{thread}/forget",
+    "/leave",
+)
 FIELDS = {"text": "Is it free?", "proposal": "p1", "verdict": "approve"}
 EVERYTHING = Conversation(platform="page", space="local", channel="everything", thread="0123456789ab")
 
@@ -87,7 +95,7 @@ async def test_nobody_comes_in_without_a_cookie_of_a_session(desk):
         if status not in (401, 429) or "ferry" in page.lower() or "half past nine" in page:
             through.append((cookie[:40], method, path, status))
 
-    assert len(cookies) * len(requests) == 143
+    assert len(cookies) * len(requests) == 187
     assert through == []
     assert await is_untouched(desk)
 
@@ -108,7 +116,7 @@ async def test_a_change_from_another_origin_changes_nothing(desk):
         if status != 403:
             through.append((origin, path, status))
 
-    assert len(origins) * len(POSTS) == 60
+    assert len(origins) * len(POSTS) == 84
     assert through == []
     assert await is_untouched(desk)
 
@@ -180,7 +188,7 @@ async def test_a_link_for_reading_changes_nothing(desk):
 
     replies = [await reader.post(filled(path), **FIELDS) for path in POSTS if path != "/leave"]
 
-    assert [status for status, _, _ in replies] == [403] * 4
+    assert [status for status, _, _ in replies] == [403] * 6
     assert await is_untouched(desk)
 
 

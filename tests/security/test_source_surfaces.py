@@ -46,10 +46,17 @@ async def fill_log(desk, harbour, count):
 
 def paths_of(random, turns, groups, items):
     yield from ("/", "/questions", "/gaps?state=all", "/gaps", "/gaps.csv", "/answers", "/sources", "/spend")
-    yield from ("/sources?collection=default", "/questions?rated=down")
+    yield from (
+        "/sources?collection=default",
+        "/questions?rated=down",
+        "/feedback?state=all",
+        "/questions.csv",
+    )
+    yield from ("/sources?collection=default&use=cited", "/sources/access?collection=default", "/changes")
     yield from (f"/questions/{quote(turn, safe='')}" for turn in turns)
     yield from (f"/gaps/{quote(turn, safe='')}" for turn in groups)
     for number in random.sample(range(items), 12):
+        yield f"/sources/document?{urlencode({'collection': 'default', 'source': f'm{number}.md'})}"
         named = {"collection": "default", "address": f"{ADDRESS}/m{number}.md"}
         yield f"/sources/document?{urlencode(named)}"
         yield f"/sources?{urlencode({'try': f'passphrase of the {name(number)} mooring'})}"

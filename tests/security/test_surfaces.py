@@ -71,6 +71,13 @@ def paths_of(random, size, turns, answers, groups):
 
     yield from ("/", "/questions", "/gaps?state=all", "/gaps", "/gaps.csv", "/answers", "/sources", "/spend")
     yield from ("/answers?show=disputed", "/questions?text=passphrase", "/questions?rated=down")
+    yield from (
+        "/feedback?state=all",
+        "/changes",
+        "/questions.csv",
+        "/answers?text=passphrase",
+        "/gaps?text=passphrase",
+    )
     yield from (f"/questions/{quote(turn, safe='')}" for turn in some(turns))
     yield from (f"/gaps/{quote(turn, safe='')}" for turn in some(groups))
     yield from (f"/answers/{quote(each, safe='')}" for each in some(answers))
@@ -80,6 +87,9 @@ def paths_of(random, size, turns, answers, groups):
         yield f"/sources?{urlencode({'try': f'passphrase of the {name(w, c, d)} mooring'})}"
         yield f"/sources?{urlencode({'collection': collection(w, c), 'try': name(w, c, d)})}"
         yield f"/questions?{urlencode({'text': secret(w, c, d)})}"
+        yield f"/sources/document?{urlencode({'collection': collection(w, c), 'source': f'/{w}/{c}/{d}.md'})}"
+        yield f"/sources/access?{urlencode({'collection': collection(w, c)})}"
+        yield f"/sources?{urlencode({'collection': collection(w, c), 'use': 'cited'})}"
 
 
 def without_what_was_typed(path, page):

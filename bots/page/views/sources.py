@@ -239,6 +239,9 @@ async def _of_source(visit: Visit, collection: str) -> Entry | None:
     if not source or not visit.session.may_read((collection,)):
         return None
     found = await asyncio.to_thread(visit.site.library.store.named, collection, source)
+    if not found and visit.session.collections is None:
+        beside = await asyncio.to_thread(family, visit.site.library.store, collection)
+        found = [each for each in beside if each.source == source]
     return found[0] if found else None
 
 
@@ -327,7 +330,7 @@ def changed_at(entry: Entry) -> float:
 
 def source_path(collection: str, source: str) -> str:
     """The same for the document that a trace names."""
-    return f"/sources/document?{urlencode({'collection': collection, 'source': source})}"
+    return f"/sources/document?{urlencode({'collection': base_of(collection), 'source': source})}"
 
 
 def bytes_told(size: int) -> str:
