@@ -56,7 +56,7 @@ def paths_of(random, turns, groups, items):
     yield from (f"/questions/{quote(turn, safe='')}" for turn in turns)
     yield from (f"/gaps/{quote(turn, safe='')}" for turn in groups)
     for number in random.sample(range(items), 12):
-        yield f"/sources/document?{urlencode({'collection': 'default', 'source': f'm{number}.md'})}"
+        yield f"/sources/document?{urlencode({'collection': 'default', 'source': f'harbour/m{number}.md'})}"
         named = {"collection": "default", "address": f"{ADDRESS}/m{number}.md"}
         yield f"/sources/document?{urlencode(named)}"
         yield f"/sources?{urlencode({'try': f'passphrase of the {name(number)} mooring'})}"
