@@ -275,3 +275,60 @@ async def test_days_of_a_filter_are_those_of_the_browser_and_stay_so_in_its_addr
     await expect(tab.locator("[data-row]")).to_have_text("Who was up late?")
     await expect(tab.locator("td.time time")).to_contain_text("21")
     assert faults == []
+
+
+async def test_an_editor_looks_at_what_people_said_is_wrong_until_nobody_waits(chromium, desk):
+    desk.footnote.log.now = lambda: NOON
+    await desk.footnote.log.record(asked("q1", "When does it leave?"), answered("q1"), traced())
+    await desk.footnote.log.rate("q1", "ben", is_positive=False, at=NOON)
+    await desk.footnote.log.explain("q1", "ben", "outdated", "At ten since May.")
+    tab, faults = await entered(chromium, desk)
+
+    await tab.goto(desk.url)
+    await tab.get_by_role("link", name="1 answer rated down").click()
+    await expect(tab.locator("tbody tr")).to_contain_text("At ten since May.")
+    await tab.get_by_role("button", name="Done").click()
+
+    await expect(tab.get_by_role("status")).to_have_text("It is decided.")
+    await expect(tab.locator("main")).to_contain_text("Nobody waits for you")
+    await tab.get_by_role("link", name="Done").click()
+    await expect(tab.locator("tbody tr")).to_contain_text("done, Ann")
+    assert faults == []
+
+
+async def test_an_editor_opens_a_collection_to_a_channel_and_sees_first_what_that_means(chromium, desk):
+    desk.footnote.log.now = lambda: NOON
+    await desk.footnote.log.record(asked("q1"), answered("q1"), traced())
+    await desk.footnote.log.names.note("channel", {asked().conversation.channel_id: "#help"})
+    tab, faults = await entered(chromium, desk)
+
+    await tab.goto(f"{desk.url}/sources")
+    await tab.get_by_role("link", name="everyone").click()
+    await tab.get_by_label("Only who is named").check()
+    await tab.get_by_label("#help").check()
+    await tab.get_by_role("button", name="See what changes").click()
+    await expect(tab.locator("main li")).to_have_text(
+        ["Who is not named will not read 1 document any more.", "#help reads them as before."]
+    )
+    await tab.get_by_role("button", name="Change it").click()
+
+    await expect(tab.get_by_role("status")).to_have_text("It is saved.")
+    await expect(tab.get_by_label("#help")).to_be_checked()
+    await tab.get_by_role("link", name="Changes").click()
+    await expect(tab.locator("tbody tr").first).to_contain_text("changed who reads it")
+    assert faults == []
+
+
+async def test_an_operator_finds_the_documents_that_nobody_needed(chromium, desk):
+    (entry,) = desk.footnote.library.store.entries()
+    tab, faults = await entered(chromium, desk)
+
+    await tab.goto(f"{desk.url}/sources?collection=default")
+    await tab.get_by_label("Use").select_option("never found")
+    await tab.get_by_role("button", name="Filter").click()
+    await expect(tab.locator("[data-row]")).to_have_text(entry.source)
+    await tab.get_by_label("Use").select_option("cited")
+    await tab.get_by_role("button", name="Filter").click()
+
+    await expect(tab.locator("main")).to_contain_text("There is no such document.")
+    assert faults == []
