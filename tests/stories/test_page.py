@@ -68,7 +68,7 @@ async def test_a_person_is_asked_about_a_gap_once_in_the_thread_of_its_newest_qu
             shown = await page.until_shows("/gaps?state=asked", "slipway")
 
     assert (nobody_set[0], "EXPERTS names nobody" in nobody_set[1]) == (409, True)
-    assert (status, headers["Location"]) == (303, "/gaps?since=7d")
+    assert (status, headers["Location"]) == (303, "/gaps?days=7&done=decided")
     assert ("bob" in request, "the winter?" in request) == (True, True)
     assert (again[0], "asked about this already" in again[1]) == (409, True)
     assert len(GAP.findall(shown)) == 1
