@@ -11,8 +11,9 @@ from urllib.parse import quote
 import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
 
-from bots.page.views.questions import SHOWN, message_of, path_of
+from bots.page.views.questions import EDGES, END, PLACES, SHOWN, message_of, path_of
 from core.conversation import ModelExchange, Outcome
+from core.graph.graph import build_graph
 
 OPEN, CLOSED = "default", "payroll"
 
@@ -257,3 +258,13 @@ async def test_what_models_were_sent_and_said_stands_in_the_trace_whole(desk):
     assert "At ten.</pre>" in page
     assert "Be brief." not in hidden
     assert not Inspection(page).faults
+
+
+def test_the_drawing_has_the_nodes_and_the_ways_of_the_graph_that_answers():
+    graph = build_graph().get_graph()
+    ways = {(edge.source.strip("_"), edge.target.strip("_")) for edge in graph.edges}
+
+    assert {name.strip("_") for name in graph.nodes} == set(PLACES)
+    assert {way for way in ways if way[1] != END} == {
+        (name, after) for name in EDGES for after in EDGES[name]
+    }
