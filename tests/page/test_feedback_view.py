@@ -81,6 +81,9 @@ async def test_a_reader_decides_nothing_and_sees_no_closed_words(desk):
         for browser, turn in ((reader, "q2"), (editor, "q1"), (editor, "nothing"), (editor, "q2"))
     ]
 
+    nonsense, *_ = await editor.post("/feedback/q2", state="gone")
+
+    assert nonsense == 422
     assert "canary" not in page
     assert "closed to you" in page
     assert WORDS in page

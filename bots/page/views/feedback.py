@@ -13,6 +13,7 @@ from core.traces.feedback import RatedDown, rated_down
 
 SHOWN = 50  # answers on one page
 STATES = ("open", "done", "all")
+NO_DECISION = "Nothing of that name can be decided about feedback."
 NOT_THERE = "No answer to that question was rated down."
 
 
@@ -60,7 +61,9 @@ async def decide(visit: Visit) -> web.Response:
     found = next((each for each in await _rated_down(visit) if each.turn == turn), None)
     if question is None or found is None or turn not in await readable(visit.site, visit.session, [question]):
         return visit.sorry(NOT_THERE)
-    marks, is_done = visit.site.feedback, form.get("state") == "done"
+    if form.get("state") not in ("open", "done"):
+        return visit.sorry(NO_DECISION, status=422)
+    marks, is_done = visit.site.feedback, form["state"] == "done"
     before = _state(found, (await marks.all()).get(turn))
     if is_done:
         await marks.mark(turn, visit.session.name)
