@@ -29,12 +29,12 @@ class GapReports:
 
     async def whole(self, key: ReportKey, may_read: MayRead) -> GapReport:
         """At once if there is one of this key, which is made anew if it is old; the first time it is waited for."""
-        kept = await self._kept(key, may_read)
-        if kept is not None:
-            if not self._is_fresh(key):
-                self._make(key, may_read)
-            return await self.finder.with_decisions(kept)
-        return await self.finder.with_decisions(await asyncio.shield(self._make(key, may_read)))
+        kept, is_fresh = await self._kept(key, may_read)
+        if not is_fresh:
+            making = self._make(key, may_read)
+            kept = kept or await asyncio.shield(making)
+        assert kept is not None
+        return await self.finder.with_decisions(kept)
 
     async def first(self, key: ReportKey, may_read: MayRead) -> GapReport:
         """The newest report if it is there soon; else an older one, or a rough one, while it is being made."""
@@ -43,8 +43,8 @@ class GapReports:
 
     async def soon(self, key: ReportKey, may_read: MayRead) -> GapReport | None:
         """The newest report if it is there soon, else an older one; None where there is none yet: it is made meanwhile."""
-        kept = await self._kept(key, may_read)
-        if kept is None or not self._is_fresh(key):
+        kept, is_fresh = await self._kept(key, may_read)
+        if not is_fresh:
             making = self._make(key, may_read)
             done, _ = await asyncio.wait([making], timeout=self.patience)
             kept = making.result() if done else kept
@@ -54,24 +54,22 @@ class GapReports:
         """Somebody decided about questions: others may have come meanwhile, which are looked for first."""
         self._made = OrderedDict((key, (-inf, report)) for key, (_, report) in self._made.items())
 
-    def _is_fresh(self, key: ReportKey) -> bool:
-        return self.clock() - self._made[key][0] < FRESH
-
-    async def _kept(self, key: ReportKey, may_read: MayRead) -> GapReport | None:
-        """The report of this key as far as it may be shown still."""
+    async def _kept(self, key: ReportKey, may_read: MayRead) -> tuple[GapReport | None, bool]:
+        """The report of this key as far as it may be shown still, and whether it is fresh."""
         if key not in self._made:
-            return None
-        _, report = self._made[key]
-        if await self._may_be_shown(key, report, may_read):
-            return report
+            return None, False
+        made_at, report = self._made[key]
+        is_fresh = self.clock() - made_at < FRESH
+        if await self._may_be_shown(report, may_read, is_fresh=is_fresh):
+            return report, is_fresh
         self._made.clear()
-        return None
+        return None, False
 
-    async def _may_be_shown(self, key: ReportKey, report: GapReport, may_read: MayRead) -> bool:
+    async def _may_be_shown(self, report: GapReport, may_read: MayRead, *, is_fresh: bool) -> bool:
         """True if nothing in it was forgotten; in an older one, nor closed to its reader."""
         if not await self.finder.holds(report):
             return False
-        if self._is_fresh(key):
+        if is_fresh:
             return True
         questions = [each for group in report.groups for each in group.questions]
         return len(await may_read(questions)) == len(questions)

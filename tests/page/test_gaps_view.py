@@ -213,6 +213,22 @@ async def test_groups_are_found_by_the_words_of_their_questions_and_shown_a_page
     assert 'href="/gaps?days=7">First page' in second
 
 
+async def test_a_report_that_another_visit_drops_meanwhile_is_no_fault(desk):
+    await log_gap(desk, "q0", PERMITS[0])
+    now = [0.0]
+    reports, key = GapReports(desk.gaps, clock=lambda: now[0]), (7 * DAY, frozenset({"default"}))
+
+    async def everything_but_dropped(questions):
+        reports._made.clear()
+        return await everything(questions)
+
+    await reports.whole(key, everything)
+    now[0] = FRESH + 1
+    found = [await each(key, everything_but_dropped) for each in (reports.whole, reports.soon)]
+
+    assert [[group.name for group in report.groups] for report in found] == [[PERMITS[0]]] * 2
+
+
 async def test_hostile_questions_are_text(desk):
     for number, text in enumerate(HOSTILE):
         await log_gap(desk, f"q{number}", text, title=text)
