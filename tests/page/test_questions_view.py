@@ -11,7 +11,8 @@ from urllib.parse import quote
 import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
 
-from bots.page.views.questions import EDGES, END, PLACES, SHOWN, message_of, path_of
+from bots.page.drawing import EDGES, END, PLACES
+from bots.page.views.questions import SHOWN, message_of, path_of
 from core.conversation import ModelExchange, Outcome
 from core.graph.graph import build_graph
 
