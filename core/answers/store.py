@@ -18,7 +18,7 @@ from core.library.chunking import cut
 from core.library.documents import ANSWER, Document, is_kept
 from core.library.entries import NewDocument
 from core.library.formats.markdown import parse as parse_markdown
-from core.storage.database import Database, Row, Schema
+from core.storage.database import Database, Row, Schema, placeholders
 from core.wording import Sentence, wording
 
 NAME_SHOWN = 80  # characters of a name of a person or a channel
@@ -315,7 +315,7 @@ def find(database: Database, wanted: AnswerFilter) -> list[str]:
         conditions.append(("id IN (SELECT answer FROM answer_disputes)", ()))
     if wanted.collections is not None:
         names = tuple(wanted.collections)
-        conditions.append((f"collection IN ({_marks(names)})", names))
+        conditions.append((f"collection IN ({placeholders(names)})", names))
     where = " AND ".join(condition for condition, _ in conditions)
     rows = database.rows(
         f"SELECT id FROM answers WHERE {where} ORDER BY kept_at DESC, id",
@@ -330,7 +330,7 @@ def listed(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
     for start in range(0, len(ids), LOOKED_UP):
         some = ids[start : start + LOOKED_UP]
         disputes: dict[str, list[str]] = {}
-        among = f"IN ({_marks(some)})"
+        among = f"IN ({placeholders(some)})"
         query = f"SELECT answer, source FROM answer_disputes WHERE answer {among} ORDER BY found_at"
         for answer, source in database.rows(query, some):
             disputes.setdefault(answer, []).append(source)
@@ -348,19 +348,13 @@ def words(database: Database) -> dict[str, str]:
     }
 
 
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
-
-
 def _answer(row: Row) -> KeptAnswer:
     return KeptAnswer(**dict(zip(COLUMNS, row, strict=True)))
 
 
 def usable_among(database: Database, ids: Collection[str], now: float) -> set[str]:
     """The answers among these that are used now."""
-    query = (
-        f"SELECT id FROM answers WHERE id IN ({_marks(tuple(ids))}) AND state = 'used' AND valid_until > ?"
-    )
+    query = f"SELECT id FROM answers WHERE id IN ({placeholders(ids)}) AND state = 'used' AND valid_until > ?"
     rows = database.rows(query, (*ids, now))
     return {answer for (answer,) in rows}
 
@@ -370,7 +364,7 @@ def readable_among(
 ) -> set[str]:
     """The answers among these that are used now and may be read by who reads these collections."""
     usable = usable_among(database, ids, now)
-    rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({_marks(tuple(ids))})", tuple(ids))
+    rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({placeholders(ids)})", tuple(ids))
     return {answer for answer, collection in rows if answer in usable and collection in collections}
 
 

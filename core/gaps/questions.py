@@ -17,7 +17,7 @@ from core.answers.store import KeptAnswer
 from core.conversation import Conversation, value
 from core.library.readers import ReaderSets
 from core.library.sameness import are_same
-from core.storage.database import AsyncDatabase, Database, Row, Schema
+from core.storage.database import AsyncDatabase, Database, Row, Schema, placeholders
 from core.storage.storage import Storage
 from core.traces.log import LoggedQuestion, QuestionLog
 from core.traces.search import ALL, QuestionFilter, search
@@ -213,7 +213,7 @@ def _details(database: Database, turns: Sequence[str]) -> dict[str, dict[str, ob
         turn: record
         for batch in _batches(turns)
         for turn, content in database.rows(
-            f"SELECT turn, content FROM traces WHERE turn IN ({_marks(batch)})", batch
+            f"SELECT turn, content FROM traces WHERE turn IN ({placeholders(batch)})", batch
         )
         if (record := record_of(bytes(content))) is not None
     }
@@ -225,7 +225,7 @@ def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
     return {
         turn: remark or fault
         for batch in _batches(turns)
-        for turn, fault, remark in database.rows(query.format(_marks(batch)), batch)
+        for turn, fault, remark in database.rows(query.format(placeholders(batch)), batch)
         if remark or fault
     }
 
@@ -233,12 +233,8 @@ def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
 def have_words(database: Database, turns: Sequence[str]) -> bool:
     """True if the words of all these questions are kept still."""
     query = "SELECT count(*) FROM questions WHERE question <> '' AND turn IN ({})"
-    counts = (database.rows(query.format(_marks(batch)), batch)[0][0] for batch in _batches(turns))
+    counts = (database.rows(query.format(placeholders(batch)), batch)[0][0] for batch in _batches(turns))
     return sum(map(int, counts)) == len(turns)
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:

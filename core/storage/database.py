@@ -22,7 +22,7 @@ import asyncio
 import logging
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
@@ -138,6 +138,11 @@ class AdvisoryLock(IntEnum):
     STORE = APPLICATION_ID  # makes or migrates the tables of a store
     LIBRARY = APPLICATION_ID + 1  # makes the tables of a library
     COPY = APPLICATION_ID + 2  # copies all stores into the database, or out of it
+
+
+def placeholders(values: Collection[object]) -> str:
+    """ "?, ?, ?": as many as there are values."""
+    return ", ".join("?" * len(values))
 
 
 @value

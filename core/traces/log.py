@@ -22,7 +22,7 @@ from core.conversation import (
 )
 from core.errors import FootnoteError
 from core.reasoning.limits import NO_PRICES, Prices
-from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
+from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema, placeholders
 from core.storage.storage import Storage
 from core.text.terms import comparable
 from core.traces import figures, names, uses
@@ -306,7 +306,7 @@ class QuestionLog:
         """Those of these turns that are logged; of some hundreds at most."""
         if not turns:
             return {}
-        rows = await self.database.rows(f"{_SELECT} WHERE turn IN ({', '.join('?' * len(turns))})", turns)
+        rows = await self.database.rows(f"{_SELECT} WHERE turn IN ({placeholders(turns)})", turns)
         return {each.turn: each for each in map(logged, rows)}
 
     async def trace(self, turn: str) -> Trace | None:
@@ -323,7 +323,7 @@ class QuestionLog:
         """The same for several, at most some hundreds, as far as they are kept."""
         if not turns:
             return {}
-        query = f"SELECT turn, content FROM traces WHERE turn IN ({', '.join('?' * len(turns))})"
+        query = f"SELECT turn, content FROM traces WHERE turn IN ({placeholders(turns)})"
         rows = await self.database.rows(query, turns)
         found = ((turn, unpacked(bytes(content))) for turn, content in rows)
         return {turn: trace for turn, trace in found if trace is not None}

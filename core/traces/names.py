@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import StoreUnavailable
-from core.storage.database import AsyncDatabase, Connection
+from core.storage.database import AsyncDatabase, Connection, placeholders
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +87,7 @@ class ShownNames:
         )
 
     async def _stored(self, kind: NamedKind, ids: Collection[str]) -> dict[str, str]:
-        marks = ", ".join("?" * len(ids))
-        query = f"SELECT id, name FROM shown_names WHERE kind = ? AND id IN ({marks})"
+        query = f"SELECT id, name FROM shown_names WHERE kind = ? AND id IN ({placeholders(ids)})"
         return dict(await self.database.rows(query, (kind, *ids))) if ids else {}
 
     async def channels_called(self, ids: Collection[str]) -> dict[str, str]:
