@@ -15,7 +15,7 @@ from core.conversation import value
 from core.library.documents import Scope
 from core.library.fts5_terms import AFTER, SET, TOGETHER, Place, Within, bare, places_of, words_row
 from core.library.lexical import FREQUENT_LIMIT, RARE_LIMIT, Indexed, Words, by_rarity
-from core.library.readers import MARK, among, among_texts, base_of, bases_of, is_restricted
+from core.library.readers import MARK, among, base_of, bases_of, is_restricted
 from core.library.tables import WORDS_TABLE
 from core.storage.database import Connection, Database
 from core.text.language import LANGUAGES
@@ -114,7 +114,7 @@ class Fts5Index:
         if isinstance(scope, NumberedScope):
             return scope
         wanted = scope.collections | {base_of(name) for name in scope.collections}
-        condition, names = among_texts(self.database.dialect, sorted(wanted))
+        condition, names = among(self.database.dialect, sorted(wanted), "text")
         rows = self.database.rows(f"SELECT name, number FROM collections WHERE name {condition}", (names,))
         numbers: dict[str, int] = dict(rows)
         sets: dict[int, list[int]] = {}

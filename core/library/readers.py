@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Literal
 
 from core.library.documents import Scope
 from core.library.roots import span_below
@@ -34,7 +35,7 @@ _PLACE: Mapping[Dialect, str] = {
 
 def scope_condition(dialect: Dialect, scope: Scope) -> tuple[str, tuple[object, ...]]:
     """SQL over ``d`` (documents) and ``c`` (collections), and its values. Without collections, nothing fits."""
-    one_of, names = among_texts(dialect, sorted(scope.collections))
+    one_of, names = among(dialect, sorted(scope.collections), "text")
     condition = f"c.name {one_of}"
     if not scope.addresses:
         return condition, (names,)
@@ -47,19 +48,14 @@ def scope_condition(dialect: Dialect, scope: Scope) -> tuple[str, tuple[object, 
     return f"{condition} AND {within}", (names, places)
 
 
-def among(dialect: Dialect, numbers: Iterable[str | int]) -> tuple[str, object]:
-    """SQL after a column that is one of these numbers, and its one value."""
-    wanted = [int(number) for number in numbers]
+def among(
+    dialect: Dialect, wanted: Iterable[str | int], kind: Literal["bigint", "text"] = "bigint"
+) -> tuple[str, object]:
+    """SQL after a column that is one of these numbers or texts, and its one value."""
+    values = [int(number) for number in wanted] if kind == "bigint" else [*wanted]
     if dialect == "sqlite":
-        return "IN (SELECT value FROM json_each(?))", json.dumps(wanted)
-    return "= ANY(CAST(? AS bigint[]))", wanted
-
-
-def among_texts(dialect: Dialect, texts: Iterable[str]) -> tuple[str, object]:
-    """SQL after a column that is one of these texts, and its one value."""
-    if dialect == "sqlite":
-        return "IN (SELECT value FROM json_each(?))", json.dumps([*texts])
-    return "= ANY(CAST(? AS text[]))", [*texts]
+        return "IN (SELECT value FROM json_each(?))", json.dumps(values)
+    return f"= ANY(CAST(? AS {kind}[]))", values
 
 
 MARK = "\x1f"  # the unit separator, between a base and its readers: names that people choose have printable signs
@@ -119,8 +115,8 @@ class ReaderSets:
         known = {each for address in addresses if (each := whole_address(address))}
         if not known:
             return frozenset()
-        condition, wanted = among_texts(
-            self.database.dialect, sorted(known | {"@" + each.rpartition("@")[2] for each in known})
+        condition, wanted = among(
+            self.database.dialect, sorted(known | {"@" + each.rpartition("@")[2] for each in known}), "text"
         )
         rows = self.database.rows(
             f"SELECT DISTINCT collection FROM readers WHERE reader {condition}", (wanted,)
@@ -142,7 +138,7 @@ class ReaderSets:
         names = (name for (name,) in self.database.rows("SELECT name FROM collections"))
         if not any(is_restricted(name) and base_of(name) in bases for name in names):
             return frozenset()
-        condition, wanted = among_texts(self.database.dialect, sorted(asked))
+        condition, wanted = among(self.database.dialect, sorted(asked), "text")
         rows = self.database.rows(
             "SELECT d.source, c.name FROM documents d JOIN collections c ON c.number = d.collection"
             f" WHERE d.source {condition}",

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 
 from core.library.documents import Piece
 from core.library.entries import DocumentFields, Entry, NewDocument
-from core.library.readers import ReaderSets, among_texts, collection_for, in_family
+from core.library.readers import ReaderSets, among, collection_for, in_family
 from core.library.store import DocumentStore
 
 
@@ -30,7 +30,7 @@ class SourceDocuments:
 
     def places(self, addresses: Iterable[str]) -> dict[str, set[str]]:
         """The collections in which these addresses have a document; one, by address."""
-        condition, wanted = among_texts(self.store.database.dialect, addresses)
+        condition, wanted = among(self.store.database.dialect, addresses, "text")
         family, names = in_family(self.collection)
         rows = self.store.database.rows(
             "SELECT d.address, c.name FROM documents d JOIN collections c ON c.number = d.collection"

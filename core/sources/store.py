@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import SettingsError
-from core.library.readers import among_texts, collection_for
+from core.library.readers import among, collection_for
 from core.library.roots import is_within, span_below
 from core.sources.source import SourceItem
 from core.storage.database import Database, Schema
@@ -266,7 +266,7 @@ class SourceStore:
 
     def known(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
         """The stored ones of these items, by id."""
-        condition, wanted = among_texts(self.database.dialect, ids)
+        condition, wanted = among(self.database.dialect, ids, "text")
         rows = self.database.rows(
             f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {condition}",
             (number, wanted),
@@ -296,7 +296,7 @@ class SourceStore:
 
     def last_seen(self, number: int, ids: Iterable[str]) -> dict[str, float]:
         """The last sightings of those of these items that could not be looked at since."""
-        condition, wanted = among_texts(self.database.dialect, ids)
+        condition, wanted = among(self.database.dialect, ids, "text")
         rows = self.database.rows(
             f"SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {condition}",
             (number, wanted),
