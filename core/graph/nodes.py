@@ -278,10 +278,10 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
 async def _verified(state: State, deps: Deps) -> State:
     """Check each claim against its strips, cut what is not supported, and check the rest for usefulness."""
     work = state["work"]
-    strips, draft = (
-        _strips_behind(work, deps.policy),
-        work.draft or Draft(text="", composed=True, answers=False),
-    )
+    strips = (
+        strips_ahead(work) if work.is_ahead else strips_of(work, deps.policy)
+    )  # with the numbers of the draft
+    draft = work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
         return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
@@ -368,11 +368,6 @@ async def converse(state: State, _: Runtime[Deps]) -> State:
 async def clarify(state: State, _: Runtime[Deps]) -> State:
     """Ask which reading is meant."""
     return outcomes.end_with_clarification(state, state["work"].with_step("clarify"))
-
-
-def _strips_behind(work: Work, policy: Policy) -> tuple[Strip, ...]:
-    """The strips that the draft was written from, with the numbers that it cites."""
-    return strips_ahead(work) if work.is_ahead else strips_of(work, policy)
 
 
 def _ranked(hit: Retrieved) -> Ranked:

@@ -160,7 +160,9 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
     best = max(scores, default=0.0)
     least = min(ENOUGH * best, best)  # scores may be negative
     likely = newer_first(_likely([(strips[i], scores[i] >= least) for i in order]), _dated)
-    chosen, is_newer_first = _with_older(_quotes(likely, _own_weights(ask, weights)), likely)
+    terms_asked = _own_terms(ask.question)
+    own = {term: weight for term, weight in weights.items() if term in terms_asked} or weights
+    chosen, is_newer_first = _with_older(_quotes(likely, own), likely)
     quotes = tuple(strip.number for strip in chosen)
     return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes), is_newer_first=is_newer_first)
 
@@ -267,12 +269,6 @@ def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
     is_repeated = bool(ask.history) and strip.text[:REPEATED_LENGTH] in ask.history[-1].answer
     score = (ranked[0].score if ranked else 0.0) * (REPEATED if is_repeated else 1.0)
     return score + FOLLOW_UP_CREDIT * _is_where_talk_is(ask, strip)
-
-
-def _own_weights(ask: Ask, weights: Mapping[str, float]) -> Mapping[str, float]:
-    """The weights of the question's own terms; all weights if it has none."""
-    own = _own_terms(ask.question)
-    return {term: weight for term, weight in weights.items() if term in own} or weights
 
 
 def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip]:

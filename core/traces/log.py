@@ -216,7 +216,8 @@ class QuestionLog:
             return
         try:
             is_new = await self.database.call(self._record, turn, outcome, trace)
-            await self._expire_at_times()
+            if self.now() - self._expired_at >= EXPIRE_EVERY:
+                await self.expire()
         except FootnoteError:
             logger.exception("a question could not be logged", extra=log_fields(turn))
             is_new = True
@@ -349,10 +350,6 @@ class QuestionLog:
     def _expire_uses(self, before: float) -> None:
         with self.database.database.transaction() as writing:
             uses.expire(writing, before)
-
-    async def _expire_at_times(self) -> None:
-        if self.now() - self._expired_at >= EXPIRE_EVERY:
-            await self.expire()
 
 
 def forget_sources(database: Database, sources: Iterable[str]) -> None:
