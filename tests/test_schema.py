@@ -185,7 +185,7 @@ def test_a_library_of_version_1_is_migrated_when_it_is_opened(changed):
 
     assert "docs/ferry.md" in sources
     assert languages == [("en",)]
-    assert version_in(changed.data_dir / "library.sqlite") == tables.SCHEMA.version == 2
+    assert version_in(changed.data_dir / "library.sqlite") == tables.SCHEMA.version == 3
 
 
 def test_while_another_process_holds_the_folder_its_library_is_not_migrated(changed):

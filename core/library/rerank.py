@@ -31,6 +31,7 @@ ENOUGH_TERMS = 40
 #: Of how much the question that a person answered is the same as this one: their answer then goes before documents that
 #: say as much. Judges decide about it as about any other passage.
 ANSWERED_CREDIT = 1.5
+NAMED_CREDIT = 0.6  # for a document that the question names, of how surely
 CITED_CREDIT = 0.8  # for a document that the last answer cited, if the question points back to it
 
 STEM = 4  # letters; if a term this long begins another, they may be the same word: repo, config, async
@@ -49,6 +50,7 @@ class Scored:
     dense: float | None  #: cosine, relative to the best; None without vectors
     answered: frozenset[str] = frozenset()  #: terms of the question that it answers, of a person's answer
     closeness: float = 0.0  #: of that question to this one by meaning; 0 without vectors
+    named: float = 0.0  #: how surely the question names its document, 0 to 1
     is_cited: bool = False  #: the last answer cited its document, and the question points back to it
 
 
@@ -78,6 +80,7 @@ def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     )
     return (
         found
+        + NAMED_CREDIT * candidate.named
         + CITED_CREDIT * candidate.is_cited
         + ANSWERED_CREDIT * (_sameness(candidate, question) if candidate.answered else 0.0)
         + COVERAGE_CREDIT * _prefix_share({*title, *body}, question)

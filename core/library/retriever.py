@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 
 from core.characters import storable
 from core.conversation import Exchange
+from core.library import names
 from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope
 from core.library.lexical import Words, bm25
+from core.library.names import Meant
 from core.library.rerank import Scored, rerank
 from core.library.sameness import (
     Dated,
@@ -136,15 +138,26 @@ class Retriever:
     ) -> Candidates:
         """The best passages by words and by meaning, each with both scores."""
         lexical = self.store.lexical
+        meant = names.meant(self.store.database, merged, query.scope)
         listed: dict[str, float] = {}
         # A second search by the question's own terms, which a long history could crowd out.
         for looked_for in dict.fromkeys((tuple(weights), tuple(own))):
             listed |= lexical.search(looked_for, query.scope, limit=CANDIDATES, frequencies=frequencies)
+        # A third one within the documents that it names, without what all their passages are about.
+        others = {word: weight for word, weight in weights.items() if word not in meant.terms} or weights
+        within = replace(query.scope, addresses=meant.addresses)
+        is_apart = (
+            bool(meant.addresses) and not query.scope.addresses
+        )  # a scope of a few documents is within already
+        if is_apart:
+            listed |= lexical.search(tuple(others), within, limit=CANDIDATES, frequencies=frequencies)
         dense: dict[str, float] = {}
         closeness: Mapping[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
             dense = self._nearest(self.vectors, vector, query.scope)
+            if is_apart:
+                dense |= self._nearest(self.vectors, vector, within)
         passages = self.store.passages(listed | dense, query.scope)
         if dense and self.vectors is not None:
             missing = ((number, hit.collection) for number, hit in passages.items() if number not in dense)
@@ -166,6 +179,8 @@ class Retriever:
             lexical=bm25(words, weights),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
             closeness=closeness,
+            meant=meant,
+            rest=_normalised(bm25(words, others)) if meant.addresses else {},
         )
 
     def _closeness(
@@ -236,6 +251,8 @@ class Candidates:
     lexical: Mapping[str, float]  #: BM25 by id
     dense: Mapping[str, float]  #: cosine by id
     closeness: Mapping[str, float]  #: of the question that a person answered, by id
+    meant: Meant  #: the documents that the question names
+    rest: Mapping[str, float]  #: BM25 by id of what it asks besides, relative to the best
 
     def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
         """The best passages, preferring sources that were cited before."""
@@ -266,11 +283,17 @@ class Candidates:
                 is_cited=self.passages[number].source in cited,
                 answered=self._answered(number),
                 closeness=self.closeness.get(number, 0.0),
+                named=self._named(number) if self.rest else 0.0,
                 lexical=words.get(number, 0.0),
                 dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
             )
             for number in self.words.keys() & (words.keys() | meaning.keys())
         }
+
+    def _named(self, number: str) -> float:
+        """How surely its document is meant, of how much it answers what is asked besides."""
+        passage = self.passages[number]
+        return self.meant.likeness.get((passage.collection, passage.source), 0.0) * self.rest.get(number, 0.0)
 
     def _answered(self, number: str) -> frozenset[str]:
         """Terms of the question that a person's answer is about, unless that is another one."""

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any
 
+from core.library import names
 from core.library.documents import ANSWER, Passage, Scope
 from core.library.entries import (
     DocumentFields,
@@ -95,13 +96,13 @@ class DocumentStore:
         return found[0] if found else None
 
     def _entries(self, where: str, values: Sequence[object] = ()) -> list[Entry]:
-        names = ("id", "passages", *_FIELDS)
+        columns = ("id", "passages", *_FIELDS)
         rows = self._rows(
-            f"SELECT c.name, {', '.join(f'd.{name}' for name in names)} FROM documents d"
+            f"SELECT c.name, {', '.join(f'd.{name}' for name in columns)} FROM documents d"
             f" JOIN collections c ON c.number = d.collection WHERE {where} ORDER BY c.name, d.source, d.address",
             values,
         )
-        return [Entry(collection=row[0], **dict(zip(names, row[1:], strict=True))) for row in rows]
+        return [Entry(collection=row[0], **dict(zip(columns, row[1:], strict=True))) for row in rows]
 
     def collections(self) -> frozenset[str]:
         return frozenset(name for (name,) in self._rows("SELECT name FROM collections"))
@@ -203,6 +204,7 @@ class DocumentStore:
                 f" VALUES (?, ?, {', '.join('?' * len(_FIELDS))}) RETURNING id",
                 (number, len(document.pieces), *(getattr(document, name) for name in _FIELDS)),
             ).fetchone()
+            names.put(writing, written, names.names_of(document.source, document.title, document.pieces))
             ids = put_pieces(writing, written, document.pieces, embedded)
             self.lexical.insert(
                 writing,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from core.errors import IndexDamaged
-from core.storage.database import Schema
+from core.library import names
+from core.library.documents import Piece
+from core.storage.database import Connection, Schema
 
 #: The scope and the terms of every passage. The text is split into terms before it is inserted,
 #: so the tokenizer only has to split at spaces.
@@ -106,15 +110,40 @@ CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
 
+def _name_documents(database: Connection) -> None:
+    """What each document is called, which was not stored before."""
+    for statement in names.TABLES.split(";"):
+        database.execute(statement)
+    documents = database.execute("SELECT id, source, title FROM documents").fetchall()
+    for document, source, title in documents:
+        rows = database.execute(
+            "SELECT path, text FROM passages WHERE document = ? ORDER BY ordinal", (document,)
+        ).fetchall()
+        pieces = [
+            Piece(path=tuple(json.loads(path)), location="", text=text, start=0, end=0) for path, text in rows
+        ]
+        names.put(database, document, names.names_of(source, title, pieces))
+
+
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
-    tables=f"{_CATALOGUE}{_READERS}{WORDS_TABLE};{WORD_COUNTS};",
-    postgresql=_CATALOGUE + _READERS + _POSTINGS,
+    tables=f"{_CATALOGUE}{names.TABLES}{_READERS}{WORDS_TABLE};{WORD_COUNTS};",
+    postgresql=_CATALOGUE + names.TABLES + _READERS + _POSTINGS,
+    migrations=(_name_documents,),
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,
 )
 
 #: What forgetting deletes from.
-ERASED = ("documents", "passages", "stale_vectors", "terms", "postings", "passage_terms", "readers")
+ERASED = (
+    "documents",
+    "document_names",
+    "passages",
+    "stale_vectors",
+    "terms",
+    "postings",
+    "passage_terms",
+    "readers",
+)

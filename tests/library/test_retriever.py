@@ -403,7 +403,7 @@ def test_the_number_of_statements_does_not_grow_with_the_question(
             ask(library, question, wanted)
         counted.append(len(statements))
 
-    assert max(counted) <= (10 if library.store.database.dialect == "sqlite" else 15)
+    assert max(counted) <= (10 if library.store.database.dialect == "sqlite" else 16)
     assert len(set(counted)) == 1
 
 
