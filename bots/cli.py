@@ -33,7 +33,15 @@ PLATFORMS = ("slack", "discord")
 PORT_OF_HOST = -1  # `--http` without a number: the port is the one that the host names in PORT
 
 SHELLS = ("bash", "zsh")
-OUTCOMES = ("answered", "approval_needed", "no_answer", "clarify", "failed")  # core.conversation.OutcomeKind
+ENDINGS = (
+    "answered",
+    "half_answered",
+    "unsure",
+    "approval_needed",
+    "no_answer",
+    "clarify",
+    "failed",
+)  # bots.endings
 
 #: Thresholds of the garbage collector. What a command loads lives until it ends; at Python's own
 #: (700, 10, 10), a tenth of the start-up time is spent on scanning it.
@@ -324,7 +332,7 @@ def _define_questions(questions: Parser) -> None:
         metavar="SPAN",
         help="as 90m, 12h, 7d or 4w; by default 7d",
     )
-    questions.add_argument("--outcome", choices=OUTCOMES, metavar="OUTCOME", help=", ".join(OUTCOMES))
+    questions.add_argument("--outcome", choices=ENDINGS, metavar="OUTCOME", help=", ".join(ENDINGS))
     questions.add_argument("--csv", action="store_true", help="print comma-separated values and nothing else")
 
 

@@ -15,6 +15,20 @@ REASONS: dict[str, str] = {
 }
 
 
+#: What people say is wrong with an answer, as the buttons are called.
+FAULTS: dict[str, str] = {
+    "wrong": "it is wrong",
+    "outdated": "it is outdated",
+    "incomplete": "it is incomplete",
+    "unrelated": "it is not what was asked",
+}
+
+
+def missing_in(group: GapGroup) -> str:
+    """What judges and people said is missing or wrong: "no date; it is incomplete"."""
+    return "; ".join(FAULTS.get(each, each) for each in group.missing)
+
+
 def people_of(group: GapGroup) -> str:
     return "1 person" if group.people == 1 else f"{group.people:,} people"
 

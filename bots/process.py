@@ -230,6 +230,7 @@ def _log_delays(delays: list[float]) -> None:
         delays.sort()
         p99 = delays[ceil(PERCENTILE * len(delays)) - 1]
         logger.info(
-            "the event loop was late",
+            "the event loop was at most %.0f ms late in the last minute",
+            1000 * delays[-1],
             extra={"p99_ms": round(1000 * p99, 1), "most_ms": round(1000 * delays[-1], 1)},
         )

@@ -20,7 +20,8 @@ from rich.text import Text
 
 from bots.chat.indexing import find_embedder
 from bots.chat.texts import clipped, counted, duration, money
-from bots.gap_words import left_out, people_of, reasons_of, trend_of
+from bots.endings import ENDINGS, ended
+from bots.gap_words import left_out, missing_in, people_of, reasons_of, trend_of
 from bots.record import write_gaps, write_questions
 from bots.terminal.screen import Screen, line
 from core.bootstrap import open_library
@@ -34,18 +35,11 @@ from core.traces.log import open_question_log
 from core.traces.search import FoundQuestion, QuestionFilter, search
 
 COLUMNS = ("When", "Where", "Who", "Ended", "Time", "Cost", "+/−", "Question")
-SAID: dict[str, str] = {
-    "answered": "answered",
-    "approval_needed": "search proposed",
-    "no_answer": "not answered",
-    "clarify": "asked back",
-    "failed": "failed",
-}
 
 
 def questions(arguments: Namespace, settings: Settings) -> int:
     make_data_dir(settings.data_dir)
-    wanted = QuestionFilter(since=time.time() - arguments.since, outcome=arguments.outcome or "")
+    wanted = QuestionFilter(since=time.time() - arguments.since, ending=arguments.outcome or "")
     with open_storage(settings) as storage, open_question_log(storage, days=settings.trace_days) as log:
         turns = asyncio.run(search(log, wanted))
     if arguments.csv:
@@ -53,8 +47,8 @@ def questions(arguments: Namespace, settings: Settings) -> int:
         return 0
     screen = Screen()
     if not turns:
-        ended = f" ended as “{SAID[wanted.outcome]}”" if wanted.outcome else " was asked"
-        screen.note(f"Nothing{ended} in this time.")
+        what = f" ended as “{ENDINGS[wanted.ending]}”" if wanted.ending else " was asked"
+        screen.note(f"Nothing{what} in this time.")
         return 0
     if screen.is_drawn:
         screen.show(table_of(turns, settings.currency))
@@ -83,7 +77,7 @@ def cells_of(turn: FoundQuestion, currency: str) -> tuple[str, ...]:
         datetime.fromtimestamp(asked.asked_at).astimezone().strftime("%m-%d %H:%M"),
         turn.channel_name or asked.channel,
         turn.author_name or asked.author,
-        _ended(turn),
+        ended(asked) if asked.kind == "question" else f"{asked.kind}: {ended(asked)}",
         duration(1000 * asked.seconds),
         "" if asked.cost is None else money(asked.cost, currency),
         f"{turn.up}/{turn.down}" if turn.up or turn.down else "",
@@ -92,21 +86,14 @@ def cells_of(turn: FoundQuestion, currency: str) -> tuple[str, ...]:
     return tuple(map(line, cells))
 
 
-def _ended(turn: FoundQuestion) -> str:
-    ended = SAID.get(turn.question.outcome, turn.question.outcome)
-    if turn.question.outcome == "answered" and not turn.question.is_sure:
-        ended = "answered, unsure"
-    return ended if turn.question.kind == "question" else f"{turn.question.kind}: {ended}"
-
-
 def summary_of(turns: Sequence[FoundQuestion], currency: str) -> str:
     """ "12 turns: 9 answered, 3 not answered; 40,210 tokens, 0.12 USD." """
-    ends = Counter(turn.question.outcome for turn in turns)
-    ended = ", ".join(f"{count:,} {SAID.get(name, name)}" for name, count in ends.most_common())
+    ends = Counter(ended(turn.question) for turn in turns)
+    counts = ", ".join(f"{count:,} {how}" for how, count in ends.most_common())
     tokens = sum(turn.question.input_tokens + turn.question.output_tokens for turn in turns)
     costs = [turn.question.cost for turn in turns if turn.question.cost is not None]
     spent = f", {money(sum(costs), currency)}" if costs else ""
-    return f"{counted(len(turns), 'turn')}: {ended}; {counted(tokens, 'token')}{spent}."
+    return f"{counted(len(turns), 'turn')}: {counts}; {counted(tokens, 'token')}{spent}."
 
 
 QUESTIONS_SHOWN = 3  # of a group
@@ -148,13 +135,13 @@ def card_of(group: GapGroup) -> Group:
         again = f", {group.since_state:,} not decided" if group.since_state else ""
         facts.append(f"{group.state}{again}")
     if group.missing:
-        facts.append(f"missing: {'; '.join(group.missing)}")
+        facts.append(f"missing: {missing_in(group)}")
     if group.closest:
         facts.append(f"closest: {', '.join(each.source for each in group.closest)}")
     others = [each.asked for each in group.questions if each.text != group.name]
-    words = f"  ({', '.join(group.words)})" if group.words else ""
+    words = f"({', '.join(group.words)})" if group.words else ""
     return Group(
-        Text.assemble((line(group.name), "bold"), (line(words), "dim")),
+        Text.assemble((line(group.name), "bold"), "  ", (line(words), "dim")),
         *(Padding(Text(line(fact), style="dim"), (0, 0, 0, 2)) for fact in facts),
         *(Padding(Text(line(f"“{each}”")), (0, 0, 0, 2)) for each in dict.fromkeys(others[:QUESTIONS_SHOWN])),
         Text(),

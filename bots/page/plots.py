@@ -51,6 +51,15 @@ class Column:
 
 
 @value
+class PlotRow:
+    """One day of the table beneath a plot."""
+
+    day: str
+    path: str  #: to what is behind it; empty: nothing is
+    told: tuple[str, ...]  #: the number of each series; empty: there is none
+
+
+@value
 class Line:
     series: int
     path: str
@@ -67,6 +76,7 @@ class Plot:
     bars: tuple[Bar, ...] = ()
     lines: tuple[Line, ...] = ()
     columns: tuple[Column, ...] = ()
+    rows: tuple[PlotRow, ...]  #: the days on which there is something, the last one first
     scale: tuple[Label, ...]
     days: tuple[Label, ...]
 
@@ -100,7 +110,7 @@ def bar_plot(
     )
     return Plot(
         id=name, title=title, words=words, names=tuple(each.name for each in series), bars=tuple(bars),
-        columns=_columns(days, sums, series, path_of) if path_of else (), scale=_scale(top, ""), days=_days(days),
+        columns=_columns(days, sums, series, path_of) if path_of else (), rows=_rows(days, series, "", path_of), scale=_scale(top, ""), days=_days(days),
     )  # fmt: skip
 
 
@@ -119,6 +129,21 @@ def _columns(
     )  # fmt: skip
 
 
+def _rows(
+    days: Sequence[str], series: Sequence[Series], unit: str, path_of: Callable[[str], str] | None = None
+) -> tuple[PlotRow, ...]:
+    numbered = [(day, [each.numbers[at] for each in series]) for at, day in enumerate(days)]
+    return tuple(
+        PlotRow(
+            day=day,
+            path=path_of(day) if path_of else "",
+            told=tuple("" if number is None else f"{told(number)}{unit}" for number in numbers),
+        )
+        for day, numbers in reversed(numbered)
+        if any(number is not None for number in numbers)
+    )
+
+
 def line_plot(name: str, title: str, days: Sequence[str], series: Sequence[Series], unit: str = "") -> Plot:
     """A line for each series, broken where it has no number; a number alone is a dot."""
     top = rounded_up(max((n for each in series for n in each.numbers if n is not None), default=0))
@@ -135,6 +160,7 @@ def line_plot(name: str, title: str, days: Sequence[str], series: Sequence[Serie
         lines=tuple(
             Line(series=number, path=_path(each, days, top)) for number, each in enumerate(series, start=1)
         ),
+        rows=_rows(days, series, unit),
         scale=_scale(top, unit),
         days=_days(days),
     )

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from aiohttp import web
 from jinja2 import Environment
@@ -38,6 +38,7 @@ DONE = {
     "saved": "It is saved.", "kept": "It is kept.", "forgotten": "It is forgotten.", "decided": "It is decided.",
     "read": "It was read again.", "ended": "It is ended.",
 }  # fmt: skip
+FORM, MOST_FIELDS = "application/x-www-form-urlencoded", 1_000
 UNREADABLE = "This cannot be read, so nothing was done"
 
 Record = dict[str, Any]  # JSON types only
@@ -207,10 +208,13 @@ class Visit:
 async def read_form(request: web.Request) -> list[tuple[str, str]]:
     """The fields of the form that was sent, as our pages send them; HTTPBadRequest for what no browser sends."""
     try:
-        sent = {} if request.content_type.startswith("multipart/") else await request.post()
+        sent = await request.read() if request.content_type == FORM else b""
+        charset = request.charset or "utf-8"
+        fields = parse_qsl(
+            sent.decode(charset), True, encoding=charset, errors="strict", max_num_fields=MOST_FIELDS
+        )
     except (ValueError, LookupError):
         raise web.HTTPBadRequest(reason=UNREADABLE) from None
-    fields = [(name, content) for name, content in sent.items() if isinstance(content, str)]
     if any("\0" in part for field in fields for part in field):
         raise web.HTTPBadRequest(reason=UNREADABLE)
     return fields

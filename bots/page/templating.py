@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from bots.chat.markdown.safe import clean, names_another_host, web_link
+from bots.chat.texts import duration
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -43,7 +44,7 @@ def make_templates(views: Iterable[View]) -> Environment:
     templates.filters |= {
         "moment": moment,
         "iso": iso,
-        "seconds": seconds,
+        "seconds": lambda taken: duration(1000 * taken),
         "place": place,
         "whole": lambda typed: escape(clean(typed)),
         "link": lambda address: web_link(address) or "",
@@ -67,11 +68,6 @@ def moment(at: float) -> str:
 
 def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-
-
-def seconds(taken: float) -> str:
-    """ "0.4 s", "12 s"."""
-    return f"{taken:.1f} s" if taken < 10 else f"{taken:.0f} s"
 
 
 def place(title: str, location: str) -> str:

@@ -41,7 +41,8 @@ logger = logging.getLogger(__name__)
 
 STORE = "questions"
 DAY = 86_400.0  # seconds
-HALF = "half_answered"  # the ending of a turn as figures count it, where an answer leaves a part of the question open
+#: Endings of a turn that figures and lists tell from "answered": a part of the question is left open; and "this may be it".
+HALF, UNSURE = "half_answered", "unsure"
 EXPIRE_EVERY = 3_600.0  # seconds
 
 _TABLES = """
@@ -161,6 +162,17 @@ class LoggedQuestion:
     cost: float | None
     is_whole: bool = True  #: False: the answer leaves a part of the question open
 
+    @property
+    def ending(self) -> str:
+        return ending_of(self.outcome, is_sure=self.is_sure, is_whole=self.is_whole)
+
+
+def ending_of(outcome: str, *, is_sure: bool, is_whole: bool) -> str:
+    """The outcome, or what it is told apart as."""
+    if outcome != "answered":
+        return outcome
+    return UNSURE if not is_sure else outcome if is_whole else HALF
+
 
 @value
 class GivenRating:
@@ -256,7 +268,7 @@ class QuestionLog:
             kind, text, at = "question", turn.text, turn.asked_at
         return (
             turn.id, about, kind, turn.conversation.id, turn.conversation.channel_id, turn.author, at,
-            text if self.keep else "", outcome.language, outcome.kind, int(answer is None or answer.is_sure),
+            text if self.keep else "", outcome.language, outcome.kind, int(is_sure(outcome)),
             answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
             timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
             usage.output_tokens, usage.cost, int(not is_half(outcome)),
@@ -267,7 +279,9 @@ class QuestionLog:
         return Counted(
             at=at, channel=turn.conversation.channel_id,
             kind=turn.verdict if isinstance(turn, Decision) else "question",
-            outcome=HALF if is_half(outcome) else outcome.kind,
+            outcome=ending_of(
+                outcome.kind, is_sure=is_sure(outcome), is_whole=not is_half(outcome)
+            ),
             seconds=round(outcome.timing_ms.get("total", 0.0) / 1000, 3), calls=usage.calls,
             round_trips=usage.round_trips, cost=usage.cost,
             models=tuple((each, self.prices.cost(each)) for each in usage.models),
@@ -381,6 +395,11 @@ def forget_texts(
             names.forget_names(writing, {author for author, _ in who}, {channel for _, channel in who})
     if turns:
         database.erase_deleted(("questions", "traces", "exchanges", "ratings", "shown_names"))
+
+
+def is_sure(outcome: Outcome) -> bool:
+    """False for an answer that was shown as "this may be it"."""
+    return outcome.answer is None or outcome.answer.is_sure
 
 
 def is_half(outcome: Outcome) -> bool:

@@ -9,13 +9,20 @@ from typing import Literal
 from core.conversation import value
 from core.storage.database import Dialect
 from core.text.terms import comparable
-from core.traces.log import COLUMNS, LoggedQuestion, QuestionLog, logged
+from core.traces.log import COLUMNS, HALF, UNSURE, LoggedQuestion, QuestionLog, logged
 
 LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
 
 ALL = 2**31 - 1  # more than there are
 MOST_WORDS = 20  # that are looked for at once
 _TYPED = re.compile(r'["“„«]([^"“”„«»]*)["“”»]|([^\s"“”„«»]+)')
+
+#: Outcome and further condition of the endings that are told apart.
+_ENDED = {
+    "answered": ("answered", " AND q.is_sure = 1 AND q.is_whole = 1"),
+    HALF: ("answered", " AND q.is_sure = 1 AND q.is_whole = 0"),
+    UNSURE: ("answered", " AND q.is_sure = 0"),
+}
 
 RatedAs = Literal["", "up", "down", "any"]
 
@@ -25,8 +32,7 @@ class QuestionFilter:
     """The properties of the questions that are looked for; empty fields say nothing."""
 
     kind: str = ""
-    outcome: str = ""
-    is_whole: bool | None = None  #: whether the answer leaves no part of the question open; None: either
+    ending: str = ""  #: as of LoggedQuestion
     channel: str = ""  #: a part of its id
     author: str = ""
     by_name: bool = False  #: whether a channel and a person may also be named by what people call them
@@ -99,9 +105,11 @@ def has_all(words: Sequence[str], text: str) -> bool:
 
 def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str, Sequence[object]]]:
     like = f"{LIKE[dialect]} ? ESCAPE '!'"
-    for name in ("kind", "outcome", "is_whole"):
-        if (sought := getattr(wanted, name)) not in ("", None):
-            yield f"q.{name} = ?", (int(sought) if isinstance(sought, bool) else sought,)
+    if wanted.kind:
+        yield "q.kind = ?", (wanted.kind,)
+    if wanted.ending:
+        outcome, also = _ENDED.get(wanted.ending, (wanted.ending, ""))
+        yield f"q.outcome = ?{also}", (outcome,)
     for words in typed_words(wanted.text):
         yield "q.words LIKE ? ESCAPE '!'", (f"%{_literal(words)}%",)
     if wanted.channel:

@@ -211,7 +211,7 @@ def _counts(office: Office) -> list[dict]:
 
 
 def _lateness(office: Office) -> dict[str, float]:
-    told = [json.loads(line) for line in office.log.splitlines() if "event loop was late" in line]
+    told = [json.loads(line) for line in office.log.splitlines() if "the event loop was at most" in line]
     errors = [each for each in office.faults if each["level"] != "warning"]
     return {
         "event loop late p99, ms": max(each["p99_ms"] for each in told),

@@ -56,7 +56,7 @@ async def test_by_the_link_a_person_asks_allows_a_search_and_opens_the_trace(chr
     await tab.get_by_role("link", name="trace").last.click()
     await expect(tab.get_by_role("img", name="The nodes that this turn passed")).to_be_visible()
     assert "web search" in await tab.locator(".graph .lit text:first-of-type").all_text_contents()
-    await expect(tab.locator("#related ~ ul")).to_contain_text("question: approval needed")
+    await expect(tab.locator("#related ~ ul")).to_contain_text("question: search proposed")
     assert faults == []
 
 
@@ -91,7 +91,7 @@ TOUR = (
     ("Gaps", "How do I get a berth?", "**/gaps/q1?*"),
     ("Answers", "Who has the key?", "**/answers/*"),
     ("Sources", "default", "**/sources?collection=default"),
-    ("Spend", "no answer", "**/questions?outcome=no_answer"),
+    ("Spend", "not answered", "**/questions?outcome=no_answer"),
     ("Changes", "handbook.md", "**/sources?collection=default"),
     ("Ask", "Questions", "**/questions"),
     ("Sessions", "Leave", "**/leave"),

@@ -120,3 +120,14 @@ async def test_odd_forms_are_no_fault(editor, every):
 
     assert faults == []
     assert number * every > 1_500
+
+
+@pytest.mark.parametrize("body", [b"text=%FF", b"text=\xff\xfe", b"text=%ED%A0%80", b"text=a%00b"])
+async def test_what_is_no_text_is_refused_and_not_stored(editor, body):
+    headers = {"Origin": editor.url, "Content-Type": "application/x-www-form-urlencoded"}
+
+    status, page, _ = await editor.send("POST", "/threads", data=body, headers=headers)
+    _, asked_here = await editor.get("/questions")
+
+    assert (status, "cannot be read" in page) == (400, True)
+    assert "\ufffd" not in asked_here

@@ -67,7 +67,7 @@ async def shown_overview(desk, path="/", **limits):
 
 
 async def test_figures_stand_beside_those_of_the_days_before(desk):
-    for number in range(8):  # this week: six answered, one asked for the web, one not answered
+    for number in range(8):  # this week: six answered, one with a search proposed, one not answered
         kind = {6: "approval_needed", 7: "no_answer"}.get(number, "answered")
         await log(desk, f"q{number}", days_ago=number % 3, kind=kind, author=f"u{number % 4}", seconds=4)
     for number in range(4):  # the week before: two of four answered
@@ -83,12 +83,13 @@ async def test_figures_stand_beside_those_of_the_days_before(desk):
     assert figures(page) == {
         "Questions": "8 +100%",
         "Answered": "75% +25 points",
-        "Asked for the web": "12% +12 points",
+        "Search proposed": "12% +12 points",
         "Not answered": "12% -38 points",
         "People who asked": "4 +100%",
         "Rated helpful": "3 of 4 +75 points",
         "Half took": "≤ 5 s ≤ 10 s before",
         "95% took": "≤ 5 s ≤ 10 s before",
+        "Not answered well": "2",  # q2 and q7; q6 is of this very moment
     }
 
 
@@ -100,11 +101,12 @@ async def test_each_figure_and_each_day_opens_the_questions_behind_it(desk):
 
     counts = {name: (await browser.get(path))[1].count("data-row") for name, path in paths(page).items()}
     days = [
-        each.replace("&amp;", "&") for each in re.findall(r'<a href="(/questions[^"]+until=[^"]+)"', page)
+        each.replace("&amp;", "&")
+        for each in re.findall(r'<a href="(/questions[^"]+until=[^"]+)" aria-label', page)
     ]
     of_days = [(await browser.get(path))[1].count("data-row") for path in days]
 
-    assert counts == {"Questions": 3, "Answered": 2, "Not answered": 1}
+    assert counts == {"Questions": 3, "Answered": 2, "Not answered": 1, "Not answered well": 1}
     assert of_days == [1, 1, 1]
 
 
@@ -132,8 +134,36 @@ async def test_an_answer_to_a_part_of_a_question_is_half_an_answer(desk):
     assert (told["Answered"], told["Half answered"]) == ("50%", "50%")
     assert [TEXTS[0] in each for each in (wholly, partly)] == [True, False]
     assert [TEXTS[2] in each for each in (wholly, partly)] == [False, True]
-    assert "answered in part" in partly
+    assert "half answered</span>" in partly
     assert "half answered" in (await browser.get("/spend"))[1]
+
+
+async def test_an_unsure_answer_is_none_that_was_given_and_leads_to_its_gap(desk):
+    outcome = answered("unsure")
+    outcome = replace(outcome, answer=replace(outcome.answer, is_sure=False))
+    await desk.footnote.log.record(asked("unsure", TEXTS[0], at=NOON - DAY), outcome, traced(""))
+
+    browser, page = await shown_overview(desk)
+    told, led = figures(page), paths(page)
+
+    assert (told["Answered"], told["Answered, unsure"], told["Not answered well"]) == ("0%", "100%", "1")
+    assert TEXTS[0] in (await browser.get(led["Answered, unsure"]))[1]
+    assert TEXTS[0] not in (await browser.get(led["Answered"]))[1]
+
+
+async def test_the_table_beneath_the_plot_has_its_numbers(desk):
+    for number, kind in enumerate(("answered", "no_answer", "no_answer")):
+        await log(desk, f"q{number}", days_ago=min(number, 1), kind=kind)
+
+    browser, page = await shown_overview(desk)
+    table = re.search(r'aria-label="Questions by day in numbers">(.*?)</table>', page, re.DOTALL).group(1)
+    rows = re.findall(r'<a href="([^"]+)">([\d-]+)</a></th>(.*?)</tr>', table)
+
+    assert [re.findall(r"<td[^>]*>(\d*)</td>", cells) for *_, cells in rows] == [
+        ["1", "", "", "", "", ""],
+        ["", "", "", "", "2", ""],
+    ]
+    assert (await browser.get(rows[1][0].replace("&amp;", "&")))[1].count("data-row") == 2
 
 
 async def test_without_questions_it_says_so_and_leads_on(desk):

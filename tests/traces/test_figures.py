@@ -175,7 +175,7 @@ async def test_a_list_has_the_newest_first_with_ratings_and_only_one_ending_if_a
         await log.rate("q0", author, is_positive=is_positive, at=NOON)
 
     newest, *_ = everything = await search(log, QuestionFilter(since=NOON - 1.5 * DAY))
-    answered = await search(log, QuestionFilter(outcome="answered"))
+    answered = await search(log, QuestionFilter(ending="answered"))
 
     assert [each.question.turn for each in everything] == ["q0", "q1"]
     assert (newest.up, newest.down) == (2, 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from bots.endings import ended
+from bots.gap_words import FAULTS
 from bots.page.feedback import FeedbackMark
 from bots.page.names import Speaker
 from bots.page.rights import channel_told, readable
 from bots.page.site import PageRoute, View, Visit, go_to
-from bots.page.views.questions import FAULTS, path_of
+from bots.page.views.questions import path_of
 from core.traces.feedback import RatedDown, rated_down
 
 SHOWN = 50  # answers on one page
@@ -38,6 +40,7 @@ async def show_feedback(visit: Visit) -> web.Response:
         marks=marks,
         state_of=_state,
         faults=FAULTS,
+        ended=ended,
         channels={question.channel: channel_told(visit.session, question.channel) for _, question in shown},
         names=await visit.site.names.of(
             Speaker(conversation=question.conversation, author=remark.author)

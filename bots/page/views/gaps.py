@@ -13,7 +13,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from bots.chat.texts import counted
-from bots.gap_words import REASONS, left_out, people_of, reasons_of, trend_of
+from bots.gap_words import FAULTS, REASONS, left_out, missing_in, people_of, reasons_of, trend_of
 from bots.page.gap_reports import ReportKey
 from bots.page.names import Speaker
 from bots.page.rights import audiences_of, reads_in
@@ -55,6 +55,7 @@ async def show_gaps(visit: Visit) -> web.Response:
         text=text,
         notes=left_out(report),
         trend_of=trend_of,
+        missing_in=missing_in,
         reasons_of=reasons_of,
         gap_path=gap_path,
     )
@@ -119,6 +120,8 @@ async def _shown(
         audiences=audiences,
         limit=TEXT_LIMIT,
         reasons=REASONS,
+        faults=FAULTS,
+        missing_in=missing_in,
         trend_of=trend_of,
         reasons_of=reasons_of,
         people_of=people_of,

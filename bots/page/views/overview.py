@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from bots.chat.texts import counted
+from bots.endings import ENDINGS
 from bots.gap_words import trend_of
 from bots.page.plots import Plot, Series, bar_plot
 from bots.page.site import PageRoute, View, Visit
@@ -29,19 +30,11 @@ from core.sources.store import ListedSource
 from core.storage.database import Database
 from core.traces.activity import Activity, activities
 from core.traces.figures import DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
-from core.traces.log import DAY, HALF
+from core.traces.log import DAY, HALF, UNSURE
 
 GAPS = 5  # that are named
-#: What a person sees of an outcome, in the order of the plot.
-OUTCOMES: Mapping[str, str] = {
-    "answered": "answered",
-    HALF: "half answered",
-    "approval_needed": "asked for the web",
-    "no_answer": "not answered",
-    "clarify": "asked back",
-    "failed": "failed",
-}
 ALWAYS_SHOWN = ("answered", "no_answer")
+PLOTTED = ("answered", HALF, UNSURE, "approval_needed", "no_answer")
 
 
 @value
@@ -87,7 +80,7 @@ async def show_overview(visit: Visit) -> web.Response:
     return visit.show(
         "overview.html",
         title="Overview",
-        figures=_figures(now, before, shown[0], site.settings.currency),
+        figures=(*_figures(now, before, shown[0], site.settings.currency), *_left(report, visit.days)),
         plot=_plot(shown, counts),
         is_empty=not now.questions,
         tasks=await _tasks(visit, report),
@@ -121,7 +114,7 @@ def _second(day: str) -> float:
 def _figures(now: Totals, before: Totals, since: str, currency: str) -> tuple[Figure, ...]:
     """In the order in which they are read; what there is none of is left out."""
     figures = [_counted("Questions", now.questions, before.questions, _path(since))]
-    for outcome, name in OUTCOMES.items():
+    for outcome, name in ENDINGS.items():
         share = now.share(outcome)
         if share is not None and (share or outcome in ALWAYS_SHOWN):
             change, path = _points(share, before.share(outcome)), _path(since, outcome=outcome)
@@ -140,6 +133,17 @@ def _figures(now: Totals, before: Totals, since: str, currency: str) -> tuple[Fi
             Figure(name=f"Cost, {currency}", told=money(now.sums.cost), change=change, path="/spend")
         )
     return tuple(figures)
+
+
+def _left(report: GapReport | None, days: int) -> tuple[Figure, ...]:
+    """The questions that Gaps is about: not answered, unsure, rated down, or with a search that nobody allowed."""
+    if report is None:
+        return ()
+    count = sum(each.count for each in report.groups) + report.closed + report.wordless
+    more = "or more" if report.is_cut else ""
+    return (
+        Figure(name="Not answered well", told=f"{count:,}", change=more, path=f"/gaps?days={days}&state=all"),
+    )
 
 
 def _counted(name: str, now: int, before: int, path: str = "") -> Figure:
@@ -165,7 +169,7 @@ def _points(now: float, before: float | None) -> str:
 
 def _plot(days: Sequence[str], counts: Sequence[DayCount]) -> Plot:
     """The questions of each day by how they ended; the rarer ways together."""
-    named = {outcome: OUTCOMES[outcome] for outcome in ("answered", HALF, "approval_needed")}
+    named = {outcome: ENDINGS[outcome] for outcome in PLOTTED}
     sums: Counter[tuple[str, str]] = Counter()
     for each in counts:
         sums[each.day, named.get(each.outcome, "other")] += each.questions

@@ -7,12 +7,14 @@ import io
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, cast, get_args
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aiohttp import web
 
+from bots.endings import ENDINGS, ended
+from bots.gap_words import FAULTS
 from bots.page.drawing import draw_graph, time_steps
 from bots.page.names import Speaker
 from bots.page.render import words_of
@@ -21,20 +23,17 @@ from bots.page.site import RANGES, PageRoute, View, Visit, number_in
 from bots.page.templating import to_html
 from bots.page.views.sources import source_path
 from bots.record import write_questions
-from core.conversation import OutcomeKind, value
+from core.conversation import value
 from core.library.readers import base_of
-from core.traces.log import DAY, HALF, GivenRating, LoggedQuestion
+from core.traces.log import DAY, GivenRating, LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 from core.traces.trace import Step
 
 SHOWN = 50  # questions on one page
 LOOKED = 1_000  # that are looked through for one page
 EXPORTED = 50_000  # rows of a file, the newest; a spreadsheet holds a million
-OUTCOMES = ("answered", HALF, *get_args(OutcomeKind)[1:])
 KINDS = ("question", "approve", "deny")
 RATINGS = ("up", "down", "any")
-FAULTS = {"wrong": "it is wrong", "outdated": "it is outdated", "incomplete": "it is incomplete",
-          "unrelated": "it is not what was asked"}  # fmt: skip
 FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "days", "since", "until", "zone")
 
 
@@ -64,7 +63,8 @@ async def show_questions(visit: Visit) -> web.Response:
         older=older,
         is_first=not visit.query("before"),
         newest=urlencode(kept),
-        outcomes=OUTCOMES,
+        endings=ENDINGS,
+        ended=ended,
         kinds=KINDS,
         zone=str(zone_of(typed["zone"])),
         ratings=RATINGS,
@@ -150,8 +150,7 @@ def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilt
     lately = visit.site.log.now() - days * DAY if days in RANGES else None
     return QuestionFilter(
         kind=typed["kind"] if typed["kind"] in KINDS else "",
-        outcome="answered" if wanted == HALF else wanted if wanted in OUTCOMES else "",
-        is_whole={"answered": True, HALF: False}.get(wanted),
+        ending=wanted if wanted in ENDINGS else "",
         channel=typed["channel"],
         author=typed["author"],
         by_name=visit.session.collections is None,  # others could find out names by looking for them
@@ -213,6 +212,7 @@ async def show_trace(visit: Visit) -> web.Response:
         trace=trace,
         is_readable=is_readable,
         ratings=ratings,
+        ended=ended,
         faults=FAULTS,
         names=await site.names.of(
             Speaker(conversation=question.conversation, author=each) for each in people if is_readable

@@ -14,6 +14,7 @@ from datetime import date, timedelta
 
 from aiohttp import web
 
+from bots.endings import ENDINGS
 from bots.page.names import speaker_in
 from bots.page.plots import Plot, Series, bar_plot, line_plot
 from bots.page.rights import channel_told
@@ -75,6 +76,7 @@ async def show_spend(visit: Visit) -> web.Response:
         total=total_of(figures.days),
         currency=site.settings.currency,
         bounds=BOUNDS,
+        endings=ENDINGS,
         took=took,
         money=money,
         gauges=await site.work.gauges(),
@@ -95,7 +97,7 @@ def _figures(database: Database, since: str) -> Figures:
     return Figures(
         days=by_day(database, since),
         channels=by_channel(database, since),
-        outcomes=tuple(sorted(by_outcome(database, since), key=lambda each: -each.turns)),
+        outcomes=tuple(sorted(by_outcome(database, since), key=lambda each: -each.questions)),
         models=by_model(database, since),
     )
 
