@@ -10,7 +10,7 @@ REASONS: dict[str, str] = {
     "unanswered": "not answered",
     "denied": "search denied",
     "undecided": "search not decided",
-    "unsure": "left as unsure",
+    "unsure": "unsure",
     "rated_down": "rated down",
 }
 

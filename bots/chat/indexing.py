@@ -185,6 +185,15 @@ def find_embedder(
     return embedder
 
 
+def embedder_of_index(
+    library: Library, settings: Settings, announce: Announce, notify: Notify
+) -> Embedder | None:
+    """The embedder of the index's vectors; None where there are none. Blocks."""
+    if not library.store.has_vectors():
+        return None
+    return find_embedder(library, settings, insist=False, announce=announce, notify=notify)
+
+
 def with_embedder(library: Library, embedder: Embedder | None) -> Library:
     """The same index through another embedder."""
     return Library(store=library.store, open_vectors=lambda: library.vectors, embedder=embedder)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 from argparse import Namespace
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from bots import process
 from bots.chat.channels import open_channel_store
+from bots.chat.indexing import embedder_of_index
 from bots.chat.markdown.safe import line
 from bots.commands.remote import RemoteOperations
 from bots.commands.run import Served, serve_until_stopped
@@ -28,6 +31,8 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError
 from core.gaps.groups import open_gaps
 from core.library.data_lock import make_data_dir, share_data_dir
+from core.library.embedding.embedder import Embedder
+from core.library.library import Library
 from core.library.readers import base_of
 from core.settings import Settings
 from core.sources.sources import open_source_store
@@ -37,6 +42,8 @@ from core.traces.meters import Gauges
 from core.turns.messenger import ReplyRoute
 from core.turns.queue import queue_url
 from core.turns.remote import open_remote_queue
+
+logger = logging.getLogger(__name__)
 
 OF_A_LINK = "--role, --name and --collections are of a link: add --link. The one that `footnote page` prints lets edit all."
 NAMES_NONE = "--collections names none. Name at least one, or leave it out for a link that reads all."
@@ -149,6 +156,14 @@ class WorkBeside:
         return Gauges()
 
 
+def embedder_of_page(library: Library, settings: Settings) -> Embedder | None:
+    """Loaded when questions are first grouped; without it, they are grouped by their words. Blocks."""
+    if library.embedder is None:
+        with suppress(FootnoteError):
+            library.embedder = embedder_of_index(library, settings, logger.info, lambda *_: None)
+    return library.embedder
+
+
 async def _serve_beside(page: PageSettings, settings: Settings) -> int:
     """The stores are only read here, but for who is in and what is asked."""
     stop = asyncio.Event()
@@ -163,7 +178,7 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
         open_answers(storage, library, review_after=settings.review_after) as answers,
         open_page_store(storage) as database,
         open_source_store(storage) as sources,
-        open_gaps(storage, lambda: library.embedder) as gaps,
+        open_gaps(storage, partial(embedder_of_page, library, settings)) as gaps,
     ):
         async with (
             open_remote_queue(

@@ -18,7 +18,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from bots.chat.indexing import find_embedder
+from bots.chat.indexing import embedder_of_index
 from bots.chat.texts import clipped, counted, duration, money
 from bots.endings import ENDINGS, ended
 from bots.gap_words import left_out, missing_in, people_of, reasons_of, trend_of
@@ -27,8 +27,6 @@ from bots.terminal.screen import Screen, line
 from core.bootstrap import open_library
 from core.gaps.groups import GapGroup, GapReport, open_gaps
 from core.library.data_lock import make_data_dir
-from core.library.embedding.embedder import Embedder
-from core.library.library import Library
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import open_question_log
@@ -103,7 +101,8 @@ def gaps(arguments: Namespace, settings: Settings) -> int:
     make_data_dir(settings.data_dir)
     screen = Screen()
     with open_storage(settings) as storage, closing(open_library(settings, storage)) as library:
-        embedder = _embedder_of(library, settings, screen)
+        with screen.indexing() as notify:
+            embedder = embedder_of_index(library, settings, screen.note, notify)
         with open_gaps(storage, lambda: embedder) as finder:
             report = asyncio.run(finder.report(finder.last(arguments.since)))
     if arguments.csv:
@@ -117,14 +116,6 @@ def gaps(arguments: Namespace, settings: Settings) -> int:
         screen.show(card_of(group))
     screen.note(summary_of_gaps(report))
     return 0
-
-
-def _embedder_of(library: Library, settings: Settings, screen: Screen) -> Embedder | None:
-    """That of the library's vectors; None where there are none: questions are then grouped by their words."""
-    if not library.store.has_vectors():
-        return None
-    with screen.indexing() as notify:
-        return find_embedder(library, settings, insist=False, announce=screen.note, notify=notify)
 
 
 def card_of(group: GapGroup) -> Group:

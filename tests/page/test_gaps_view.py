@@ -5,17 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import threading
+from contextlib import closing
 
 import pytest
 from fakes.desk import NOON, Inspection, asked, open_desk, traced
+from fakes.tiny_network import write_tiny_network
 from test_attacks import BIDI, HOSTILE
 
+from bots.commands.page import embedder_of_page
 from bots.page.gap_reports import FRESH, GapReports
 from bots.page.views import gaps as gaps_view
+from core.bootstrap import open_library
 from core.conversation import Citation, Outcome
 from core.gaps.groups import GapFinder, everything
 from core.gaps.questions import GapMark
+from core.library.embedding.network import OnnxEmbedder
+from core.settings import Settings
+from core.storage.storage import open_storage
 from core.traces.log import DAY
+from tests.library.shelf import write
 
 PERMITS = ("How do I renew my parking permit?", "Where can parking permits be renewed?")
 
@@ -254,3 +262,18 @@ async def test_the_table_has_a_line_for_each_question(desk):
 
     assert [row["turn"] for row in csv.DictReader(io.StringIO(text))] == ["q0", "q1"]
     assert headers["Content-Type"].startswith("text/csv")
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_a_page_beside_the_bot_groups_with_the_network_of_the_index_if_it_has_vectors(tmp_path, has_vectors):
+    network = write_tiny_network(tmp_path / "network")
+    settings = Settings(data_dir=tmp_path / "data", embedding_model=str(network))
+    with closing(open_library(settings, embedder=OnnxEmbedder(network) if has_vectors else None)) as library:
+        library.ingest([write(tmp_path / "docs/ferry.md", "The cats purr at night.")])
+        library.embed_pending()
+
+    with open_storage(settings) as storage, closing(open_library(settings, storage)) as library:
+        embedder = embedder_of_page(library, settings)
+
+        assert (embedder is not None) == has_vectors
+        assert library.embedder is embedder

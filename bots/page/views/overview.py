@@ -80,7 +80,7 @@ async def show_overview(visit: Visit) -> web.Response:
     return visit.show(
         "overview.html",
         title="Overview",
-        figures=(*_figures(now, before, shown[0], site.settings.currency), *_left(report, visit.days)),
+        figures=_figures(now, before, shown[0], site.settings.currency, _left(report, visit.days)),
         plot=_plot(shown, counts),
         is_empty=not now.questions,
         tasks=await _tasks(visit, report),
@@ -111,7 +111,9 @@ def _second(day: str) -> float:
     return datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC).timestamp()
 
 
-def _figures(now: Totals, before: Totals, since: str, currency: str) -> tuple[Figure, ...]:
+def _figures(
+    now: Totals, before: Totals, since: str, currency: str, left: Sequence[Figure]
+) -> tuple[Figure, ...]:
     """In the order in which they are read; what there is none of is left out."""
     figures = [_counted("Questions", now.questions, before.questions, _path(since))]
     for outcome, name in ENDINGS.items():
@@ -119,6 +121,7 @@ def _figures(now: Totals, before: Totals, since: str, currency: str) -> tuple[Fi
         if share is not None and (share or outcome in ALWAYS_SHOWN):
             change, path = _points(share, before.share(outcome)), _path(since, outcome=outcome)
             figures.append(Figure(name=name.capitalize(), told=f"{share:.0f}%", change=change, path=path))
+    figures += left
     figures.append(_counted("People who asked", now.activity.askers, before.activity.askers))
     if (helpful := now.activity.helpful) is not None:
         told = f"{now.activity.up:,} of {now.activity.up + now.activity.down:,}"
