@@ -53,10 +53,12 @@ def count(writing: Connection, trace: Trace, at: float) -> None:
     writing.executemany(_ADD, [(*each, day, int(each in cited)) for each in sorted(found)])
 
 
-def uses(database: Database) -> dict[DocumentKey, DocumentUse]:
-    """Of every document that was found since texts are kept. Blocks."""
+def uses(database: Database, since: str) -> dict[DocumentKey, DocumentUse]:
+    """Of every document that was found from this day on, as 2026-03-12. Blocks."""
     rows = database.rows(
-        "SELECT collection, source, sum(found), sum(cited) FROM document_uses GROUP BY collection, source"
+        "SELECT collection, source, sum(found), sum(cited) FROM document_uses WHERE day >= ?"
+        " GROUP BY collection, source",
+        (since,),
     )
     return {
         (collection, source): DocumentUse(found=int(f), cited=int(c)) for collection, source, f, c in rows

@@ -295,6 +295,13 @@ async def test_documents_are_chosen_by_what_questions_made_of_them(desk, tmp_pat
         "stale": set(), "nonsense": {"cited.md", "found.md", "never.md", "harbour.md"},
     }  # fmt: skip
     assert '<td class="number">2</td><td class="number"></td>' in pages["found, never cited"]
+    await desk.footnote.log.record(
+        asked("q4", at=time.time() - 20 * 86_400),
+        Outcome(kind="no_answer", turn_id="q4"),
+        traced("", source=named["never.md"]),
+    )
+    week, month = [(await browser.get(f"{path}&use=never+found&days={days}"))[1] for days in (7, 30)]
+    assert [f">{named['never.md']}</a>" in each for each in (week, month)] == [True, False]
     assert (await other.get(f"{path}&use=cited"))[0] == 404
     assert not Inspection(pages["cited"]).faults
 

@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
@@ -54,10 +55,7 @@ async def show_gaps(visit: Visit) -> web.Response:
         states=(*STATES, "all"),
         text=text,
         notes=left_out(report),
-        trend_of=trend_of,
-        missing_in=missing_in,
-        reasons_of=reasons_of,
-        gap_path=gap_path,
+        **TOLD,
     )
 
 
@@ -119,16 +117,7 @@ async def _shown(
         typed=typed or Typed(question=group.name[:QUESTION_LIMIT], collection=narrowest),
         audiences=audiences,
         limit=TEXT_LIMIT,
-        reasons=REASONS,
-        faults=FAULTS,
-        missing_in=missing_in,
-        trend_of=trend_of,
-        reasons_of=reasons_of,
-        people_of=people_of,
-        path_of=path_of,
-        gap_path=gap_path,
-        source_path=source_path,
-        answer_path=answer_path,
+        **TOLD,
     )
 
 
@@ -267,6 +256,13 @@ async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> froz
     database = visit.site.library.store.database
     return await asyncio.to_thread(still_open, database, open_here, session.collections)
 
+
+#: What the templates of this view say and call.
+TOLD: Mapping[str, Any] = {
+    "reasons": REASONS, "faults": FAULTS, "trend_of": trend_of, "missing_in": missing_in, "reasons_of": reasons_of,
+    "people_of": people_of, "path_of": path_of, "gap_path": gap_path, "source_path": source_path,
+    "answer_path": answer_path,
+}  # fmt: skip
 
 VIEW = View(
     title="Gaps",

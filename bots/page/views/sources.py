@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from bots.chat.texts import counted, unseen_told
 from bots.page.rights import collections_called
 from bots.page.site import PageRoute, View, Visit, go_to, number_in
 from bots.page.views import access
+from bots.page.views.spend import days_until
 from core.conversation import value
 from core.errors import FootnoteError
 from core.library.documents import ANSWER, Retrieval, Scope, is_kept
@@ -28,6 +30,7 @@ from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within, resolve_name
 from core.sources.kinds import label_of, source_labels
 from core.sources.store import SourceRecord
+from core.traces.figures import day_of
 from core.traces.uses import DocumentUse
 from core.traces.uses import uses as document_uses
 
@@ -74,28 +77,23 @@ async def show_sources(visit: Visit) -> web.Response:
         sizes=[sizes[name]] if name else list(sizes.values()),
         readers={each: readers(those) for each, those in rules.items()},
         opened=opened,
-        page=visit.page_of(opened.entries, DOCUMENTS, collection=name, text=visit.query("text"), use=use)
-        if opened
-        else None,
+        page=opened
+        and visit.page_of(
+            opened.entries,
+            DOCUMENTS,
+            collection=name,
+            text=visit.query("text"),
+            use=use,
+            days=str(visit.days),
+        ),
         use=use,
         uses=USES,
-        kept_days=visit.site.settings.trace_days,
         sources=[each for each in sources if each.record.collection in searched],
-        label_of=label_of,
-        span_of=span_of,
         text=visit.query("text"),
         words=words,
         found=await asyncio.to_thread(_retrieve, library, words, searched) if words else None,
         refresh_age=await asyncio.to_thread(library.refresh_age),
-        path_of=path_of,
-        collection_path=collection_path,
-        access_path=access.path_of,
-        is_kept=is_kept,
-        change_path=change_path,
-        base_of=base_of,
-        changed_at=changed_at,
-        unseen_told=unseen_told,
-        bytes_told=bytes_told,
+        **TOLD,
     )
 
 
@@ -120,12 +118,8 @@ async def show_document(visit: Visit) -> web.Response:
         next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
         source=await _source_of(visit, entry),
-        collection_path=collection_path,
         called=await collections_called(visit, [entry.collection]),
-        change_path=change_path,
-        changed_at=changed_at,
-        unseen_told=unseen_told,
-        bytes_told=bytes_told,
+        **TOLD,
     )
 
 
@@ -272,7 +266,8 @@ def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
 
 async def _read_collection(visit: Visit, name: str, text: str, use: str) -> CollectionView:
     log = visit.site.log.database
-    counted = await log.call(document_uses, log.database)
+    first = days_until(day_of(visit.site.log.now()), visit.days)[0]
+    counted = await log.call(document_uses, log.database, first)
     merged: dict[str, DocumentUse] = {}
     reads_all = visit.session.collections is None
     for (collection, source), each in counted.items():
@@ -340,10 +335,18 @@ def bytes_told(size: int) -> str:
     return f"{size / 1e3:,.0f} kB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
 
 
+#: What the templates of this view call.
+TOLD: Mapping[str, Any] = {
+    "label_of": label_of, "span_of": span_of, "path_of": path_of, "collection_path": collection_path,
+    "access_path": access.path_of, "is_kept": is_kept, "change_path": change_path, "base_of": base_of,
+    "changed_at": changed_at, "unseen_told": unseen_told, "bytes_told": bytes_told,
+}  # fmt: skip
+
 VIEW = View(
     title="Sources",
     path="/sources",
     key="s",
+    is_ranged=True,
     routes=(
         PageRoute("GET", "/sources", show_sources),
         PageRoute("GET", "/sources/document", show_document),
