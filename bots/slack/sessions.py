@@ -52,7 +52,10 @@ def streamed(message: Message, task: Task) -> dict[str, Any]:
     """
     is_markdown = [block["type"] == "markdown" for block in message.blocks]
     end = len(is_markdown) - is_markdown[::-1].index(True) if any(is_markdown) else 0
-    is_told = any(_has_words(block["text"]) for block in compress(message.blocks, is_markdown))
+    is_told = any(  # something beside its footnotes
+        not is_blank(plain_words(without_markers(block["text"])))
+        for block in compress(message.blocks, is_markdown)
+    )
     words = {} if is_told else {"title": clipped(message.text, limits.TASK_TITLE)}
     chunks: list[dict[str, Any]] = [{**task, **words, "status": "complete"}]
     for kind, group in groupby(message.blocks[:end], lambda block: block["type"] == "markdown"):
@@ -155,11 +158,6 @@ class SlackSessions:
         except Unsure:
             return {}
         return None
-
-
-def _has_words(markdown: str) -> bool:
-    """True if it says something beside its footnotes."""
-    return not is_blank(plain_words(without_markers(markdown)))
 
 
 def _thread(route: ReplyRoute) -> dict[str, Any]:

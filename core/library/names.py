@@ -153,8 +153,10 @@ def put(writing: Connection, document: int, names: Mapping[str, float]) -> None:
     )
 
 
-def meant(database: Database, question: str, scope: Scope) -> Meant:
-    """The documents of a scope that this question names."""
+def meant(database: Database, question: str, scope: Scope, *, own: str = "") -> Meant:
+    """The documents of a scope that a question names. ``own``: its last words, where it follows up on what was asked
+    before: "and the 2022 one?" means another document than that one.
+    """
     asked = names_in(question)
     if not asked:
         return NONE_MEANT
@@ -173,25 +175,30 @@ def meant(database: Database, question: str, scope: Scope) -> Meant:
     if not found:
         return NONE_MEANT
     rarity = {name: log((total + 1) / times) for *_, name, _, times, total in found}
-    return meant_among((row[:5] for row in found), rarity)
+    return meant_among((row[:5] for row in found), rarity, frozenset(names_in(own)))
 
 
-def meant_among(bearing: Iterable[tuple[str, str, str, str, float]], rarity: Mapping[str, float]) -> Meant:
+def meant_among(
+    bearing: Iterable[tuple[str, str, str, str, float]],
+    rarity: Mapping[str, float],
+    own: frozenset[str] = frozenset(),
+) -> Meant:
     """``bearing``: (collection, source, address, name, weight). Of two documents, one that bears all names of the
-    other and more is meant rather than that one; so a question that compares two means both.
+    other and more is meant rather than that one; so a question that compares two means both. Documents with
+    more of the names that are ``own`` are meant rather than others.
     """
     addresses: dict[tuple[str, str], str] = {}
-    borne: dict[tuple[str, str], dict[str, float]] = {}
+    worth: dict[tuple[str, str], dict[str, float]] = {}
     for collection, source, address, name, weight in bearing:
         addresses[collection, source] = address
-        borne.setdefault((collection, source), {})[name] = weight
-    sums = {
-        place: sum(rarity[name] * weight for name, weight in names.items()) for place, names in borne.items()
-    }
-    best = max(sums.values(), default=0.0) or 1.0
-    sets = {place: frozenset(names) for place, names in borne.items()}
+        worth.setdefault((collection, source), {})[name] = rarity[name] * weight
+    newly = {place: sum(names[name] for name in own & names.keys()) for place, names in worth.items()}
+    enough = SHARED * max(newly.values(), default=0.0)
+    sets = {place: frozenset(names) for place, names in worth.items() if newly[place] >= enough}
+    sums = {place: sum(worth[place].values()) for place in sets}
     every = frozenset(sets.values())
     largest = frozenset(some for some in every if not any(some < other for other in every))
+    best = max(sums.values(), default=0.0)
     first = sorted((place for place in sums if sets[place] in largest), key=lambda place: -sums[place])
     likely = [place for place in first if sums[place] >= SHARED * best]
     names = frozenset[str]().union(*(sets[place] for place in likely))

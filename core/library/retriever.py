@@ -138,7 +138,9 @@ class Retriever:
     ) -> Candidates:
         """The best passages by words and by meaning, each with both scores."""
         lexical = self.store.lexical
-        meant = names.meant(self.store.database, merged, query.scope)
+        meant = names.meant(
+            self.store.database, merged, query.scope, own=query.text if merged != query.text else ""
+        )
         listed: dict[str, float] = {}
         # A second search by the question's own terms, which a long history could crowd out.
         for looked_for in dict.fromkeys((tuple(weights), tuple(own))):

@@ -268,20 +268,19 @@ class QuestionLog:
             kind, text, at = "question", turn.text, turn.asked_at
         return (
             turn.id, about, kind, turn.conversation.id, turn.conversation.channel_id, turn.author, at,
-            text if self.keep else "", outcome.language, outcome.kind, int(is_sure(outcome)),
+            text if self.keep else "", outcome.language, outcome.kind, int(answer is None or answer.is_sure),
             answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
             timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
             usage.output_tokens, usage.cost, int(not is_half(outcome)),
         )  # fmt: skip
 
     def _counted(self, turn: Turn, outcome: Outcome, at: float) -> Counted:
-        usage = outcome.usage
+        usage, answer = outcome.usage, outcome.answer
+        is_sure = answer is None or answer.is_sure
         return Counted(
             at=at, channel=turn.conversation.channel_id,
             kind=turn.verdict if isinstance(turn, Decision) else "question",
-            outcome=ending_of(
-                outcome.kind, is_sure=is_sure(outcome), is_whole=not is_half(outcome)
-            ),
+            outcome=ending_of(outcome.kind, is_sure=is_sure, is_whole=not is_half(outcome)),
             seconds=round(outcome.timing_ms.get("total", 0.0) / 1000, 3), calls=usage.calls,
             round_trips=usage.round_trips, cost=usage.cost,
             models=tuple((each, self.prices.cost(each)) for each in usage.models),
@@ -395,11 +394,6 @@ def forget_texts(
             names.forget_names(writing, {author for author, _ in who}, {channel for _, channel in who})
     if turns:
         database.erase_deleted(("questions", "traces", "exchanges", "ratings", "shown_names"))
-
-
-def is_sure(outcome: Outcome) -> bool:
-    """False for an answer that was shown as "this may be it"."""
-    return outcome.answer is None or outcome.answer.is_sure
 
 
 def is_half(outcome: Outcome) -> bool:

@@ -2,9 +2,11 @@
 
 import pytest
 
+from core.conversation import Exchange
 from core.library import names
 from core.library.documents import Piece
 from core.library.names import meant, names_in, names_of
+from core.library.retriever import Query
 from core.library.tables import _name_documents
 from tests.library.shelf import found, open_library, scope, write
 from tests.library.test_retriever import put
@@ -43,6 +45,34 @@ def test_a_question_that_compares_two_means_both(handbooks):
 
     assert {source.rsplit("/", 1)[-1] for _, source in both.likeness} == {"kenya.md", "norway.md"}
     assert len(both.addresses) == 2
+
+
+@pytest.mark.parametrize("then", ["and in Norway?", "what about norway?"])
+def test_a_follow_up_means_the_document_that_it_names_itself(handbooks, then):
+    before = Exchange(
+        author="ann",
+        question="how many days of annual leave are there in Kenya?",
+        answer="There are 21 days.",
+    )
+
+    hits = handbooks.retrieve(Query(text=then, scope=scope(), history=(before,))).passages
+
+    assert hits[0].passage.source.endswith("norway.md")
+    assert any("22 days" in hit.passage.text for hit in hits[:3])
+
+
+def test_a_follow_up_that_names_a_year_stays_with_who_it_was_about():
+    rows = [
+        ("c", f"/{body}_{year}", f"/{body}_{year}", name, 1.0)
+        for body in ("adobe", "boeing") for year in ("2021", "2022") for name in (body, year)
+    ]  # fmt: skip
+    asked = [
+        row for row in rows if row[3] in ("adobe", "2021", "2022")
+    ]  # "Adobe's revenue in 2021?" "The 2022 one?"
+
+    then = names.meant_among(asked, dict.fromkeys(("adobe", "2021", "2022"), 1.0), frozenset({"2022"}))
+
+    assert then.addresses == ("/adobe_2022",)
 
 
 def test_a_question_that_names_none_means_none(handbooks):
