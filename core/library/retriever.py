@@ -137,34 +137,31 @@ class Retriever:
         is_substitution: bool,
     ) -> Candidates:
         """The best passages by words and by meaning, each with both scores."""
-        lexical = self.store.lexical
+        lexical, scope = self.store.lexical, query.scope
         meant = names.meant(
-            self.store.database, merged, query.scope, own=query.text if merged != query.text else ""
+            self.store.database, merged, scope, own=query.text if merged != query.text else ""
         )
-        listed: dict[str, float] = {}
-        # A second search by the question's own terms, which a long history could crowd out.
-        for looked_for in dict.fromkeys((tuple(weights), tuple(own))):
-            listed |= lexical.search(looked_for, query.scope, limit=CANDIDATES, frequencies=frequencies)
-        # A third one within the documents that it names, without what all their passages are about.
         others = {word: weight for word, weight in weights.items() if word not in meant.terms} or weights
-        within = replace(query.scope, addresses=meant.addresses)
-        is_apart = (
-            bool(meant.addresses) and not query.scope.addresses
-        )  # a scope of a few documents is within already
-        if is_apart:
-            listed |= lexical.search(tuple(others), within, limit=CANDIDATES, frequencies=frequencies)
+        # A second search by the question's own terms, which a long history could crowd out; and a third within the
+        # documents that it names, unless the scope is of a few, without what all their passages are about.
+        searches = [(terms, scope) for terms in dict.fromkeys((tuple(weights), tuple(own)))]
+        within = (
+            [replace(scope, addresses=meant.addresses)] if meant.addresses and not scope.addresses else []
+        )
+        searches += [(tuple(others), where) for where in within]
+        listed: dict[str, float] = {}
+        for looked_for, where in searches:
+            listed |= lexical.search(looked_for, where, limit=CANDIDATES, frequencies=frequencies)
         dense: dict[str, float] = {}
         closeness: Mapping[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
-            dense = self._nearest(self.vectors, vector, query.scope)
-            if is_apart:
-                dense |= self._nearest(self.vectors, vector, within)
-        passages = self.store.passages(listed | dense, query.scope)
-        if dense and self.vectors is not None:
-            missing = ((number, hit.collection) for number, hit in passages.items() if number not in dense)
-            dense |= self.vectors.similarities(vector, by_collection(missing))
+            for where in (scope, *within):
+                dense |= self._nearest(self.vectors, vector, where)
+        passages = self.store.passages(listed | dense, scope)
         if self.embedder is not None and self.vectors is not None:
+            missing = ((number, hit.collection) for number, hit in passages.items() if number not in dense)
+            dense |= self.vectors.similarities(vector, by_collection(missing)) if dense else {}
             closeness = self._closeness(self.embedder, vector, passages, dense)
         # Without passages that were removed meanwhile, or of which only the vector is left.
         words = lexical.words(passages)

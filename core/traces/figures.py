@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 
-from core.conversation import ModelTokens, value
+from core.conversation import ModelTokens, Outcome, value
 from core.storage.database import Connection, Database, Row
 
 #: Seconds. A turn is counted under the first that it does not exceed, or after the last.
 BOUNDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+#: Endings of a turn that figures and lists tell from "answered": a part of the question is left open; and "this may be it".
+HALF, UNSURE = "half_answered", "unsure"
 _BUCKETS = tuple(f"within_{number}" for number in range(len(BOUNDS) + 1))
 
 _SUMMED = ("turns", "seconds", "calls", "round_trips", "input_tokens", "output_tokens", *_BUCKETS)
@@ -103,6 +105,18 @@ class ModelSums:
     input_tokens: int
     output_tokens: int
     cost: float | None
+
+
+def ending_of(outcome: str, *, is_sure: bool, is_whole: bool) -> str:
+    """The outcome, or what it is told apart as."""
+    if outcome != "answered":
+        return outcome
+    return UNSURE if not is_sure else outcome if is_whole else HALF
+
+
+def is_half(outcome: Outcome) -> bool:
+    """True of an answer that leaves a part of the question open."""
+    return outcome.kind == "answered" and outcome.answer is not None and bool(outcome.answer.missing)
 
 
 def day_of(at: float) -> str:

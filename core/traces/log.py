@@ -26,7 +26,7 @@ from core.storage.database import AsyncDatabase, Connection, Database, Row, Sche
 from core.storage.storage import Storage
 from core.text.terms import comparable
 from core.traces import figures, names, uses
-from core.traces.figures import Counted
+from core.traces.figures import Counted, ending_of, is_half
 from core.traces.trace import (
     Trace,
     packed,
@@ -41,8 +41,6 @@ logger = logging.getLogger(__name__)
 
 STORE = "questions"
 DAY = 86_400.0  # seconds
-#: Endings of a turn that figures and lists tell from "answered": a part of the question is left open; and "this may be it".
-HALF, UNSURE = "half_answered", "unsure"
 EXPIRE_EVERY = 3_600.0  # seconds
 
 _TABLES = """
@@ -165,13 +163,6 @@ class LoggedQuestion:
     @property
     def ending(self) -> str:
         return ending_of(self.outcome, is_sure=self.is_sure, is_whole=self.is_whole)
-
-
-def ending_of(outcome: str, *, is_sure: bool, is_whole: bool) -> str:
-    """The outcome, or what it is told apart as."""
-    if outcome != "answered":
-        return outcome
-    return UNSURE if not is_sure else outcome if is_whole else HALF
 
 
 @value
@@ -394,11 +385,6 @@ def forget_texts(
             names.forget_names(writing, {author for author, _ in who}, {channel for _, channel in who})
     if turns:
         database.erase_deleted(("questions", "traces", "exchanges", "ratings", "shown_names"))
-
-
-def is_half(outcome: Outcome) -> bool:
-    """True of an answer that leaves a part of the question open."""
-    return outcome.kind == "answered" and outcome.answer is not None and bool(outcome.answer.missing)
 
 
 def logged(row: Row) -> LoggedQuestion:

@@ -9,7 +9,8 @@ from typing import Literal
 from core.conversation import value
 from core.storage.database import Dialect
 from core.text.terms import comparable
-from core.traces.log import COLUMNS, HALF, UNSURE, LoggedQuestion, QuestionLog, logged
+from core.traces.figures import HALF, UNSURE
+from core.traces.log import COLUMNS, LoggedQuestion, QuestionLog, logged
 
 LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from bots.endings import ended
-from bots.gap_words import FAULTS
+from bots.log_words import FAULTS, ended
 from bots.page.feedback import FeedbackMark
 from bots.page.names import Speaker
 from bots.page.rights import channel_told, readable

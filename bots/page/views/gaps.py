@@ -14,7 +14,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from bots.chat.texts import counted
-from bots.gap_words import FAULTS, REASONS, left_out, missing_in, people_of, reasons_of, trend_of
+from bots.log_words import FAULTS, REASONS, left_out, missing_in, people_of, reasons_of, trend_of
 from bots.page.gap_reports import ReportKey
 from bots.page.names import Speaker
 from bots.page.rights import audiences_of, reads_in

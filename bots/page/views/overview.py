@@ -15,8 +15,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from bots.chat.texts import counted
-from bots.endings import ENDINGS
-from bots.gap_words import trend_of
+from bots.log_words import ENDINGS, trend_of
 from bots.page.plots import Plot, Series, bar_plot
 from bots.page.site import PageRoute, View, Visit
 from bots.page.views.answers import answers_of
@@ -29,8 +28,8 @@ from core.sources.kinds import label_of
 from core.sources.store import ListedSource
 from core.storage.database import Database
 from core.traces.activity import Activity, activities
-from core.traces.figures import DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
-from core.traces.log import DAY, HALF, UNSURE
+from core.traces.figures import HALF, UNSURE, DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
+from core.traces.log import DAY
 
 GAPS = 5  # that are named
 ALWAYS_SHOWN = ("answered", "no_answer")

@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aiohttp import web
 
-from bots.endings import ENDINGS, ended
-from bots.gap_words import FAULTS
+from bots.log_words import ENDINGS, FAULTS, ended
 from bots.page.drawing import draw_graph, time_steps
 from bots.page.names import Speaker
 from bots.page.render import words_of

@@ -14,7 +14,7 @@ from datetime import date, timedelta
 
 from aiohttp import web
 
-from bots.endings import ENDINGS
+from bots.log_words import ENDINGS
 from bots.page.names import speaker_in
 from bots.page.plots import Plot, Series, bar_plot, line_plot
 from bots.page.rights import channel_told

@@ -1,11 +1,25 @@
-"""Words about gaps at the terminal and on the page, in English, as it is for operators."""
+"""Words about logged questions and their gaps, in English as it is for operators: the same at the terminal and on the page."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from bots.chat.texts import counted
 from core.gaps.groups import GapGroup, GapReport
 from core.gaps.questions import LIMIT
+from core.traces.figures import HALF, UNSURE
+from core.traces.log import LoggedQuestion
 
+#: By :attr:`LoggedQuestion.ending`, in the order of tables and plots.
+ENDINGS: Mapping[str, str] = {
+    "answered": "answered",
+    HALF: "half answered",
+    UNSURE: "answered, unsure",
+    "approval_needed": "search proposed",
+    "no_answer": "not answered",
+    "clarify": "asked back",
+    "failed": "failed",
+}
 REASONS: dict[str, str] = {
     "unanswered": "not answered",
     "denied": "search denied",
@@ -27,6 +41,10 @@ FAULTS: dict[str, str] = {
 def missing_in(group: GapGroup) -> str:
     """What judges and people said is missing or wrong: "no date; it is incomplete"."""
     return "; ".join(FAULTS.get(each, each) for each in group.missing)
+
+
+def ended(question: LoggedQuestion) -> str:
+    return ENDINGS.get(question.ending, question.ending)
 
 
 def people_of(group: GapGroup) -> str:
