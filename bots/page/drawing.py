@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from math import hypot
 
 from core.conversation import value
+from core.graph.graph import build_graph
 from core.traces.trace import Step
 
-START, END = "start", "end"
+START, END = "__start__", "__end__"  # as LangGraph calls them
 WIDTH, HEIGHT = 880, 350
 NODE_WIDTH, NODE_HEIGHT = 104, 34
 
-#: The centre of each node of the graph that answers. The graph is known, so it is laid out by hand.
+#: The centre of each node of the graph that answers. Its ways are those of the graph; where they run was tried by hand.
 PLACES: Mapping[str, tuple[int, int]] = {
     START: (24, 130), "enter": (110, 130), "open": (262, 130),
     "converse": (450, 30), "clarify": (590, 30),
@@ -22,17 +24,6 @@ PLACES: Mapping[str, tuple[int, int]] = {
     "decline": (262, 320), "web_search": (450, 320), "propose": (630, 320),
 }  # fmt: skip
 
-#: From each node, where the graph may go on, but for the end.
-EDGES: Mapping[str, Sequence[str]] = {
-    START: ("enter",),
-    "enter": ("open", "decline", "web_search"),
-    "open": ("clarify", "converse", "generate", "give_up", "propose", "regrade", "verify"),
-    "regrade": ("generate", "give_up", "propose", "regrade"),
-    "generate": ("verify",),
-    "verify": ("generate", "give_up", "propose", "regrade"),
-    "propose": ("web_search",),
-    "web_search": ("generate", "propose"),
-}
 #: How far an edge bends to its left, as a share of its length, where a straight one would cross a node.
 BENDS: Mapping[tuple[str, str], float] = {
     ("open", "verify"): 0.24, ("verify", "generate"): 0.18, ("open", "clarify"): 0.1,
@@ -52,8 +43,12 @@ class DrawnNode:
     visits: str  #: the numbers of its steps, "2, 5"; empty: the turn did not pass it
 
     @property
+    def is_terminal(self) -> bool:
+        return self.name in (START, END)
+
+    @property
     def label(self) -> str:
-        return self.name.replace("_", " ")
+        return self.name.strip("_").replace("_", " ")
 
 
 @value
@@ -83,7 +78,7 @@ def draw_graph(steps: Sequence[Step]) -> DrawnGraph:
     names = [step.node for step in steps if step.node in PLACES]
     passed = list(pairwise((START, *names, END))) if names else []
     lit = dict.fromkeys(passed)
-    dim = [(name, after) for name, afters in EDGES.items() for after in afters if (name, after) not in lit]
+    dim = [edge for edge in _edges() if edge not in lit]
     visits = {name: [str(n) for n, each in enumerate(names, start=1) if each == name] for name in PLACES}
     return DrawnGraph(
         nodes=tuple(
@@ -115,6 +110,13 @@ def time_steps(steps: Sequence[Step]) -> tuple[TimedStep, ...]:
         )
         for number, step in enumerate(steps, start=1)
     )
+
+
+@cache
+def _edges() -> tuple[tuple[str, str], ...]:
+    """From each node, where the graph may go on, but for the end."""
+    edges = build_graph().get_graph().edges
+    return tuple((edge.source, edge.target) for edge in edges if edge.target != END)
 
 
 def _edge(before: str, after: str) -> str:
