@@ -3,9 +3,8 @@
 A handbook for each country and a report for each year say the same in the same words: what tells them apart is
 their name, which most of their passages never say. A document is called by the words of its path and title, by
 the years and versions on which it opens, and by the proper names that it repeats most; a word of its path or title
-is a name where its own text writes it with a capital. A question
-that uses some of these means the documents that bear most of them, and what nearly all documents bear tells
-none apart. Nothing is left out by it: what is meant is looked at more closely, and ranks higher.
+is a name where its own text writes it with a capital. A question that uses some of these means the documents that
+bear most of them, and what nearly all documents bear tells none apart. Nothing is left out by it: what is meant is looked at more closely, and ranks higher.
 """
 
 from __future__ import annotations
@@ -71,7 +70,10 @@ def names_of(source: str, title: str, pieces: Sequence[Piece]) -> dict[str, floa
     often = Counter({word: count for word, count in proper.items() if count > CAPITAL * plain[word]})
     said = {word for word in _words(opening) if often[word] >= TIMES}
     said |= {word for word, count in often.most_common(REPEATED) if count >= TIMES}
-    called = {word for text in texts for word in _words(text) if often[word]}
+    shown = {word for each in _PROPER.findall(opening) for word in _words(each)}
+    called = {
+        word for text in texts for word in _words(text) if often[word] or (word in shown and not plain[word])
+    }
     return {
         **dict.fromkeys(said | _times(opening), SAID),
         **dict.fromkeys(called.union(*map(_times, texts)), 1.0),
@@ -201,9 +203,11 @@ def meant_among(
     best = max(sums.values(), default=0.0)
     first = sorted((place for place in sums if sets[place] in largest), key=lambda place: -sums[place])
     likely = [place for place in first if sums[place] >= SHARED * best]
+    if len(likely) > MEANT:
+        return NONE_MEANT
     names = frozenset[str]().union(*(sets[place] for place in likely))
     return Meant(
         likeness={place: sums[place] / sum(rarity[name] for name in sets[place]) for place in likely},
-        addresses=tuple(addresses[place] for place in likely) if len(likely) <= MEANT else (),
+        addresses=tuple(addresses[place] for place in likely),
         terms=names | {number for name in names for number in re.findall(r"\d+", name)},
     )

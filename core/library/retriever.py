@@ -57,6 +57,7 @@ TERM_LIMIT = 40  # terms of one lexical query
 #: A language is one of the library's if one passage in so many is in it, or as many as are counted: of a few
 #: passages of names and code it is easily taken for another.
 ONE_IN, COUNTED = 100, 1_000
+NAME_WEIGHT = 0.25  # of the name of a document that is meant, beside what is asked about it
 COMPARED = (
     8  # answers of people whose questions are compared by meaning; another one costs a call of the embedder
 )
@@ -141,14 +142,14 @@ class Retriever:
         meant = names.meant(
             self.store.database, merged, scope, own=query.text if merged != query.text else ""
         )
-        others = {word: weight for word, weight in weights.items() if word not in meant.terms} or weights
+        asked = {word: w * (NAME_WEIGHT if word in meant.terms else 1.0) for word, w in weights.items()}
+        others = tuple(word for word in weights if word not in meant.terms) or tuple(weights)
         # A second search by the question's own terms, which a long history could crowd out; and a third within the
         # documents that it names, unless the scope is of a few, without what all their passages are about.
         searches = [(terms, scope) for terms in dict.fromkeys((tuple(weights), tuple(own)))]
-        within = (
-            [replace(scope, addresses=meant.addresses)] if meant.addresses and not scope.addresses else []
-        )
-        searches += [(tuple(others), where) for where in within]
+        is_apart = bool(meant.addresses) and not scope.addresses
+        within = (replace(scope, addresses=meant.addresses),) if is_apart else ()
+        searches += [(others, where) for where in within]
         listed: dict[str, float] = {}
         for looked_for, where in searches:
             listed |= lexical.search(looked_for, where, limit=CANDIDATES, frequencies=frequencies)
@@ -179,7 +180,7 @@ class Retriever:
             dense={number: cosine for number, cosine in dense.items() if number in passages},
             closeness=closeness,
             meant=meant,
-            rest=_normalised(bm25(words, others)) if meant.addresses else {},
+            asked=asked,
         )
 
     def _closeness(
@@ -251,11 +252,13 @@ class Candidates:
     dense: Mapping[str, float]  #: cosine by id
     closeness: Mapping[str, float]  #: of the question that a person answered, by id
     meant: Meant  #: the documents that the question names
-    rest: Mapping[str, float]  #: BM25 by id of what it asks besides, relative to the best
+    asked: Mapping[
+        str, float
+    ]  #: the same; the names of documents that are meant weigh less, as they are found already
 
     def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
         """The best passages, preferring sources that were cited before."""
-        scores = rerank(self._scored(cited), self.weights)
+        scores = rerank(self._scored(cited), self.asked)
         ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))[: 2 * limit]
         dated = {
             number: Dated.of(self.passages[number], self.words[number][1], scores[number])
@@ -274,7 +277,7 @@ class Candidates:
 
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
-        words, meaning = _normalised(self.lexical), _normalised(self.dense)
+        words, meaning = _normalised(bm25(self.words, self.asked)), _normalised(self.dense)
         return {
             number: Scored(
                 document=f"{self.passages[number].collection} {self.passages[number].source}",
@@ -282,17 +285,17 @@ class Candidates:
                 is_cited=self.passages[number].source in cited,
                 answered=self._answered(number),
                 closeness=self.closeness.get(number, 0.0),
-                named=self._named(number) if self.rest else 0.0,
+                named=self._likeness(number) * words.get(number, 0.0) if self.meant.likeness else 0.0,
                 lexical=words.get(number, 0.0),
                 dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
             )
             for number in self.words.keys() & (words.keys() | meaning.keys())
         }
 
-    def _named(self, number: str) -> float:
-        """How surely its document is meant, of how much it answers what is asked besides."""
+    def _likeness(self, number: str) -> float:
+        """How surely its document is meant."""
         passage = self.passages[number]
-        return self.meant.likeness.get((passage.collection, passage.source), 0.0) * self.rest.get(number, 0.0)
+        return self.meant.likeness.get((passage.collection, passage.source), 0.0)
 
     def _answered(self, number: str) -> frozenset[str]:
         """Terms of the question that a person's answer is about, unless that is another one."""
