@@ -146,7 +146,8 @@ def _ingest_page(library: Library, url: str, fetcher: GuardedFetcher, collection
         document = document_of(asyncio.run(fetcher.get_public(url)))
     except (FetchRefused, SearchTrouble, DocumentError) as error:
         return SyncReport(failed=(Failure(source=url, reason=str(error)),))
-    return library.ingest_page(url, document, collection=collection)
+    notes = (SourceNote(source=url, text=document.unread),) if document.unread else ()
+    return library.ingest_page(url, document, collection=collection) + SyncReport(notes=notes)
 
 
 def document_of(resource: Resource) -> Document:

@@ -200,6 +200,7 @@ class SyncPlan:
     gone: tuple[Entry, ...]
     unchanged: int
     failed: tuple[Failure, ...]  #: cannot be listed, or could not be read before and unchanged since
+    notes: tuple[SourceNote, ...]  #: of unchanged files that were not wholly read
     cleared: tuple[str, ...]  #: addresses of unreadable files that are gone or are read again
 
 
@@ -213,11 +214,14 @@ def plan_sync(
 ) -> SyncPlan:
     """Compare the disk with the store; what the store has at or below ``places`` and the disk has not is gone.
 
-    Unreadable files are tried again if they changed, or all of them with ``retry``.
+    Files that were not read, or not wholly, are tried again if they changed, or all of them with ``retry``.
     """
     on_disk = {file.address for file in listing.files}
-    same = [file for file in listing.files if _is_indexed(file, known.get(file.address))]
-    still_unreadable = [f for f in listing.files if not retry and _is_same(f, unreadable.get(f.address))]
+    left = {f.address: f for f in listing.files if _is_same(f, unreadable.get(f.address))}
+    indexed = [f for f in listing.files if _is_indexed(f, known.get(f.address))]
+    same = [f for f in indexed if not retry or f.address not in left]
+    partial = {f.address for f in same} & left.keys()
+    still_unreadable = [] if retry else [f for f in left.values() if f.address not in known]
     done = {file.address for file in (*same, *still_unreadable)}
 
     def in_places(address: str) -> bool:
@@ -232,6 +236,7 @@ def plan_sync(
             *listing.failed,
             *(Failure(source=f.source, reason=unreadable[f.address].reason) for f in still_unreadable),
         ),
+        notes=tuple(SourceNote(source=left[a].source, text=unreadable[a].reason) for a in sorted(partial)),
         cleared=tuple(a for a in unreadable if a not in done and in_places(a)),
     )
 
@@ -253,8 +258,8 @@ def apply_plan(
     progress: Callable[[int, int], None],
 ) -> SyncReport:
     """Carry out a plan, one document at a time."""
-    rules = store.roots.rules(collection)
-    report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed)
+    rules, cleared = store.roots.rules(collection), frozenset(plan.cleared)
+    report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed, notes=plan.notes)
     for entry in plan.gone:
         store.remove(collection, entry.address)
     for entry, file in plan.renamed:
@@ -262,21 +267,29 @@ def apply_plan(
     if plan.cleared:
         store.roots.clear_unreadable(collection, plan.cleared)
     for done, file in enumerate(plan.read, start=1):
-        report += _index_file(file, known.get(file.address), store, collection, rules)
+        retry = file.address in cleared
+        report += _index_file(file, known.get(file.address), store, collection, rules, retry=retry)
         progress(done, len(plan.read))
     return report
 
 
 def _index_file(
-    file: FoundFile, entry: Entry | None, store: DocumentStore, collection: str, rules: PathRules
+    file: FoundFile,
+    entry: Entry | None,
+    store: DocumentStore,
+    collection: str,
+    rules: PathRules,
+    *,
+    retry: bool,
 ) -> SyncReport:
+    """``retry``: it is read again though its bytes are the same, as it was not wholly read."""
     path, data = Path(file.address), None
     try:
         data = read_bytes(path)
         data, whole = includes.whole_of(data, path, Path(file.root), rules.includes)
         included = includes.to_json(whole.files if whole else ())
         digest = hashlib.sha256(data).hexdigest()
-        if entry is not None and entry.hash == digest:
+        if entry is not None and entry.hash == digest and not retry:
             _touch(entry, file, store, included)
             return SyncReport(skipped=1)
         document = drop_surrogates(parse_file(path, data))
@@ -303,7 +316,13 @@ def _index_file(
             changed_at=document.changed_at,
         ),
     )
-    return SyncReport(added=1) if entry is None else SyncReport(changed=1)
+    if document.unread:
+        store.roots.note_unreadable(collection, _unreadable(file, document.unread))
+    notes = (SourceNote(source=file.source, text=document.unread),) if document.unread else ()
+    is_same = entry is not None and entry.hash == digest
+    return SyncReport(
+        added=entry is None, changed=entry is not None and not is_same, skipped=is_same, notes=notes
+    )
 
 
 def _unreadable(file: FoundFile, reason: str) -> UnreadableFile:

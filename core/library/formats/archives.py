@@ -65,7 +65,7 @@ def parse(data: bytes, read_member: ReadMember) -> Document:
     """The documents of an archive, one after the other, each passage with the name of its file.
 
     ``read_member`` reads a file of this name, None where it is of no kind that is read. A file that cannot be
-    read is left out; DocumentError where none can.
+    read is left out, and named; DocumentError where none can.
     """
     texts: list[str] = []
     pieces: list[Piece] = []
@@ -84,12 +84,17 @@ def parse(data: bytes, read_member: ReadMember) -> Document:
             )
             for piece in cut(document)
         )
+        if document.unread:
+            unpacking.faults.append(f"{name} {document.unread}")
         texts.append(document.text)
         length += len(document.text) + len(PART_GAP)
+    count, first = len(unpacking.faults), "".join(unpacking.faults[:1])
     if not texts:
-        first = f": {unpacking.faults[0]}" if unpacking.faults else ""
-        raise DocumentError(f"holds no document that could be read{first}")
-    return Document(title="", text=PART_GAP.join(texts), blocks=(), pieces=tuple(pieces))
+        raise DocumentError(f"holds no document that could be read{first and ': '}{first}")
+    unread = (
+        f"{count:,} of its files {'is' if count == 1 else 'are'} not wholly read: {first}" if count else ""
+    )
+    return Document(title="", text=PART_GAP.join(texts), blocks=(), pieces=tuple(pieces), unread=unread)
 
 
 @dataclass(slots=True)

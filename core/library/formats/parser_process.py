@@ -123,7 +123,7 @@ def _document(reply: dict[str, Any]) -> Document:
     text = reply["text"]
     return Document(
         title=reply["title"], text=text, url=reply["url"], blocks=tuple(map(block_of, reply["blocks"])),
-        pieces=_pieces(reply, text), changed_at=reply["changed_at"],
+        pieces=_pieces(reply, text), changed_at=reply["changed_at"], unread=reply["unread"],
     )  # fmt: skip
 
 
