@@ -31,6 +31,9 @@ KINDS: Mapping[str, str] = {
     ".pptx": "a presentation",
     ".xlsx": "a workbook",
     ".epub": "a book",
+    ".odt": "an OpenDocument text",
+    ".ods": "an OpenDocument spreadsheet",
+    ".odp": "an OpenDocument presentation",
     ".zip": "an archive",
 }
 OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older Office files and encrypted ones

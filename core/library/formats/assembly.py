@@ -104,6 +104,13 @@ def table_text(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join((head, "|" + " --- |" * width, *body))
 
 
+def parts_of(document: Document, *, below: int = 0) -> Iterator[Part]:
+    """Its blocks, with headings ``below`` so many levels."""
+    for block in document.blocks:
+        level = block.level and block.level + below
+        yield Part(kind=block.kind, text=document.text[block.start : block.end], level=level)
+
+
 def assemble(
     parts: Iterable[Part], *, title: str = "", url: str | None = None, unit: Unit = "page"
 ) -> Document:

@@ -49,7 +49,8 @@ MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one 
 
 #: Formats with large parsers of other projects; files of any format are parsed apart unless they are SMALL.
 FOREIGN = frozenset({
-    ".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".eml", ".zip"
+    ".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".eml", ".zip",
+    ".odt", ".ods", ".odp", ".rtf",
 })  # fmt: skip
 SMALL = 1_000_000  # bytes
 

@@ -43,7 +43,7 @@ def parse(data: bytes, *, name: str) -> Document:
     import docx
 
     word = docx.Document(io.BytesIO(data))
-    parts = list(_nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part))))
+    parts = list(nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part))))
     declared = " ".join(word.core_properties.title.split())
     if parts and parts[0].kind != "heading":
         parts.insert(0, Part(kind="heading", text=f"# {declared or name}", level=1))
@@ -168,7 +168,7 @@ def _paragraph(element: Element, text: str, roles: dict[str | None, _Role], *, b
     return Part(kind="item", text=f"{'  ' * item_depth}- {text}")
 
 
-def _nested(parts: Iterable[Part]) -> Iterator[Part]:
+def nested(parts: Iterable[Part]) -> Iterator[Part]:
     """Items of inner lists joined to the item they belong to."""
     lines: list[str] = []
     for part in parts:
