@@ -91,13 +91,13 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
 
 def require_documents(library: Library, targets: Targets) -> None:
     """SettingsError names every folder without documents, unless some of it is still indexed."""
-    empty = [
-        str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-        for path in targets.paths
-        if not list_files([path]) and not _is_indexed(library, path)
-    ]
+    listings = {path: list_files([path]) for path in targets.paths}
+    empty = [path for path, found in listings.items() if not found.files and not _is_indexed(library, path)]
     if empty:
-        raise SettingsError(nothing_to_read(", ".join(empty), SUFFIXES))
+        here = Path.cwd()
+        names = [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in empty]
+        notes = [note for path in empty for note in listings[path].notes]
+        raise SettingsError(nothing_to_read(", ".join(names), SUFFIXES, notes))
 
 
 def update_index(

@@ -10,7 +10,8 @@ import hashlib
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.entries import Entry, NewDocument
 from core.library.formats import includes
+from core.library.formats.older import OLDER, refusal, summary
 from core.library.formats.read import SUFFIXES, parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile, is_within
 from core.library.store import DocumentStore
@@ -64,6 +66,7 @@ class Listing:
 
     files: tuple[FoundFile, ...] = ()
     failed: tuple[Failure, ...] = ()  #: folders and names that cannot be read
+    notes: tuple[SourceNote, ...] = ()  #: of folders with files of older programs
 
 
 def resolve_path(path: Path) -> str:
@@ -82,10 +85,10 @@ def resolve_path(path: Path) -> str:
     return address
 
 
-def list_files(paths: Iterable[Path]) -> list[FoundFile]:
-    """The readable files at these paths, in order; SettingsError for a path that does not exist."""
+def list_files(paths: Iterable[Path]) -> Listing:
+    """The files at these paths, in order; SettingsError for a path that does not exist."""
     places = frozenset(map(resolve_path, paths))
-    return list(scan(places, PathRules(roots=places)).files)
+    return scan(places, PathRules(roots=places))
 
 
 def scan(places: Iterable[str], rules: PathRules) -> Listing:
@@ -93,7 +96,9 @@ def scan(places: Iterable[str], rules: PathRules) -> Listing:
     found = _Scan(rules)
     for place in sorted(places):
         found.visit(Path(place))
-    return Listing(files=tuple(found.files.values()), failed=tuple(found.failed.values()))
+    return Listing(
+        files=tuple(found.files.values()), failed=tuple(found.failed.values()), notes=tuple(found.notes())
+    )
 
 
 @dataclass(slots=True)
@@ -103,6 +108,7 @@ class _Scan:
     rules: PathRules
     files: dict[str, FoundFile] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
+    older: dict[str, None] = field(default_factory=dict)  #: addresses of files of older programs, in order
 
     def visit(self, place: Path) -> None:
         """Add a file, or the files below a folder except those in hidden and generated folders."""
@@ -117,8 +123,11 @@ class _Scan:
         for here, folders, names in os.walk(place, onerror=self._on_trouble):
             folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
             for name in sorted(names):
-                if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                suffix = Path(name).suffix.lower()
+                if not name.startswith(".") and suffix in SUFFIXES:
                     self._add(Path(here, name))
+                elif not name.startswith(".") and suffix in OLDER and self.rules.includes(f"{here}/{name}"):
+                    self.older[f"{here}/{name}"] = None
 
     def _add(self, file: Path) -> None:
         address = str(file)
@@ -145,6 +154,18 @@ class _Scan:
                 modified=max(status.st_mtime_ns, status.st_ctime_ns),
             )
 
+    def notes(self) -> Iterator[SourceNote]:
+        """One for each root, whatever number of files of older programs it holds."""
+        by_root: dict[str, list[str]] = {}
+        for address in filter(_is_document, self.older):
+            by_root.setdefault(self.rules.root_of(address), []).append(address)
+        for root, found in by_root.items():
+            suffixes, first = [Path(each).suffix.lower() for each in found], source_of(found[0], root)
+            if len(found) == 1:
+                yield SourceNote(source=first, text=refusal(suffixes[0]))
+            else:
+                yield SourceNote(source=printable(Path(root).name), text=summary(suffixes, first))
+
     def _on_trouble(self, fault: OSError) -> None:
         if not isinstance(fault, FileNotFoundError):  # gone since it was listed
             self._fail(str(fault.filename), reason_of(fault))
@@ -152,6 +173,14 @@ class _Scan:
     def _fail(self, address: str, reason: str) -> None:
         source = source_of(address, self.rules.root_of(address))
         self.failed[address] = Failure(source=printable(source), reason=f"could not be read: {reason}")
+
+
+def _is_document(address: str) -> bool:
+    """False for a secret key, which has the suffix of Keynote too."""
+    try:
+        return not address.lower().endswith(".key") or zipfile.is_zipfile(address)
+    except OSError:
+        return False
 
 
 def source_of(address: str, root: str) -> str:
@@ -236,7 +265,10 @@ def plan_sync(
             *listing.failed,
             *(Failure(source=f.source, reason=unreadable[f.address].reason) for f in still_unreadable),
         ),
-        notes=tuple(SourceNote(source=left[a].source, text=unreadable[a].reason) for a in sorted(partial)),
+        notes=(
+            *listing.notes,
+            *(SourceNote(source=left[a].source, text=unreadable[a].reason) for a in sorted(partial)),
+        ),
         cleared=tuple(a for a in unreadable if a not in done and in_places(a)),
     )
 
@@ -300,6 +332,16 @@ def _index_file(
         store.remove(collection, file.address)
         failure = Failure(source=file.source, reason=str(fault))
         return SyncReport(removed=0 if entry is None else 1, failed=(failure,))
+    notes = _put(file, document, store, collection, digest=digest, included=included)
+    if entry is None:
+        return SyncReport(added=1, notes=notes)
+    return SyncReport(skipped=1, notes=notes) if entry.hash == digest else SyncReport(changed=1, notes=notes)
+
+
+def _put(
+    file: FoundFile, document: Document, store: DocumentStore, collection: str, *, digest: str, included: str
+) -> tuple[SourceNote, ...]:
+    """Write a document that was read from the disk; a note where it was not wholly read."""
     store.put(
         NewDocument(
             collection=collection,
@@ -316,13 +358,10 @@ def _index_file(
             changed_at=document.changed_at,
         ),
     )
-    if document.unread:
-        store.roots.note_unreadable(collection, _unreadable(file, document.unread))
-    notes = (SourceNote(source=file.source, text=document.unread),) if document.unread else ()
-    is_same = entry is not None and entry.hash == digest
-    return SyncReport(
-        added=entry is None, changed=entry is not None and not is_same, skipped=is_same, notes=notes
-    )
+    if not document.unread:
+        return ()
+    store.roots.note_unreadable(collection, _unreadable(file, document.unread))
+    return (SourceNote(source=file.source, text=document.unread),)
 
 
 def _unreadable(file: FoundFile, reason: str) -> UnreadableFile:

@@ -17,6 +17,7 @@ from core.library.chunking import cut
 from core.library.documents import Document, Piece
 from core.library.formats.assembly import PART_GAP, TEXT_LIMIT
 from core.library.formats.dates import moment_in
+from core.library.formats.older import refuse_older
 
 UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
 XML_LIMIT = 30_000_000  # bytes of one XML part; parsing takes up to twenty times as much memory
@@ -36,13 +37,11 @@ KINDS: Mapping[str, str] = {
     ".odp": "an OpenDocument presentation",
     ".zip": "an archive",
 }
-OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older Office files and encrypted ones
 
 
 def refuse_bombs(data: bytes, *, suffix: str) -> list[zipfile.ZipInfo]:
     """The entries of the archive that a document is, by the sizes that it declares: zipfile reads no more of them."""
-    if data.startswith(OLE_SIGNATURE):
-        raise DocumentError(f"is encrypted, or an older {suffix[:-1]} that was renamed")
+    refuse_older(data, suffix=suffix)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()

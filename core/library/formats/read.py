@@ -30,6 +30,7 @@ from core.library.formats import (
 )
 from core.library.formats.encoding import decode
 from core.library.formats.ocr import ScannedPages
+from core.library.formats.older import OLDER, refusal
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
 
@@ -69,6 +70,8 @@ _REASONS = {
 def parse_file(path: Path, data: bytes) -> Document:
     """The text of a file with this name and these bytes, in blocks; DocumentError when it cannot be read."""
     loader = SUFFIXES.get(path.suffix.lower())
+    if path.suffix.lower() in OLDER:
+        raise DocumentError(refusal(path.suffix.lower()))
     if loader is None:
         raise DocumentError(f"is of a kind that is not read ({path.suffix or 'no suffix'})")
     if len(data) > FILE_LIMIT:
@@ -199,7 +202,7 @@ def _text_loader(parse: Callable[[str], Document]) -> Loader:
 
 #: What is read, by lower-case suffix. Files with other suffixes are not documents.
 SUFFIXES: Mapping[str, Loader] = MappingProxyType(
-    dict.fromkeys(sorted(includes.MARKDOWN), _markdown)
+    dict.fromkeys((".md", *sorted(includes.MARKDOWN - {".md"})), _markdown)
     | dict.fromkeys((".txt", ".text"), _text_loader(plain.parse))
     | dict.fromkeys((".adoc", ".asciidoc"), _text_loader(partial(outlined.parse, dialect=outlined.ASCIIDOC)))
     | {
