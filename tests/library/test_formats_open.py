@@ -60,7 +60,7 @@ TEXT = """<office:text>
 <text:list><text:list-item><text:p>Water</text:p><text:list><text:list-item><text:p>hot</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>Light</text:p></text:list-item></text:list>
 <text:section><text:h text:outline-level="2">Fees</text:h></text:section>
 <table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>Boat</text:p></table:table-cell><table:table-cell><text:p>Fee</text:p></table:table-cell></table:table-row></table:table-header-rows>
-<table:table-row><table:table-cell><text:p>small</text:p></table:table-cell><table:table-cell><text:p>40</text:p></table:table-cell></table:table-row></table:table>
+<table:table-row><table:table-cell><text:p>small</text:p></table:table-cell><table:table-cell><office:annotation><text:p>Too dear!</text:p></office:annotation><text:p>40</text:p></table:table-cell></table:table-row></table:table>
 <text:p><draw:frame><draw:image/><svg:desc>A map of the quay</svg:desc></draw:frame><draw:frame><draw:text-box><text:p>In a box.</text:p></draw:text-box></draw:frame></text:p>
 </office:text>"""
 
@@ -175,7 +175,7 @@ WORD_RTF = r"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil\fcharset0 Calibri
 \pard\s2\outlinelevel1 Fees\par
 \trowd\cellx100\cellx200\pard\intbl Boat\cell Fee\cell\trowd\cellx100\cellx200\row
 \trowd\cellx100\cellx200\pard\intbl small\par boats\cell 40\cell\row
-\pard That is all.{\footer Page 1}\par}"""
+\pard {\field{\*\fldinst{HYPERLINK "https://acme.example/"}}{\fldrslt{That}}} is all.{\footer Page 1}\par}"""
 
 
 def test_rich_text_has_headings_lists_and_tables():

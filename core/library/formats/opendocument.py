@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import archives, presentation, word, workbook
-from core.library.formats.assembly import Part, assemble, table_text
+from core.library.formats.assembly import Part, assemble, first_title, headed, table_text
 from core.library.formats.dates import moment_in
 
 SPACES = 100  # that one element may stand for
@@ -27,19 +27,8 @@ def _names(kind: str, *names: str) -> tuple[str, ...]:
 
 
 _H, _P, _LIST, _S, _TAB, _BREAK, _NOTE, _NOTE_BODY, _LEVEL, _STYLED, _COUNT = _names(
-    "text",
-    "h",
-    "p",
-    "list",
-    "s",
-    "tab",
-    "line-break",
-    "note",
-    "note-body",
-    "outline-level",
-    "style-name",
-    "c",
-)
+    "text", "h", "p", "list", "s", "tab", "line-break", "note", "note-body", "outline-level", "style-name", "c"
+)  # fmt: skip
 _TABLE, _ROW, _CELL, _COVERED, _NAME, _TABLE_STYLE, _DISPLAY, _MORE_ROWS, _MORE_COLUMNS = _names(
     "table", "table", "table-row", "table-cell", "covered-table-cell", "name", "style-name", "display",
     "number-rows-repeated", "number-columns-repeated",
@@ -47,7 +36,7 @@ _TABLE, _ROW, _CELL, _COVERED, _NAME, _TABLE_STYLE, _DISPLAY, _MORE_ROWS, _MORE_
 _STYLE, _STYLE_NAME, _PARENT, _TABLE_LOOKS = _names(
     "style", "style", "name", "parent-style-name", "table-properties"
 )
-_PAGE, _FRAME, _BOX, _IMAGE = _names("drawing", "page", "frame", "text-box", "image")
+_PAGE, _FRAME = _names("drawing", "page", "frame")
 _CLASS, _NOTES = _names("presentation", "class", "notes")
 _BODY, _COMMENT = _names("office", "body", "annotation")
 _DESCRIBED = _names("svg-compatible", "desc", "title")
@@ -81,15 +70,11 @@ def parse(data: bytes, *, suffix: str, name: str) -> Document:
 
 
 def _read_text(root: ET.Element, declared: str, name: str) -> Document:
-    styles = {each.get(_STYLE_NAME): each for each in root.iter(_STYLE)}
-    titles = {"Title", *(key for key, each in styles.items() if each.get(_PARENT) == "Title")}
+    titles = {"Title", *(each.get(_STYLE_NAME) for each in root.iter(_STYLE) if each.get(_PARENT) == "Title")}
     below = any(each.get(_STYLED) in titles for each in root.iter(_P))
     body = root.find(_BODY)
-    parts = list(word.nested(_parts(body, titles, below) if body is not None else ()))
-    if parts and parts[0].kind != "heading":
-        parts.insert(0, Part(kind="heading", text=f"# {declared or name}", level=1))
-    first = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return assemble(parts, title=first or declared)
+    parts = headed(word.nested(_parts(body, titles, below) if body is not None else ()), declared or name)
+    return assemble(parts, title=first_title(parts) or declared)
 
 
 def _parts(
@@ -103,9 +88,8 @@ def _parts(
             for item in each:
                 yield from _parts(item, titles, below, depth + 1)
         elif each.tag == _TABLE:
-            yield Part(
-                kind="table", text=table_text([cells for _, cells in _rows(each, [workbook.CELL_LIMIT])])
-            )
+            rows = [cells for _, cells in _rows(each, [workbook.CELL_LIMIT])]
+            yield Part(kind="table", text=table_text(rows))
         elif each.tag == _FRAME:
             yield from _parts(each, titles, below)
             said = next((found.text for key in _DESCRIBED if (found := each.find(key)) is not None), None)
@@ -125,9 +109,8 @@ def _paragraph(element: ET.Element, titles: set[str | None], below: bool, depth:
         level = min(max(level, 1), 6)
         yield Part(kind="heading", text=f"{'#' * level} {' '.join(text.split())}", level=level)
     elif text:
-        yield (
-            Part(kind="item", text=f"{'  ' * depth}- {text}") if depth >= 0 else Part(kind="prose", text=text)
-        )
+        mark = f"{'  ' * depth}- " if depth >= 0 else ""
+        yield Part(kind="item" if mark else "prose", text=mark + text)
     for note in element.iter(_NOTE_BODY):
         yield Part(kind="prose", text="\n".join(_text(each) for each in note.iter(_P)))
     for frame in _within(element, _FRAME):
@@ -163,12 +146,7 @@ def _rows(table: ET.Element, left: list[int]) -> Iterator[tuple[int, list[str]]]
     for row in _within(table, _ROW):
         cells: list[str] = []
         for cell in _within(row, _CELL, _COVERED):
-            text = " ".join(
-                " ".join(_text(each).split())
-                for each in cell.iter(
-                    _P,
-                )
-            )
+            text = " ".join(" ".join(_text(each).split()) for each in _within(cell, _P, _H))
             cells += [text] * min(int(cell.get(_MORE_COLUMNS) or 1), COLUMNS)
         cells, repeated = workbook.trimmed(cells), int(row.get(_MORE_ROWS) or 1)
         left[0] -= len(cells) * repeated + 1
@@ -195,8 +173,7 @@ def _read_workbook(root: ET.Element, declared: str, _name: str) -> Document:
 
 def _read_presentation(root: ET.Element, declared: str, _name: str) -> Document:
     parts = [part for number, page in enumerate(root.iter(_PAGE), start=1) for part in _slide(page, number)]
-    title = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return assemble(parts, title=title or declared, unit="slide")
+    return assemble(parts, title=first_title(parts) or declared, unit="slide")
 
 
 def _slide(page: ET.Element, number: int) -> Iterator[Part]:

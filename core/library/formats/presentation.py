@@ -14,7 +14,7 @@ from typing import Any
 
 from core.library.documents import Document
 from core.library.formats import archives, markdown
-from core.library.formats.assembly import Part, assemble, parts_of, table_text
+from core.library.formats.assembly import Part, assemble, first_title, parts_of, table_text
 
 TITLE_LIMIT = 80  # characters of a heading that is made of the first words of a slide
 
@@ -43,8 +43,9 @@ def parse(data: bytes) -> Document:
         raise archives.without_office(".pptx") from error
     deck = pptx.Presentation(io.BytesIO(data))
     parts = [part for number, slide in enumerate(deck.slides, start=1) for part in _slide(slide, number)]
-    title = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return replace(assemble(parts, title=title, unit="slide"), changed_at=archives.changed_at(data))
+    return replace(
+        assemble(parts, title=first_title(parts), unit="slide"), changed_at=archives.changed_at(data)
+    )
 
 
 def _slide(slide: Any, number: int) -> Iterator[Part]:

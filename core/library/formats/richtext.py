@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from core.errors import DocumentError
 from core.library.documents import Document
-from core.library.formats.assembly import Part, assemble, table_text
+from core.library.formats.assembly import Part, assemble, first_title, table_text
 
 #: Signs of Unicode's private use area: before a heading (and its level), before a row, after a cell and a row.
 HEADING, ROW, CELL, END = "\ue000", "\ue010", "\ue011", "\ue012"
@@ -27,6 +27,7 @@ _ROW = re.compile(f"{ROW}([^{END}]*){END}")
 _LEVEL = re.compile(f"[{HEADING}-\ue008]")
 _SIGNS = re.compile(f"[{HEADING}-{END}]")
 _ITEM = re.compile(r"[•·▪◦–-]\t|(\(?(?:\d{1,3}|[a-z])[.)])\t")
+_TARGET = re.compile(r'\("(?:\w+:|www\.)[^"\s]*"\)')  # striprtf writes it behind the words of a link
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -43,10 +44,11 @@ def parse(data: bytes) -> Document:
     for pattern, sign in _SIGNED:
         raw = pattern.sub(sign, raw)
     plain = rtf_to_text(raw, errors="replace")  # type: ignore[no-untyped-call]
-    text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), plain)
+    text = _PAIR.sub(
+        lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), _TARGET.sub("", plain)
+    )
     parts = list(_parts(text))
-    title = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return assemble(parts, title=title)
+    return assemble(parts, title=first_title(parts))
 
 
 def _parts(text: str) -> Iterator[Part]:
