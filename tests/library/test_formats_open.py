@@ -11,7 +11,7 @@ import pytest
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats import workbook
+from core.library.formats import richtext, workbook
 from core.library.formats.read import parse_file
 
 SPACES = " ".join(
@@ -126,6 +126,12 @@ def test_a_workbook_with_too_many_repeated_cells_is_refused(monkeypatch):
         read("a.ods", packed(body))
 
 
+def test_a_text_repeats_no_rows_so_that_many_tables_stay_small():
+    body = f"<office:text>{'<table:table>' + cells('x', repeated=10**9) + '</table:table>'}</office:text>"
+
+    assert read("a.odt", packed(body)).text.splitlines()[2:] == ["| x |", "| --- |"]
+
+
 def test_a_presentation_is_read_slide_by_slide_with_its_notes():
     def frame(kind: str, words: str) -> str:
         return f'<draw:frame presentation:class="{kind}"><draw:text-box>{words}</draw:text-box></draw:frame>'
@@ -192,6 +198,10 @@ def test_rich_text_has_headings_lists_and_tables():
         ("table", "| Boat | Fee |\n| --- | --- |\n| small boats | 40 |"),
         ("prose", "That is all."),
     ]
+
+
+def test_rows_that_never_end_are_read_in_time_that_grows_with_them():
+    assert richtext.parse(rb"{\rtf1 " + rb"\trowd x\cell" * 100_000 + b"}").text.count("x") == 100_000
 
 
 def test_what_is_no_rich_text_is_said_to_be_none():

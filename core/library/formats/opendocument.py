@@ -88,7 +88,7 @@ def _parts(
             for item in each:
                 yield from _parts(item, titles, below, depth + 1)
         elif each.tag == _TABLE:
-            rows = [cells for _, cells in _rows(each, [workbook.CELL_LIMIT])]
+            rows = [cells for _, cells in _rows(each)]
             yield Part(kind="table", text=table_text(rows))
         elif each.tag == _FRAME:
             yield from _parts(each, titles, below)
@@ -140,15 +140,17 @@ def _within(element: ET.Element, *tags: str) -> Iterator[ET.Element]:
             yield from _within(child, *tags)
 
 
-def _rows(table: ET.Element, left: list[int]) -> Iterator[tuple[int, list[str]]]:
-    """(number, cells) of the rows that hold something; ``left``: how many cells may follow in the document."""
-    number = 1
+def _rows(table: ET.Element, left: list[int] | None = None) -> Iterator[tuple[int, list[str]]]:
+    """(number, cells) of the rows that hold something; ``left``: how many cells may follow in a workbook, which alone
+    repeats them.
+    """
+    number, repeats, left = 1, left is not None, left or [workbook.CELL_LIMIT]
     for row in _within(table, _ROW):
         cells: list[str] = []
         for cell in _within(row, _CELL, _COVERED):
             text = " ".join(" ".join(_text(each).split()) for each in _within(cell, _P, _H))
-            cells += [text] * min(int(cell.get(_MORE_COLUMNS) or 1), COLUMNS)
-        cells, repeated = workbook.trimmed(cells), int(row.get(_MORE_ROWS) or 1)
+            cells += [text] * (min(int(cell.get(_MORE_COLUMNS) or 1), COLUMNS) if repeats else 1)
+        cells, repeated = workbook.trimmed(cells), int(row.get(_MORE_ROWS) or 1) if repeats else 1
         left[0] -= len(cells) * repeated + 1
         if left[0] < 0:
             raise DocumentError(f"holds more than {workbook.CELL_LIMIT:,} cells")

@@ -44,7 +44,7 @@ ASCIIDOC = Dialect(
     lines={
         "markup": re.compile(
             r":!?[\w-]+!?:(?:\s|$)|//|\[.*\]\s*$|(?:={4,}|_{4,}|\*{4,}|--|\+|'{3,}|<{3,})\s*$"
-            r"|(?:include|ifn?def|ifeval|endif|toc|image|video|audio)::?\S*\[.*\]\s*$"
+            r"|(?:include|ifn?def|ifeval|endif|toc|image|video|audio)::?[^\s\[]*\[.*\]\s*$"
         ),
         "item": re.compile(r"\s*(?:\*{1,5}|-|\.{1,5}|\d{1,3}\.)[ \t]+\S|\S.{0,100}?:{2,4}(?:\s|$)"),
     },

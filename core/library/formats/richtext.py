@@ -23,7 +23,6 @@ _SIGNED = (
     (re.compile(r"\\(?:nest)?row(?![a-z]) ?"), f"{END}\\\\par "),
 )
 _CODE_PAGE = re.compile(rb"\\ansicpg(\d{1,5})")
-_ROW = re.compile(f"{ROW}([^{END}]*){END}")
 _LEVEL = re.compile(f"[{HEADING}-\ue008]")
 _SIGNS = re.compile(f"[{HEADING}-{END}]")
 _ITEM = re.compile(r"[•·▪◦–-]\t|(\(?(?:\d{1,3}|[a-z])[.)])\t")
@@ -54,16 +53,16 @@ def parse(data: bytes) -> Document:
 def _parts(text: str) -> Iterator[Part]:
     """Neighbouring rows are one table."""
     rows: list[list[str]] = []
-    reached = 0
-    for row in _ROW.finditer(text):
-        if _SIGNS.sub("", text[reached : row.start()]).strip():
+    *ended, rest = text.split(END)
+    for each in ended:
+        before, _, row = each.partition(ROW) if ROW in each else ("", "", each)
+        if _SIGNS.sub("", before).strip():
             yield Part(kind="table", text=table_text(rows))
             rows = []
-            yield from _paragraphs(text[reached : row.start()])
-        rows.append([_SIGNS.sub("", cell) for cell in row[1].split(CELL)[:-1]])
-        reached = row.end()
+            yield from _paragraphs(before)
+        rows.append([_SIGNS.sub("", cell) for cell in row.split(CELL)[:-1]])
     yield Part(kind="table", text=table_text(rows))
-    yield from _paragraphs(text[reached:])
+    yield from _paragraphs(rest)
 
 
 def _paragraphs(text: str) -> Iterator[Part]:
