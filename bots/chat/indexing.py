@@ -91,13 +91,13 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
 
 def require_documents(library: Library, targets: Targets) -> None:
     """SettingsError names every folder without documents, unless some of it is still indexed."""
-    empty = [
-        str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-        for path in targets.paths
-        if not list_files([path]) and not _is_indexed(library, path)
-    ]
+    listings = {path: list_files([path]) for path in targets.paths}
+    empty = [path for path, found in listings.items() if not found.files and not _is_indexed(library, path)]
     if empty:
-        raise SettingsError(nothing_to_read(", ".join(empty), SUFFIXES))
+        here = Path.cwd()
+        names = [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in empty]
+        notes = [note for path in empty for note in listings[path].notes]
+        raise SettingsError(nothing_to_read(", ".join(names), SUFFIXES, notes))
 
 
 def update_index(
@@ -146,7 +146,8 @@ def _ingest_page(library: Library, url: str, fetcher: GuardedFetcher, collection
         document = document_of(asyncio.run(fetcher.get_public(url)))
     except (FetchRefused, SearchTrouble, DocumentError) as error:
         return SyncReport(failed=(Failure(source=url, reason=str(error)),))
-    return library.ingest_page(url, document, collection=collection)
+    notes = (SourceNote(source=url, text=document.unread),) if document.unread else ()
+    return library.ingest_page(url, document, collection=collection) + SyncReport(notes=notes)
 
 
 def document_of(resource: Resource) -> Document:

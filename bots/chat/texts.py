@@ -30,7 +30,7 @@ from core.conversation import (
 from core.grounding.citations import by_place
 from core.library.documents import is_kept
 from core.library.entries import Entry
-from core.library.sync import SyncReport
+from core.library.sync import SourceNote, SyncReport
 from core.text.language import language_of, sure_language
 from core.wording import LANGUAGES, Wording, clock, wording
 
@@ -279,8 +279,9 @@ def finishing(turn: Turn) -> str:
     return say("finishing_search")
 
 
-def nothing_to_read(place: str, suffixes: Mapping[str, object]) -> str:
-    return f"There is nothing to read in {place}: Footnote reads {', '.join(suffixes)}."
+def nothing_to_read(place: str, suffixes: Mapping[str, object], notes: Iterable[SourceNote] = ()) -> str:
+    found = "".join(f" {told_of(note.source, note.text)}." for note in notes)
+    return f"There is nothing to read in {place}: Footnote reads {', '.join(suffixes)}.{found}"
 
 
 def synced(report: SyncReport, language: str = ENGLISH) -> str:

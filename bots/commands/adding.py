@@ -291,7 +291,8 @@ def _are(names: Sequence[str]) -> str:
 
 
 def _files_of(targets: Targets) -> Glimpse:
-    files = list_files(targets.paths)
+    listing = list_files(targets.paths)
+    files = listing.files
     if not files:
-        raise SettingsError(nothing_to_read(str(targets.paths[0]), SUFFIXES))
+        raise SettingsError(nothing_to_read(str(targets.paths[0]), SUFFIXES, listing.notes))
     return Glimpse(titles=[each.source for each in files[:TITLES]], count=len(files), is_estimate=False)

@@ -63,6 +63,9 @@ class Document:
     #: Where its sections begin, and their names in its web address, or addresses of their own.
     anchors: tuple[tuple[int, str], ...] = ()
     changed_at: float | None = None  #: seconds since the epoch, as it says itself; None: it does not say
+    unread: str = (
+        ""  #: what of it was not read, as "1 of 9 pages is scanned and was not read"; completes "FILE: …"
+    )
     has_lines: bool = (
         True  #: whether a line of its text can be one of its file; False: others are put into it
     )

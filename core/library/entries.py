@@ -49,6 +49,7 @@ class NewDocument(DocumentFields):
     """A document to be written, with its pieces."""
 
     pieces: Sequence[Piece]
+    unread: str = ""  #: what of it was not read; stored for files alone, see core/library/roots.py
 
 
 def words_of(document: NewDocument) -> list[Indexed]:

@@ -20,6 +20,8 @@ from core.library.entries import Entry
 from core.library.formats import includes, markdown, templates
 from core.library.formats.assembly import line_starts
 from core.library.formats.encoding import decode
+from core.library.formats.includes import MARKDOWN
+from core.library.formats.parser_process import FOREIGN
 from core.library.formats.read import read_bytes
 from core.library.store import DocumentStore
 
@@ -38,10 +40,7 @@ DOCUMENT = frozenset({"path", "page", "source"})  #: placeholders, one of which 
 PLACEHOLDERS = ("path", "page", "source", "line", "last_line", "anchor", "mkdocs_anchor")
 
 ANCHOR_LIMIT = 1_000_000  # characters of a file whose headings are read for a link
-MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"})
-OTHER_TEXT = frozenset(
-    {".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".eml", ".zip", ".ipynb"}
-)  #: suffixes; their text is not the file
+OTHER_TEXT = FOREIGN | {".ipynb"}  #: suffixes; their text is not the file
 _INDEX = frozenset({"index", "readme"})  #: pages that sites show for their folder
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")

@@ -92,7 +92,7 @@ class PathRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableFile:
-    """A file that could not be read, with its size and date at that time."""
+    """A file that could not be read, or not wholly, with its size and date at that time."""
 
     address: str
     source: str  #: how people name it
@@ -147,7 +147,7 @@ class Roots:
                 writing.execute("INSERT INTO forgotten VALUES (?, ?)", (collection, place))
 
     def unreadable(self, collection: str) -> dict[str, UnreadableFile]:
-        """The files that could not be read, by address."""
+        """The files that could not be read, or not wholly, by address."""
         names = ("address", "source", "size", "modified", "reason")
         rows = self.database.rows(
             f"SELECT {', '.join(names)} FROM unreadable WHERE collection = ?", (collection,)

@@ -10,7 +10,8 @@ import hashlib
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.entries import Entry, NewDocument
 from core.library.formats import includes
+from core.library.formats.older import OLDER, refusal, summary
 from core.library.formats.read import SUFFIXES, parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile, is_within
 from core.library.store import DocumentStore
@@ -64,6 +66,7 @@ class Listing:
 
     files: tuple[FoundFile, ...] = ()
     failed: tuple[Failure, ...] = ()  #: folders and names that cannot be read
+    notes: tuple[SourceNote, ...] = ()  #: of folders with files of older programs
 
 
 def resolve_path(path: Path) -> str:
@@ -82,10 +85,10 @@ def resolve_path(path: Path) -> str:
     return address
 
 
-def list_files(paths: Iterable[Path]) -> list[FoundFile]:
-    """The readable files at these paths, in order; SettingsError for a path that does not exist."""
+def list_files(paths: Iterable[Path]) -> Listing:
+    """The files at these paths, in order; SettingsError for a path that does not exist."""
     places = frozenset(map(resolve_path, paths))
-    return list(scan(places, PathRules(roots=places)).files)
+    return scan(places, PathRules(roots=places))
 
 
 def scan(places: Iterable[str], rules: PathRules) -> Listing:
@@ -93,7 +96,9 @@ def scan(places: Iterable[str], rules: PathRules) -> Listing:
     found = _Scan(rules)
     for place in sorted(places):
         found.visit(Path(place))
-    return Listing(files=tuple(found.files.values()), failed=tuple(found.failed.values()))
+    return Listing(
+        files=tuple(found.files.values()), failed=tuple(found.failed.values()), notes=tuple(found.notes())
+    )
 
 
 @dataclass(slots=True)
@@ -103,6 +108,7 @@ class _Scan:
     rules: PathRules
     files: dict[str, FoundFile] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
+    older: dict[str, None] = field(default_factory=dict)  #: addresses of files of older programs, in order
 
     def visit(self, place: Path) -> None:
         """Add a file, or the files below a folder except those in hidden and generated folders."""
@@ -117,8 +123,11 @@ class _Scan:
         for here, folders, names in os.walk(place, onerror=self._on_trouble):
             folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
             for name in sorted(names):
-                if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                suffix = Path(name).suffix.lower()
+                if not name.startswith(".") and suffix in SUFFIXES:
                     self._add(Path(here, name))
+                elif not name.startswith(".") and suffix in OLDER and self.rules.includes(f"{here}/{name}"):
+                    self.older[f"{here}/{name}"] = None
 
     def _add(self, file: Path) -> None:
         address = str(file)
@@ -145,6 +154,18 @@ class _Scan:
                 modified=max(status.st_mtime_ns, status.st_ctime_ns),
             )
 
+    def notes(self) -> Iterator[SourceNote]:
+        """One for each root, whatever number of files of older programs it holds."""
+        by_root: dict[str, list[str]] = {}
+        for address in filter(_is_document, self.older):
+            by_root.setdefault(self.rules.root_of(address), []).append(address)
+        for root, found in by_root.items():
+            suffixes, first = [Path(each).suffix.lower() for each in found], source_of(found[0], root)
+            if len(found) == 1:
+                yield SourceNote(source=first, text=refusal(suffixes[0]))
+            else:
+                yield SourceNote(source=printable(Path(root).name), text=summary(suffixes, first))
+
     def _on_trouble(self, fault: OSError) -> None:
         if not isinstance(fault, FileNotFoundError):  # gone since it was listed
             self._fail(str(fault.filename), reason_of(fault))
@@ -152,6 +173,14 @@ class _Scan:
     def _fail(self, address: str, reason: str) -> None:
         source = source_of(address, self.rules.root_of(address))
         self.failed[address] = Failure(source=printable(source), reason=f"could not be read: {reason}")
+
+
+def _is_document(address: str) -> bool:
+    """False for a secret key, which has the suffix of Keynote too."""
+    try:
+        return not address.lower().endswith(".key") or zipfile.is_zipfile(address)
+    except OSError:
+        return False
 
 
 def source_of(address: str, root: str) -> str:
@@ -200,6 +229,7 @@ class SyncPlan:
     gone: tuple[Entry, ...]
     unchanged: int
     failed: tuple[Failure, ...]  #: cannot be listed, or could not be read before and unchanged since
+    notes: tuple[SourceNote, ...]  #: of unchanged files that were not wholly read
     cleared: tuple[str, ...]  #: addresses of unreadable files that are gone or are read again
 
 
@@ -213,11 +243,14 @@ def plan_sync(
 ) -> SyncPlan:
     """Compare the disk with the store; what the store has at or below ``places`` and the disk has not is gone.
 
-    Unreadable files are tried again if they changed, or all of them with ``retry``.
+    Files that were not read, or not wholly, are tried again if they changed, or all of them with ``retry``.
     """
     on_disk = {file.address for file in listing.files}
-    same = [file for file in listing.files if _is_indexed(file, known.get(file.address))]
-    still_unreadable = [f for f in listing.files if not retry and _is_same(f, unreadable.get(f.address))]
+    left = {f.address: f for f in listing.files if _is_same(f, unreadable.get(f.address))}
+    indexed = [f for f in listing.files if _is_indexed(f, known.get(f.address))]
+    same = [f for f in indexed if not retry or f.address not in left]
+    partial = {f.address for f in same} & left.keys()
+    still_unreadable = [] if retry else [f for f in left.values() if f.address not in known]
     done = {file.address for file in (*same, *still_unreadable)}
 
     def in_places(address: str) -> bool:
@@ -231,6 +264,10 @@ def plan_sync(
         failed=(
             *listing.failed,
             *(Failure(source=f.source, reason=unreadable[f.address].reason) for f in still_unreadable),
+        ),
+        notes=(
+            *listing.notes,
+            *(SourceNote(source=left[a].source, text=unreadable[a].reason) for a in sorted(partial)),
         ),
         cleared=tuple(a for a in unreadable if a not in done and in_places(a)),
     )
@@ -253,8 +290,8 @@ def apply_plan(
     progress: Callable[[int, int], None],
 ) -> SyncReport:
     """Carry out a plan, one document at a time."""
-    rules = store.roots.rules(collection)
-    report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed)
+    rules, cleared = store.roots.rules(collection), frozenset(plan.cleared)
+    report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed, notes=plan.notes)
     for entry in plan.gone:
         store.remove(collection, entry.address)
     for entry, file in plan.renamed:
@@ -262,21 +299,29 @@ def apply_plan(
     if plan.cleared:
         store.roots.clear_unreadable(collection, plan.cleared)
     for done, file in enumerate(plan.read, start=1):
-        report += _index_file(file, known.get(file.address), store, collection, rules)
+        retry = file.address in cleared
+        report += _index_file(file, known.get(file.address), store, collection, rules, retry=retry)
         progress(done, len(plan.read))
     return report
 
 
 def _index_file(
-    file: FoundFile, entry: Entry | None, store: DocumentStore, collection: str, rules: PathRules
+    file: FoundFile,
+    entry: Entry | None,
+    store: DocumentStore,
+    collection: str,
+    rules: PathRules,
+    *,
+    retry: bool,
 ) -> SyncReport:
+    """``retry``: it is read again though its bytes are the same, as it was not wholly read."""
     path, data = Path(file.address), None
     try:
         data = read_bytes(path)
         data, whole = includes.whole_of(data, path, Path(file.root), rules.includes)
         included = includes.to_json(whole.files if whole else ())
         digest = hashlib.sha256(data).hexdigest()
-        if entry is not None and entry.hash == digest:
+        if entry is not None and entry.hash == digest and not retry:
             _touch(entry, file, store, included)
             return SyncReport(skipped=1)
         document = drop_surrogates(parse_file(path, data))
@@ -287,6 +332,16 @@ def _index_file(
         store.remove(collection, file.address)
         failure = Failure(source=file.source, reason=str(fault))
         return SyncReport(removed=0 if entry is None else 1, failed=(failure,))
+    notes = _put(file, document, store, collection, digest=digest, included=included)
+    if entry is None:
+        return SyncReport(added=1, notes=notes)
+    return SyncReport(skipped=1, notes=notes) if entry.hash == digest else SyncReport(changed=1, notes=notes)
+
+
+def _put(
+    file: FoundFile, document: Document, store: DocumentStore, collection: str, *, digest: str, included: str
+) -> tuple[SourceNote, ...]:
+    """Write a document that was read from the disk; a note where it was not wholly read."""
     store.put(
         NewDocument(
             collection=collection,
@@ -303,7 +358,10 @@ def _index_file(
             changed_at=document.changed_at,
         ),
     )
-    return SyncReport(added=1) if entry is None else SyncReport(changed=1)
+    if not document.unread:
+        return ()
+    store.roots.note_unreadable(collection, _unreadable(file, document.unread))
+    return (SourceNote(source=file.source, text=document.unread),)
 
 
 def _unreadable(file: FoundFile, reason: str) -> UnreadableFile:

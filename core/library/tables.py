@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS forgotten (
     collection TEXT NOT NULL, address TEXT NOT NULL,  -- below a root, and not to be read again
     PRIMARY KEY (collection, address)
 );
-CREATE TABLE IF NOT EXISTS unreadable (
+CREATE TABLE IF NOT EXISTS unreadable (  -- not read, or, where it is among the documents, not wholly
     collection TEXT NOT NULL, address TEXT NOT NULL, source TEXT NOT NULL,
     size INTEGER NOT NULL, modified INTEGER NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (collection, address)

@@ -120,6 +120,7 @@ def document_of(
         pieces=with_lines(pieces, suffix, data) if document.has_lines else pieces,
         changed_at=earliest(plausible(item.changed_at, now), plausible(document.changed_at, now)),
         anchors=json.dumps(document.anchors) if document.anchors else None,
+        unread=document.unread,
     )
 
 

@@ -84,6 +84,7 @@ class SyncRun:
     _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
     _note: str = ""  #: what the source says of itself
+    _unread: list[SourceNote] = field(default_factory=list)  #: of items that were not wholly read
     _singles: int = 0  #: pages that had been read alone, and are read with it now
 
     def __post_init__(self) -> None:
@@ -133,7 +134,10 @@ class SyncRun:
             removed=self.removed,
             skipped=max(0, counts.read - self.added - self.changed),
             failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
-            notes=tuple(SourceNote(source=name, text=text) for text in (self._note, singles) if text),
+            notes=(
+                *(SourceNote(source=name, text=text) for text in (self._note, singles) if text),
+                *self._unread,
+            ),
         )
 
     def _find_missing(self) -> None:
@@ -263,6 +267,8 @@ class SyncRun:
         self._comparison.require_kept(place)
         if self.store.mark(self.record.number, item, "read"):
             self.added, self.changed = self.added + is_new, self.changed + (not is_new)
+            if document.unread and len(self._unread) < FAILURES_TOLD:
+                self._unread.append(SourceNote(source=item.source, text=document.unread))
         else:  # somebody who wrote it asked meanwhile not to be read: it is due again
             self._documents.remove(place)
 

@@ -9,7 +9,7 @@ import pytest
 
 from bots.chat import texts
 from core.conversation import Answer, Citation, Outcome, Progress, Proposal
-from core.library.sync import Failure, SyncReport
+from core.library.sync import Failure, SourceNote, SyncReport
 
 
 def citation(**fields):
@@ -217,6 +217,18 @@ def test_an_empty_folder_is_told_what_can_be_read():
     said = texts.nothing_to_read("notes", {".md": None, ".txt": None})
 
     assert said == "There is nothing to read in notes: Footnote reads .md, .txt."
+
+
+def test_a_folder_of_older_files_is_told_what_to_save_them_as():
+    older = SourceNote(
+        source="notes/a.doc", text="is an older Word document (.doc), which is not read; save it as .docx"
+    )
+
+    said = texts.nothing_to_read("notes", {".md": None}, [older])
+
+    assert said.endswith(
+        "notes/a.doc: is an older Word document (.doc), which is not read; save it as .docx."
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import archives, word
+from core.library.formats.older import OLE_SIGNATURE
 from core.library.formats.read import read_document
 
 
@@ -211,9 +212,24 @@ def test_archives_that_unpack_to_too_much_are_refused_before_they_are(part, said
         word.parse(repacked(saved(docx.Document()), **part), name="x")
 
 
-def test_an_encrypted_document_is_refused():
-    with pytest.raises(DocumentError, match=r"is encrypted, or an older \.doc"):
-        word.parse(archives.OLE_SIGNATURE + b"\0" * 512, name="x")
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        ("EncryptedPackage", r"^is encrypted; save it without a password first$"),
+        ("WordDocument", r"^is an older Word document though it is named \.docx; save it as \.docx$"),
+        ("Workbook", r"^is an older Excel workbook though it is named \.docx; save it as \.xlsx$"),
+        (
+            "PowerPoint Document",
+            r"^is an older PowerPoint presentation though it is named \.docx; save it as \.pptx$",
+        ),
+        ("Contents", r"^is an older document though it is named \.docx; save it as \.docx$"),
+    ],
+)
+def test_an_encrypted_document_and_older_ones_under_a_newer_name_are_refused(stream, said):
+    data = OLE_SIGNATURE + b"\0" * 512 + stream.encode("utf-16-le") + b"\0" * 512
+
+    with pytest.raises(DocumentError, match=said):
+        word.parse(data, name="x")
 
 
 def test_what_is_no_archive_is_refused():

@@ -171,13 +171,19 @@ def test_an_unknown_suffix_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "data", [b"%PDF-1.7\n%nothing more", b"no PDF at all", b"%PDF-1.4\n1 0 obj <<>> endobj trailer <<>>"]
+    "data", [b"no PDF at all", b"%PDF-1.4\n1 0 obj <<>> endobj trailer <<>>\nstartxref\n9\n%%EOF\n"]
 )
 def test_a_damaged_pdf_is_said_to_be_damaged(tmp_path, data, caplog):
     with pytest.raises(DocumentError, match=r"^could not be read: it is damaged, or not what \.pdf says$"):
         read_document(written(tmp_path, "a.pdf", data))
 
     assert "a.pdf" in caplog.text
+
+
+@pytest.mark.parametrize("data", [b"%PDF-1.7\n%nothing more", b"%PDF-1.4\n1 0 obj <<>> endobj trailer <<>>"])
+def test_a_pdf_without_its_end_is_said_to_be_cut_off(tmp_path, data):
+    with pytest.raises(DocumentError, match=r"^is cut off: its end is missing; copy or download it again$"):
+        read_document(written(tmp_path, "a.pdf", data))
 
 
 def test_every_suffix_is_lower_case_and_begins_with_a_dot():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
+from pypdf.annotations import FreeText
 from pypdfium2 import PdfDocument
 from reportlab.pdfgen.canvas import Canvas
 
@@ -17,6 +18,7 @@ from core.library.chunking import cut
 from core.library.formats import ocr, parser_process, pdf
 from core.library.formats.ocr import Word, printed_lines
 from core.library.formats.read import parse_file
+from tests.library.shelf import quotable
 
 SMALL = (300, 200)  # points
 WORDS = "Die Fähre legt um halb zehn ab."
@@ -80,15 +82,70 @@ def test_a_page_with_text_is_never_recognized():
     assert [block.is_recognized for block in document.blocks] == [False]
 
 
-def test_without_the_extra_a_scan_names_its_cure_and_a_text_comes_through(monkeypatch, caplog):
+@pytest.fixture
+def without_ocr(monkeypatch):
     monkeypatch.setattr(ocr, "is_installed", lambda: False)
 
-    with pytest.raises(DocumentError, match="--extra ocr"):
+
+def test_without_the_extra_a_scan_names_its_cure_and_a_text_comes_through(without_ocr):
+    with pytest.raises(
+        DocumentError, match=r"^is scanned, so not read; install the extra “ocr”: .*--extra ocr$"
+    ):
         pdf.parse(scan(printed(WORDS)))
-    document = pdf.parse(joined(printed("Timetable."), scan(printed(WORDS))))
+    document = pdf.parse(joined(printed("Timetable."), scan(printed(WORDS, WORDS))))
 
     assert document.text == "Timetable."
-    assert "1 scanned pages were not read" in caplog.text
+    assert document.unread.startswith("2 of 3 pages are scanned, so not read; install the extra “ocr”")
+
+
+def test_what_the_program_that_scanned_prints_on_each_page_makes_no_text_of_it(without_ocr):
+    stamp = PdfReader(io.BytesIO(printed("Scanned with DocCam"))).pages[0]
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(scan(printed(WORDS, WORDS, WORDS)))))
+    for page in writer.pages:
+        page.merge_page(stamp)
+    file = io.BytesIO()
+    writer.write(file)
+
+    with pytest.raises(DocumentError, match=r"^is scanned, so not read"):
+        pdf.parse(file.getvalue())
+
+
+def test_what_was_filled_into_a_scanned_form_is_read(without_ocr):
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(scan(printed(WORDS)))))
+    writer.add_annotation(0, FreeText(text="Ada Lovelace, berth 7", rect=(40, 40, 200, 60)))
+    file = io.BytesIO()
+    writer.write(file)
+
+    document = pdf.parse(file.getvalue())
+
+    assert document.text == "Ada Lovelace, berth 7"
+    assert document.unread.startswith("is scanned, so not read")
+    assert [block.is_recognized for block in document.blocks] == [False]
+
+
+def test_a_scan_among_pages_is_told_at_each_sync_and_read_once_text_recognition_is_there(
+    tmp_path, library, without_ocr, monkeypatch
+):
+    monkeypatch.setattr(
+        parser_process, "is_foreign", lambda suffix, size: False
+    )  # a worker would have the packages
+    (tmp_path / "both.pdf").write_bytes(joined(printed("Timetable."), scan(printed(WORDS))))
+
+    reports = [library.ingest([tmp_path]), library.refresh(), library.ingest([tmp_path])]
+    monkeypatch.undo()
+    unasked, asked = library.refresh(), library.ingest([tmp_path])
+
+    assert [(each.added, each.skipped, each.failed) for each in reports] == [
+        (1, 0, ()),
+        (0, 1, ()),
+        (0, 1, ()),
+    ]
+    for report in (*reports, unasked):
+        [note] = report.notes
+        assert note.source == f"{tmp_path.name}/both.pdf"
+        assert note.text.startswith("1 of 2 pages is scanned, so not read; install the extra “ocr”")
+    assert (asked.notes, library.refresh().notes, library.store.roots.unreadable("default")) == ((), (), {})
+    assert WORDS in quotable(library)
 
 
 def test_more_scanned_pages_than_there_is_time_for_are_refused(monkeypatch):
@@ -108,6 +165,7 @@ def test_a_scan_in_an_archive_is_named_and_the_other_files_are_read():
 
     assert "boathouse" in document.text
     assert WORDS not in document.text
+    assert document.unread == "1 of its files is not wholly read: scan.pdf is scanned, so not read"
 
 
 def test_a_page_that_claims_to_be_huge_is_drawn_small():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import NameObject, NumberObject
+from pypdf.generic import NameObject
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
@@ -16,7 +18,9 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf
 from core.library.formats.pdf import PrintedLine, paragraphs
+from core.library.formats.pdf_fonts import CODECS
 from core.library.formats.pdf_tables import with_tables
+from core.library.formats.read import parse_file
 
 BODY = (
     "Everyone may work from home on two days of each week, and on more of them when",
@@ -184,15 +188,176 @@ def test_a_file_that_takes_too_long_is_given_up():
         pdf.parse(made(BODY, BODY), reading_time=-1.0)
 
 
-def test_a_page_that_cannot_be_read_does_not_lose_the_others(caplog):
+def test_a_page_that_cannot_be_read_is_told_and_does_not_lose_the_others():
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(made(BODY, BODY))))
-    writer.pages[0][NameObject("/Contents")] = NumberObject(7)
+    writer.pages[0]["/Contents"].get_object()[NameObject("/Filter")] = NameObject("/Nowhere")
     file = io.BytesIO()
     writer.write(file)
 
-    document = pdf.parse(file.getvalue())
+    document = parse_file(Path("a.pdf"), file.getvalue())  # in a worker
 
     assert {page for _, _, page in kinds(document)} == {2}
+    assert document.unread == "1 of 2 pages is damaged, so not read"
+
+
+def test_a_file_that_was_cut_off_says_so():
+    whole = made(BODY)
+
+    with pytest.raises(DocumentError, match=r"^is cut off: its end is missing; copy or download it again$"):
+        pdf.parse(whole[: len(whole) // 3])
+
+
+def test_a_file_whose_last_change_was_cut_off_is_read_with_a_note():
+    change = b"12 0 obj\n<</Length 4000>>stream\n" + b"x" * 2_000
+
+    document = pdf.parse(made(BODY) + change)
+
+    assert document.text == " ".join(BODY)
+    assert document.unread == "is cut off: its end is missing"
+
+
+def test_a_file_that_only_a_certificate_opens_is_said_to_be_encrypted():
+    locked = encrypted(made(BODY), user_password="")
+
+    with pytest.raises(DocumentError, match=r"^is encrypted; save it without a password first$"):
+        pdf.parse(locked.replace(b"/Filter /Standard", b"/Filter /Entrust.."))
+
+
+def form(fields: Callable[[Any], object]) -> bytes:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    canvas.drawString(72, 750, "Application for a berth")
+    fields(canvas.acroForm)
+    canvas.save()
+    return file.getvalue()
+
+
+def test_what_was_filled_into_a_form_is_read_field_by_field():
+    document = pdf.parse(
+        form(
+            lambda fields: (
+                fields.textfield(name="boat[0]", tooltip="Name of the boat", value="Seagull of Kiel"),
+                fields.textfield(name="crew[0]", value="Ada\nBea"),
+                fields.checkbox(tooltip="Shore power", checked=True),
+                fields.checkbox(tooltip="Water", checked=False),
+                fields.choice(tooltip="Quay", value="N", options=[("North quay", "N"), ("South quay", "S")]),
+                fields.textfield(tooltip="Password", value="hunter2", fieldFlags="password"),
+                fields.textfield(tooltip="Draft", value="2 m", annotationFlags="hidden"),
+                fields.textfield(tooltip="Length", value=""),
+            )
+        )
+    )
+
+    assert document.text.splitlines()[2:] == [
+        "- Name of the boat: Seagull of Kiel", "- crew: Ada Bea", "- Shore power: Yes", "- Quay: North quay",
+    ]  # fmt: skip
+
+
+def test_a_field_shows_its_text_where_it_has_no_value_of_its_own():
+    writer = PdfWriter(
+        clone_from=PdfReader(io.BytesIO(form(lambda fields: fields.textfield(tooltip="Boat", value="Gull"))))
+    )
+    del writer.pages[0]["/Annots"][0].get_object()["/V"]
+    file = io.BytesIO()
+    writer.write(file)
+
+    assert pdf.parse(file.getvalue()).text.endswith("- Boat: Gull")
+
+
+def test_fields_that_are_above_one_another_in_a_circle_are_left():
+    writer = PdfWriter(
+        clone_from=PdfReader(io.BytesIO(form(lambda fields: fields.textfield(tooltip="Boat", value="Gull"))))
+    )
+    field = writer.pages[0]["/Annots"][0]
+    del field.get_object()["/TU"], field.get_object()["/T"]
+    field.get_object()[NameObject("/Parent")] = field
+    file = io.BytesIO()
+    writer.write(file)
+
+    assert pdf.parse(file.getvalue()).text.endswith("- Gull")
+
+
+TURNED = [["Berth", "Depth"], ["North", "3 m"], ["South", "4 m"], ["Quay", "7 m"]]
+
+
+def turned(degrees: int, *, page: int) -> bytes:
+    """Two lines and a table, turned against the clock; the page itself is turned with it."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=A4)
+    canvas.setPageRotation(page)
+    canvas.translate(300, 400)
+    canvas.rotate(degrees)
+    canvas.drawString(0, 60, "The harbour has these berths for guests,")
+    canvas.drawString(0, 40, "all of them with water.")
+    for number, row in enumerate(TURNED):
+        for column, cell in enumerate(row):
+            canvas.drawString(100 * column, -20 * number, cell)
+    canvas.save()
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_page_that_lies_on_its_side_is_read_as_an_upright_one(degrees):
+    assert pdf.parse(turned(degrees, page=degrees)).text == pdf.parse(turned(0, page=0)).text
+    assert "| North | 3 m |" in pdf.parse(turned(degrees, page=degrees)).text
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_turned_lines_of_an_upright_page_are_read_in_their_order(degrees):
+    assert pdf.parse(turned(degrees, page=0)).text == pdf.parse(turned(0, page=0)).text
+
+
+def page_in_a_font(cmap: str, codes: bytes) -> bytes:
+    """A page that shows these codes in a font which is named alone, as programs of East Asia write it."""
+    drawn = b"BT /F1 12 Tf 72 700 Td <%s> Tj ET" % codes.hex().encode()
+    objects = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(drawn), drawn),
+        b"<</Type/Font/Subtype/Type0/BaseFont/Song/Encoding/%s/DescendantFonts[6 0 R]>>" % cmap.encode(),
+        b"<</Type/Font/Subtype/CIDFontType0/BaseFont/Song/DW 1000>>",
+    )
+    made = b"%PDF-1.4\n"
+    starts = []
+    for number, each in enumerate(objects, start=1):
+        starts.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % start for start in starts)
+    return made + (
+        b"xref\n0 7\n0000000000 65535 f \n%strailer<</Size 7/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n"
+        % (table, len(made))
+    )
+
+
+OF_PYPDF = {
+    "90ms-RKSJ-H": "cp932", "UniJIS-UCS2-H": "utf-16-be", "GBK-EUC-H": "gbk", "UniGB-UCS2-H": "utf-16-be",
+    "ETen-B5-V": "cp950", "UniCNS-UTF16-H": "utf-16-be", "UniKS-UCS2-H": "utf-16-be",
+}  # fmt: skip
+WORDS = {
+    "J": "港は九時に閉まる",
+    "K": "항구는 아홉 시에 닫습니다",
+    "C": "港口九點關門",
+    "G": "港口晚上九点关门",
+}
+
+
+@pytest.mark.parametrize(
+    ("cmap", "codec"), (OF_PYPDF | {f"{name}-H": codec for name, codec in CODECS.items()}).items()
+)
+def test_a_font_that_the_file_does_not_hold_is_read_by_its_encoding(cmap, codec):
+    script = next(
+        (
+            kind
+            for kind, names in {"G": "GB", "C": "B5 CNS", "K": "KS"}.items()
+            if any(n in cmap for n in names.split())
+        ),
+        "J",
+    )
+    script = "J" if "RKSJ" in cmap else script
+    words = f"{WORDS[script]} B7"
+
+    assert pdf.parse(page_in_a_font(cmap, words.encode(codec))).text == words
 
 
 def test_a_table_stays_a_table():

@@ -1,5 +1,6 @@
 import os
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +10,14 @@ from core.errors import SettingsError
 from core.library.entries import Entry
 from core.library.formats.read import FILE_LIMIT, parse_file
 from core.library.roots import PathRules, UnreadableFile
-from core.library.sync import Failure, FoundFile, Listing, SyncReport, list_files, plan_sync
+from core.library.sync import Failure, FoundFile, Listing, SourceNote, SyncReport, list_files, plan_sync
 from tests.library.shelf import files_read, found, open_library, quotable, sources, write
 
 # What lies on the disk
 
 
 def names(folder):
-    return [Path(file.address).relative_to(folder).as_posix() for file in list_files([folder])]
+    return [Path(file.address).relative_to(folder).as_posix() for file in list_files([folder]).files]
 
 
 def test_files_are_listed_in_order_and_only_those_that_are_documents(docs):
@@ -65,7 +66,7 @@ def test_a_folder_that_is_named_by_a_link_is_the_folder_itself(docs, tmp_path):
     write(docs / "a.md", "Text.")
     (tmp_path / "link").symlink_to(docs, target_is_directory=True)
 
-    (file,) = list_files([tmp_path / "link", docs])
+    (file,) = list_files([tmp_path / "link", docs]).files
 
     assert (file.address, file.root, file.source) == (str(docs / "a.md"), str(docs), "docs/a.md")
 
@@ -290,6 +291,39 @@ def test_an_unreadable_file_is_parsed_again_only_when_it_changed_or_was_asked_fo
     assert at_refresh == []
     assert [failure.source for failure in refreshed.failed] == ["docs/a.pdf"]
     assert set(at_ingest) == set(at_change) == {"a.pdf"}
+
+
+def test_files_of_older_programs_are_told_in_one_line_and_a_secret_key_is_none(library, docs):
+    write(docs / "a.md", "Cats purr.")
+    for name in ("old/b.doc", "c.XLS", ".hidden.doc", "server.key"):
+        (docs / name).parent.mkdir(exist_ok=True)
+        (docs / name).write_bytes(b"-----BEGIN PRIVATE KEY-----")
+
+    (several,) = library.ingest([docs]).notes
+    (docs / "c.XLS").unlink()
+    (single,) = library.refresh().notes
+    with zipfile.ZipFile(docs / "talk.key", "w") as keynote:
+        keynote.writestr("Index/Document.iwa", "")
+
+    assert several == SourceNote(
+        source="docs",
+        text="2 files of older or other programs are not read (.doc, .xls), as docs/c.XLS; save them as .docx, .xlsx",
+    )
+    assert single == SourceNote(
+        source="docs/old/b.doc",
+        text="is an older Word document (.doc), which is not read; save it as .docx",
+    )
+    assert "(.doc, .key)" in library.refresh().notes[0].text
+
+
+def test_an_older_file_that_is_named_is_refused_with_what_to_save_it_as(library, docs):
+    (docs / "b.ppt").write_bytes(b"anything")
+
+    report = library.ingest([docs / "b.ppt"])
+
+    assert [failure.reason for failure in report.failed] == [
+        "is an older PowerPoint presentation (.ppt), which is not read; save it as .pptx"
+    ]
 
 
 def test_an_unreadable_file_is_read_once_it_is_whole(library, docs):

@@ -102,7 +102,7 @@ async def test_a_file_that_cannot_be_read_is_listed_with_the_reason(desk, tmp_pa
     status, _, _ = await browser.post(addressed(broken, place="change"), change="forget", sure="yes")
 
     assert failed.source in page
-    assert "Not readable" in page
+    assert "Not read, or not wholly" in page
     assert status == 303
     assert desk.footnote.library.store.roots.unreadable("default") == {}
 

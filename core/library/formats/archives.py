@@ -17,6 +17,7 @@ from core.library.chunking import cut
 from core.library.documents import Document, Piece
 from core.library.formats.assembly import PART_GAP, TEXT_LIMIT
 from core.library.formats.dates import moment_in
+from core.library.formats.older import refuse_older
 
 UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
 XML_LIMIT = 30_000_000  # bytes of one XML part; parsing takes up to twenty times as much memory
@@ -31,15 +32,16 @@ KINDS: Mapping[str, str] = {
     ".pptx": "a presentation",
     ".xlsx": "a workbook",
     ".epub": "a book",
+    ".odt": "an OpenDocument text",
+    ".ods": "an OpenDocument spreadsheet",
+    ".odp": "an OpenDocument presentation",
     ".zip": "an archive",
 }
-OLE_SIGNATURE = bytes.fromhex("D0CF11E0A1B11AE1")  # [MS-CFB]: older Office files and encrypted ones
 
 
 def refuse_bombs(data: bytes, *, suffix: str) -> list[zipfile.ZipInfo]:
     """The entries of the archive that a document is, by the sizes that it declares: zipfile reads no more of them."""
-    if data.startswith(OLE_SIGNATURE):
-        raise DocumentError(f"is encrypted, or an older {suffix[:-1]} that was renamed")
+    refuse_older(data, suffix=suffix)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
@@ -65,7 +67,7 @@ def parse(data: bytes, read_member: ReadMember) -> Document:
     """The documents of an archive, one after the other, each passage with the name of its file.
 
     ``read_member`` reads a file of this name, None where it is of no kind that is read. A file that cannot be
-    read is left out; DocumentError where none can.
+    read is left out, and named; DocumentError where none can.
     """
     texts: list[str] = []
     pieces: list[Piece] = []
@@ -84,12 +86,17 @@ def parse(data: bytes, read_member: ReadMember) -> Document:
             )
             for piece in cut(document)
         )
+        if document.unread:
+            unpacking.faults.append(f"{name} {document.unread}")
         texts.append(document.text)
         length += len(document.text) + len(PART_GAP)
+    count, first = len(unpacking.faults), "".join(unpacking.faults[:1])
     if not texts:
-        first = f": {unpacking.faults[0]}" if unpacking.faults else ""
-        raise DocumentError(f"holds no document that could be read{first}")
-    return Document(title="", text=PART_GAP.join(texts), blocks=(), pieces=tuple(pieces))
+        raise DocumentError(f"holds no document that could be read{first and ': '}{first}")
+    unread = (
+        f"{count:,} of its files {'is' if count == 1 else 'are'} not wholly read: {first}" if count else ""
+    )
+    return Document(title="", text=PART_GAP.join(texts), blocks=(), pieces=tuple(pieces), unread=unread)
 
 
 @dataclass(slots=True)

@@ -104,6 +104,25 @@ def table_text(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join((head, "|" + " --- |" * width, *body))
 
 
+def first_title(parts: Iterable[Part]) -> str:
+    """The words of the first heading of level 1; empty without one."""
+    return next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
+
+
+def headed(parts: Iterable[Part], title: str) -> list[Part]:
+    """The parts, under this title where they begin with no heading."""
+    found = list(parts)
+    is_bare = found and found[0].kind != "heading"
+    return [Part(kind="heading", text=f"# {title}", level=1), *found] if is_bare else found
+
+
+def parts_of(document: Document, *, below: int = 0) -> Iterator[Part]:
+    """Its blocks, with headings ``below`` so many levels."""
+    for block in document.blocks:
+        level = block.level and block.level + below
+        yield Part(kind=block.kind, text=document.text[block.start : block.end], level=level)
+
+
 def assemble(
     parts: Iterable[Part], *, title: str = "", url: str | None = None, unit: Unit = "page"
 ) -> Document:

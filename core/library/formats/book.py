@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from core.library.documents import Document
 from core.library.formats import archives, markdown
 from core.library.formats.archives import refuse_bombs
-from core.library.formats.assembly import Part, assemble
+from core.library.formats.assembly import assemble, parts_of
 from core.library.formats.dates import moment_in
 
 _PREFIXED = re.compile(rb"(</?)\w+:(?=(?:package|metadata|manifest|item|spine|itemref)\b)")
@@ -45,7 +44,7 @@ def parse(data: bytes) -> Document:
     result = converter().convert(io.BytesIO(data), StreamInfo(extension=".epub"))
     metadata, _, chapters = result.markdown.partition("\n\n")
     text = _shown(chapters if metadata.startswith("**") else result.markdown)
-    document = assemble(_parts(text), title=" ".join((result.title or "").split()))
+    document = assemble(parts_of(markdown.parse(text)), title=" ".join((result.title or "").split()))
     return replace(document, changed_at=_changed_at(catalogue))
 
 
@@ -66,9 +65,3 @@ def _shown(text: str) -> str:
     """As a reader sees it: pictures as what is said of them, links within the book as their words."""
     text = _NOTE_MARK.sub("", _PICTURE.sub(r"\1", text))
     return _HEADLESS.sub(r"\2\n\1", _LINK_WITHIN.sub(r"\1", text))
-
-
-def _parts(text: str) -> Iterator[Part]:
-    document = markdown.parse(text)
-    for block in document.blocks:
-        yield Part(kind=block.kind, text=document.text[block.start : block.end], level=block.level)

@@ -19,7 +19,7 @@ from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import plain, webpage
 from core.library.formats.archives import without_office
-from core.library.formats.assembly import Part, assemble
+from core.library.formats.assembly import Part, assemble, parts_of
 from core.library.formats.dates import plausible
 from core.library.formats.encoding import decode
 
@@ -172,12 +172,6 @@ def _parts(mail: Mail, title: str) -> Iterator[Part]:
 
 def _body(mail: Mail) -> Iterator[Part]:
     if mail.text.strip():
-        read = plain.parse(mail.text)
+        yield from parts_of(plain.parse(mail.text))
     elif mail.page:
-        read = webpage.parse(mail.page, name="")
-    else:
-        return
-    for block in read.blocks:
-        yield Part(
-            kind=block.kind, text=read.text[block.start : block.end], level=block.level and block.level + 1
-        )
+        yield from parts_of(webpage.parse(mail.page, name=""), below=1)

@@ -19,7 +19,7 @@ from core.library.formats.pdf_tables import with_tables
 
 Recognize = Callable[[bytes, Collection[int]], Iterator[tuple[int, list[str]]]]
 
-INSTALL = "scanned pages need the extra “ocr”: .uv/bin/uv sync --no-dev --inexact --extra ocr"
+INSTALL = "install the extra “ocr”: .uv/bin/uv sync --no-dev --inexact --extra ocr"
 PAGES = 300  # scanned pages of a document; more take longer than one file may
 DPI = 200.0  # of the drawn page; rapidocr makes pictures smaller whose longer side is above 2,000 pixels
 PIXELS = 8_000_000  # of the drawn page, whatever size it claims to have: A3 at 200 dpi

@@ -49,7 +49,8 @@ MEMORY = 2_000_000_000  # bytes of address space; 30 MB of XML, the most of one 
 
 #: Formats with large parsers of other projects; files of any format are parsed apart unless they are SMALL.
 FOREIGN = frozenset({
-    ".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".eml", ".zip"
+    ".pdf", ".docx", ".html", ".htm", ".xhtml", ".pptx", ".xlsx", ".epub", ".msg", ".eml", ".zip",
+    ".odt", ".ods", ".odp", ".rtf",
 })  # fmt: skip
 SMALL = 1_000_000  # bytes
 
@@ -123,7 +124,7 @@ def _document(reply: dict[str, Any]) -> Document:
     text = reply["text"]
     return Document(
         title=reply["title"], text=text, url=reply["url"], blocks=tuple(map(block_of, reply["blocks"])),
-        pieces=_pieces(reply, text), changed_at=reply["changed_at"],
+        pieces=_pieces(reply, text), changed_at=reply["changed_at"], unread=reply["unread"],
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
@@ -20,16 +20,16 @@ from core.library.documents import BlockKind, Document
 from core.library.formats import ocr
 from core.library.formats.assembly import TEXT_LIMIT, Part, assemble
 from core.library.formats.dates import plausible
+from core.library.formats.pdf_fonts import teach_encodings
+from core.library.formats.pdf_forms import BROKEN_PAGE, filled_lines
 from core.library.formats.pdf_tables import TABLE_BEGINS, with_tables
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 PAGE_LIMIT = 5_000
+END = 1_024  # bytes, within which "%%EOF" stands: ISO 32000-1, annex H, note 18
 READING_TIME = 180.0  # seconds of processor time; 5,000 pages of a book take about 60
-
-#: What pypdf raises on broken pages, besides its own errors. One broken page must not lose the others.
-BROKEN_PAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 _LOG = logging.getLogger(__name__)
 _CHARACTERS = str.maketrans(
@@ -67,27 +67,42 @@ def parse(
     ScannedPages where text recognition is installed and would find more; then ``recognize`` is needed.
     """
     reader = _opened(data)
-    pages = _pages(reader, reading_time)
-    scanned = _scanned(reader, pages)
-    if scanned and recognize:
-        for number, found in recognize(data, scanned):
-            pages[number - 1] = found
-    elif scanned and ocr.is_installed():
-        raise ocr.ScannedPages(f"has {len(scanned):,} scanned pages, which are not read here")
-    elif scanned:
-        _LOG.warning("%d scanned pages were not read: %s", len(scanned), ocr.INSTALL)
-    pages = without_running_heads(pages)
+    pages, damaged = _pages(reader, reading_time)
+    scanned = _scanned(reader, pages) - damaged
+    if scanned and not recognize and ocr.is_installed():
+        raise ocr.ScannedPages(_share(scanned, pages, "scanned, so not read"))
+    found = dict(recognize(data, scanned)) if scanned and recognize else {}
+    unread = _unread(data, pages, damaged, scanned - found.keys())
+    pages = [found.get(n, [] if n in scanned else lines) for n, lines in enumerate(pages, start=1)]
+    pages = [
+        lines + filled_lines(page)
+        for lines, page in zip(without_running_heads(pages), reader.pages, strict=True)
+    ]
     if not any(pages):
-        cure = f"; {ocr.INSTALL}" if scanned and not recognize else ""
-        raise DocumentError(f"holds no text that could be extracted{cure}")
+        raise DocumentError(unread or "holds no text that could be extracted")
     outline = _outline(reader)
     lines = [
         line
         for number, page in enumerate(pages, start=1)
         for line in _lines(page, number, outline.get(number, []))
     ]
-    parts = (replace(part, is_recognized=part.page in scanned) for part in paragraphs(lines))
-    return replace(assemble(parts, title=_title(reader)), changed_at=_changed_at(reader))
+    parts = (replace(part, is_recognized=part.page in found) for part in paragraphs(lines))
+    document = assemble(parts, title=_title(reader))
+    return replace(document, changed_at=_changed_at(reader), unread=unread)
+
+
+def _unread(data: bytes, pages: Sized, damaged: Sized, scanned: Sized) -> str:
+    """What was not read, as "2 of 9 pages are damaged, so not read"; empty where everything was."""
+    causes = {"is cut off: its end is missing": _is_cut_off(data)}
+    for some, what in ((damaged, "damaged, so not read"), (scanned, f"scanned, so not read; {ocr.INSTALL}")):
+        causes[_share(some, pages, what)] = len(some) > 0
+    return "; ".join(cause for cause, applies in causes.items() if applies)
+
+
+def _share(some: Sized, pages: Sized, what: str) -> str:
+    if len(some) == len(pages):
+        return f"is {what}"
+    return f"{len(some):,} of {len(pages):,} pages {'is' if len(some) == 1 else 'are'} {what}"
 
 
 def _changed_at(reader: PdfReader) -> float | None:
@@ -105,10 +120,11 @@ def _changed_at(reader: PdfReader) -> float | None:
 
 
 def _scanned(reader: PdfReader, pages: Sequence[Sequence[str]]) -> frozenset[int]:
-    """Pages without text that show a picture; they count from 1."""
+    """Pages that show a picture and no text but a running head, as of the program that scanned; they count from 1."""
+    bare = without_running_heads([[], *pages])[1:]  # or the head of the first page would be a title
     return frozenset(
         number
-        for number, (page, lines) in enumerate(zip(reader.pages, pages, strict=True), start=1)
+        for number, (page, lines) in enumerate(zip(reader.pages, bare, strict=True), start=1)
         if not lines and _shows_picture(page)
     )
 
@@ -127,20 +143,36 @@ def _shows_picture(page: PageObject) -> bool:
 
 def _opened(data: bytes) -> PdfReader:
     from pypdf import PasswordType, PdfReader
+    from pypdf.errors import PyPdfError
 
-    reader = PdfReader(io.BytesIO(data))
-    if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
+    teach_encodings()
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        is_locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
+        count = 0 if is_locked else len(reader.pages)
+    except NotImplementedError:  # by a certificate, or by another program's own means
+        is_locked = True
+    except (PyPdfError, *BROKEN_PAGE) as error:
+        if _is_cut_off(data):
+            raise DocumentError("is cut off: its end is missing; copy or download it again") from error
+        raise
+    if is_locked:
         raise DocumentError("is encrypted; save it without a password first")
-    if len(reader.pages) > PAGE_LIMIT:
+    if count > PAGE_LIMIT:
         raise DocumentError(f"has more than {PAGE_LIMIT:,} pages")
     return reader
 
 
-def _pages(reader: PdfReader, reading_time: float) -> list[list[str]]:
-    """The lines of each page; none for a page that cannot be read."""
+def _is_cut_off(data: bytes) -> bool:
+    return b"%PDF-" in data[:END] and b"%%EOF" not in data.rstrip(b"\0 \t\r\n")[-END:]
+
+
+def _pages(reader: PdfReader, reading_time: float) -> tuple[list[list[str]], frozenset[int]]:
+    """(the lines of each page, those that cannot be read), which count from 1."""
     from pypdf.errors import PyPdfError
 
     pages: list[list[str]] = []
+    damaged: set[int] = set()
     characters = 0
     deadline = time.thread_time() + reading_time
     for number, page in enumerate(reader.pages, start=1):
@@ -151,15 +183,24 @@ def _pages(reader: PdfReader, reading_time: float) -> list[list[str]]:
             lines = with_tables(_cleaned(text), partial(_placed, page))
         except (PyPdfError, *BROKEN_PAGE) as error:
             _LOG.warning("page %d could not be read: %r", number, error)
+            damaged.add(number)
             text, lines = "", []
         characters += len(text)
         if characters > TEXT_LIMIT:
             raise DocumentError(f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text")
         pages.append(lines)
-    return pages
+    return pages, frozenset(damaged)
 
 
 def _placed(page: PageObject) -> list[str]:
+    """The lines as they are placed. The layout leaves turned text out, so a turned page is turned back."""
+    from pypdf import PdfWriter
+
+    if page.rotation % 360:
+        writer = PdfWriter()
+        page = writer.add_page(page)
+        page.pdf = writer  # without it the layout finds no fonts
+        page.transfer_rotation_to_content()
     return _cleaned(page.extract_text(extraction_mode="layout"))
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from core.library.documents import Document
 from core.library.formats import archives, markdown
-from core.library.formats.assembly import Part, assemble, table_text
+from core.library.formats.assembly import Part, assemble, first_title, parts_of, table_text
 
 TITLE_LIMIT = 80  # characters of a heading that is made of the first words of a slide
 
@@ -43,8 +43,9 @@ def parse(data: bytes) -> Document:
         raise archives.without_office(".pptx") from error
     deck = pptx.Presentation(io.BytesIO(data))
     parts = [part for number, slide in enumerate(deck.slides, start=1) for part in _slide(slide, number)]
-    title = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return replace(assemble(parts, title=title, unit="slide"), changed_at=archives.changed_at(data))
+    return replace(
+        assemble(parts, title=first_title(parts), unit="slide"), changed_at=archives.changed_at(data)
+    )
 
 
 def _slide(slide: Any, number: int) -> Iterator[Part]:
@@ -53,7 +54,16 @@ def _slide(slide: Any, number: int) -> Iterator[Part]:
     titles = [shape for shape in slide.shapes if _placeholder(shape) in _TITLES]
     title = " ".join(" ".join(text for text, _ in _paragraphs(shape.element)) for shape in titles)
     body = [part for shape in _placed(slide.shapes) if shape not in titles for part in _shape(shape, slide)]
-    notes = list(_notes(slide))
+    notes = slide.notes_slide.notes_placeholder if slide.has_notes_slide else None
+    lines = [text for text, _ in _paragraphs(notes.element)] if notes is not None else []
+    yield from slide_parts(title, body, lines, number)
+
+
+def slide_parts(title: str, body: list[Part], lines: Sequence[str], number: int) -> Iterator[Part]:
+    """A slide under its title, or under its first words; ``lines`` are its notes."""
+    notes = [Part(kind="heading", text="### Notes:", level=3), Part(kind="prose", text="\n".join(lines))][
+        : 2 * len(lines)
+    ]
     if not title.strip() and (body or notes):
         first = (body or notes)[0]
         words = " ".join(first.text.removeprefix("- ").removeprefix("| ").split())
@@ -158,12 +168,11 @@ def _chart(chart: Any) -> Iterator[Part]:
 
     converter: Any = converters.PptxConverter  # without types
     document = markdown.parse(converter()._convert_chart_to_markdown(chart) or "")  # noqa: SLF001 - nothing else does
-    for block in document.blocks:
-        text = document.text[block.start : block.end]
-        if block.kind == "table":
-            yield Part(kind="table", text=text)
-        elif block.kind == "heading" and ": " in text:
-            yield Part(kind="prose", text=text.partition(": ")[2])
+    for part in parts_of(document):
+        if part.kind == "table":
+            yield part
+        elif part.kind == "heading" and ": " in part.text:
+            yield Part(kind="prose", text=part.text.partition(": ")[2])
 
 
 def _diagram(data: bytes) -> Iterator[Part]:
@@ -173,11 +182,3 @@ def _diagram(data: bytes) -> Iterator[Part]:
     for point in parse_xml(data).iter(f"{_DGM}pt"):
         if text := " ".join(text for text, _ in _paragraphs(point)):
             yield Part(kind="item", text=f"- {text}")
-
-
-def _notes(slide: Any) -> Iterator[Part]:
-    frame = slide.notes_slide.notes_placeholder if slide.has_notes_slide else None
-    lines = [text for text, _ in _paragraphs(frame.element)] if frame is not None else []
-    if lines:
-        yield Part(kind="heading", text="### Notes:", level=3)
-        yield Part(kind="prose", text="\n".join(lines))

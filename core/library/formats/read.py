@@ -18,9 +18,19 @@ from urllib.parse import urlsplit
 
 from core.errors import DocumentError, reason_of
 from core.library.documents import Document
-from core.library.formats import delimited, markdown, notebook, parser_process, plain, templates
+from core.library.formats import (
+    delimited,
+    includes,
+    markdown,
+    notebook,
+    outlined,
+    parser_process,
+    plain,
+    templates,
+)
 from core.library.formats.encoding import decode
 from core.library.formats.ocr import ScannedPages
+from core.library.formats.older import OLDER, refusal
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
 
@@ -60,6 +70,8 @@ _REASONS = {
 def parse_file(path: Path, data: bytes) -> Document:
     """The text of a file with this name and these bytes, in blocks; DocumentError when it cannot be read."""
     loader = SUFFIXES.get(path.suffix.lower())
+    if path.suffix.lower() in OLDER:
+        raise DocumentError(refusal(path.suffix.lower()))
     if loader is None:
         raise DocumentError(f"is of a kind that is not read ({path.suffix or 'no suffix'})")
     if len(data) > FILE_LIMIT:
@@ -104,7 +116,7 @@ def _name_of(path: Path) -> str:
     return words if any(letter.isupper() for letter in words) else words[:1].upper() + words[1:]
 
 
-# These three are imported when they are first needed: foreign files are mostly parsed in another process.
+# These are imported when they are first needed: foreign files are mostly parsed in another process.
 
 
 def _webpage(data: bytes | str, *, name: str, url: str | None = None) -> Document:
@@ -129,6 +141,18 @@ def _word(data: bytes, path: Path) -> Document:
     from core.library.formats import word
 
     return word.parse(data, name=_name_of(path))
+
+
+def _open_document(data: bytes, path: Path) -> Document:
+    from core.library.formats import opendocument
+
+    return opendocument.parse(data, suffix=path.suffix.lower(), name=_name_of(path))
+
+
+def _rich_text(data: bytes, _path: Path) -> Document:
+    from core.library.formats import richtext
+
+    return richtext.parse(data)
 
 
 def _office(data: bytes, path: Path) -> Document:
@@ -178,18 +202,22 @@ def _text_loader(parse: Callable[[str], Document]) -> Loader:
 
 #: What is read, by lower-case suffix. Files with other suffixes are not documents.
 SUFFIXES: Mapping[str, Loader] = MappingProxyType(
-    dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), _markdown)
-    | dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _text_loader(plain.parse))
+    dict.fromkeys((".md", *sorted(includes.MARKDOWN - {".md"})), _markdown)
+    | dict.fromkeys((".txt", ".text"), _text_loader(plain.parse))
+    | dict.fromkeys((".adoc", ".asciidoc"), _text_loader(partial(outlined.parse, dialect=outlined.ASCIIDOC)))
     | {
+        ".org": _text_loader(partial(outlined.parse, dialect=outlined.ORG)),
         ".log": _text_loader(partial(plain.parse, kind="code")),
         ".rst": _text_loader(plain.parse_rst),
         ".csv": _text_loader(delimited.parse),
         ".tsv": _text_loader(partial(delimited.parse, delimiter="\t")),
         ".pdf": _pdf,
         ".docx": _word,
+        ".rtf": _rich_text,
         ".ipynb": _text_loader(notebook.parse),
         ".zip": _archive,
     }
+    | dict.fromkeys((".odt", ".ods", ".odp"), _open_document)
     | dict.fromkeys((".pptx", ".xlsx", ".epub", ".msg", ".eml"), _office)
     | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: _webpage(data, name=_name_of(path)))
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import markdown, templates
-from core.library.formats.assembly import Part, assemble
+from core.library.formats.assembly import Part, assemble, parts_of
 from core.library.formats.dates import changed_in_head
 from core.library.formats.encoding import decode
 
@@ -148,11 +148,10 @@ def _settings(*, trusts_structure: bool) -> ConfigParser:
 def _parts(extracted: Document, title: str) -> Iterator[Part]:
     if title and extracted.blocks and extracted.blocks[0].kind != "heading":
         yield Part(kind="heading", text=f"# {title}", level=1)
-    for block in extracted.blocks:
-        text = extracted.text[block.start : block.end]
-        text = text if block.kind == "code" else _plain(text, keep="|" if block.kind == "table" else "")
-        text = text.rstrip(_PERMALINK) if block.kind == "heading" else text
-        yield Part(kind=block.kind, text=text, level=block.level)
+    for part in parts_of(extracted):
+        kept = "|" if part.kind == "table" else ""
+        text = part.text if part.kind == "code" else _plain(part.text, keep=kept)
+        yield replace(part, text=text.rstrip(_PERMALINK) if part.kind == "heading" else text)
 
 
 def _plain(text: str, *, keep: str) -> str:

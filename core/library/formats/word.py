@@ -14,7 +14,7 @@ from typing import Any
 
 from core.library.documents import Document
 from core.library.formats import archives
-from core.library.formats.assembly import Part, assemble, table_text
+from core.library.formats.assembly import Part, assemble, first_title, headed, table_text
 
 REPEATED = 200  # characters of a merged cell, at most, that stands in each of its rows
 COLUMN_LIMIT = 63  # that a cell may span: Word has no table with more
@@ -43,12 +43,12 @@ def parse(data: bytes, *, name: str) -> Document:
     import docx
 
     word = docx.Document(io.BytesIO(data))
-    parts = list(_nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part))))
     declared = " ".join(word.core_properties.title.split())
-    if parts and parts[0].kind != "heading":
-        parts.insert(0, Part(kind="heading", text=f"# {declared or name}", level=1))
-    first = next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
-    return replace(assemble(parts, title=first or declared), changed_at=archives.changed_at(data))
+    found = nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part)))
+    parts = headed(found, declared or name)
+    return replace(
+        assemble(parts, title=first_title(parts) or declared), changed_at=archives.changed_at(data)
+    )
 
 
 #: What refers to a note, and its number -> its text.
@@ -168,7 +168,7 @@ def _paragraph(element: Element, text: str, roles: dict[str | None, _Role], *, b
     return Part(kind="item", text=f"{'  ' * item_depth}- {text}")
 
 
-def _nested(parts: Iterable[Part]) -> Iterator[Part]:
+def nested(parts: Iterable[Part]) -> Iterator[Part]:
     """Items of inner lists joined to the item they belong to."""
     lines: list[str] = []
     for part in parts:

@@ -39,11 +39,15 @@ def _sheet(sheet: Any, left: list[int]) -> Iterator[Part]:
     if sheet.sheet_state != "visible":
         return  # nobody who opens the workbook sees it
     sheet.reset_dimensions()  # what it declares may be wrong
-    rows = _rows(sheet, left)
+    yield from sheet_parts(sheet.title, _rows(sheet, left))
+
+
+def sheet_parts(title: str, rows: Iterator[tuple[int, list[str]]]) -> Iterator[Part]:
+    """A heading, and each row with the names of its columns; nothing of an empty sheet."""
     first = next(rows, None)
     if first is None:
         return
-    yield Part(kind="heading", text=f"# {' '.join(sheet.title.split())}", level=1, row=first[0])
+    yield Part(kind="heading", text=f"# {' '.join(title.split())}", level=1, row=first[0])
     names = first[1] if names_columns(first[1]) else []
     if not names:
         yield Part(kind="table", text=row_line([], first[1]), row=first[0])
@@ -62,7 +66,7 @@ def _rows(sheet: Any, left: list[int]) -> Iterator[tuple[int, list[str]]]:
         left[0] -= len(row)
         if left[0] < 0:
             raise DocumentError(f"holds more than {CELL_LIMIT:,} cells")
-        cells = _trimmed([_shown(value) for value in row])
+        cells = trimmed([_shown(value) for value in row])
         gap = 0 if cells else gap + 1
         if gap > EMPTY_ROWS:
             return
@@ -70,7 +74,7 @@ def _rows(sheet: Any, left: list[int]) -> Iterator[tuple[int, list[str]]]:
             yield number, cells
 
 
-def _trimmed(cells: Sequence[str]) -> list[str]:
+def trimmed(cells: Sequence[str]) -> list[str]:
     last = max((number for number, cell in enumerate(cells, start=1) if cell), default=0)
     return list(cells[:last])
 

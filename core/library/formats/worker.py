@@ -135,7 +135,7 @@ def _encode(document: Document, request: dict[str, Any]) -> tuple[dict[str, Any]
     document = replace(document, text=storable(document.text))
     header = {
         "title": document.title, "url": document.url, "blocks": [*map(row_of, document.blocks)],
-        "pieces": _cut(document, request), "changed_at": document.changed_at,
+        "pieces": _cut(document, request), "changed_at": document.changed_at, "unread": document.unread,
     }  # fmt: skip
     return header, document.text.encode()
 

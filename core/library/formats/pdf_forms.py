@@ -1,0 +1,87 @@
+"""What people filled into a page of a PDF: the values of form fields, and text that was typed onto it.
+
+They are annotations (ISO 32000-1, 12.5.6 and 12.7) and no part of the page's own text. What is hidden, and what was
+typed into a field for a password, is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pypdf import PageObject
+
+ANNOTATION_LIMIT = 5_000  # of a page
+#: What pypdf raises on broken pages, besides its own errors. One broken page must not lose the others.
+BROKEN_PAGE = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+PARENT_LIMIT = 20  # fields above one another; a broken file has cycles
+HIDDEN = 2 | 32  # flags of an annotation, table 165: hidden, not viewed
+PASSWORD, PUSH_BUTTON = 1 << 13, 1 << 16  # flags of a field, tables 226 and 228
+
+_INDEX = re.compile(r"\[\d+\]")  # "Name[0]", as forms of LiveCycle name their fields
+
+#: A dictionary of pypdf, or what stands in one.
+Entry = Any
+
+
+def filled_lines(page: PageObject) -> list[str]:
+    """ "• Field: value" for each field that has one, and the lines of each typed text."""
+    from pypdf.errors import PyPdfError
+
+    lines: list[str] = []
+    annotations: Entry = page["/Annots"] if "/Annots" in page else ()  # noqa: SIM401 - get() follows no reference
+    for each in annotations[:ANNOTATION_LIMIT] if isinstance(annotations, list) else ():
+        with suppress(PyPdfError, *BROKEN_PAGE):
+            lines += _lines(page, each.get_object())
+    return list(dict.fromkeys(lines))  # a field may be shown twice
+
+
+def _lines(page: PageObject, annotation: Entry) -> Iterable[str]:
+    if int(annotation.get("/F", 0)) & HIDDEN:
+        return []
+    kind = annotation.get("/Subtype")
+    if kind == "/FreeText":
+        return _typed(page, annotation, annotation.get("/Contents")).splitlines()
+    value = " ".join(_value(page, annotation).split()) if kind == "/Widget" else ""
+    name = _INDEX.sub("", str(_inherited(annotation, "/TU") or _inherited(annotation, "/T") or "")).strip()
+    return [f"• {name}: {value}" if name else f"• {value}"] if value else []
+
+
+def _value(page: PageObject, widget: Entry) -> str:
+    kind, flags = _inherited(widget, "/FT"), int(_inherited(widget, "/Ff") or 0)
+    value = _inherited(widget, "/V")
+    if kind == "/Btn":
+        state = str(widget.get("/AS") or value or "/Off")
+        return "" if state == "/Off" or flags & PUSH_BUTTON else state.removeprefix("/")
+    if kind == "/Ch":
+        options = _inherited(widget, "/Opt") or ()
+        shown = {each[0]: each[1] for each in options if isinstance(each, list) and len(each) == 2}
+        chosen = value if isinstance(value, list) else [value]
+        return ", ".join(str(shown.get(each, each)) for each in chosen if each)
+    return _typed(page, widget, value) if kind == "/Tx" and not flags & PASSWORD else ""
+
+
+def _typed(page: PageObject, annotation: Entry, value: Entry) -> str:
+    """The value, else the text by which it is shown."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "get_data"):  # a long text may be a stream
+        return bytes(value.get_data()).decode("utf-8", "replace")
+    shown: Entry = annotation["/AP"]["/N"] if "/AP" in annotation else None
+    return page.extract_xform_text(shown) if hasattr(shown, "get_data") else ""
+
+
+def _inherited(field: Entry, key: str) -> Entry:
+    """The entry of a field or of one above it; None where none has it."""
+    return next((each[key] for each in _ancestry(field) if key in each), None)
+
+
+def _ancestry(field: Entry) -> Iterator[Entry]:
+    for _ in range(PARENT_LIMIT):
+        yield field
+        if "/Parent" not in field:
+            return
+        field = field["/Parent"]
