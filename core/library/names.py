@@ -142,7 +142,7 @@ class Meant:
         tuple[str, str], float
     ]  #: 0 to 1: how surely they are called so, of (collection, source)
     addresses: tuple[str, ...] = ()  #: to search on their own; empty: none in particular
-    terms: frozenset[str] = frozenset()  #: by which they are named, as the index has them
+    terms: frozenset[str] = frozenset()  #: by which they are surely named, as the index has them
 
 
 NONE_MEANT = Meant({})
@@ -191,9 +191,11 @@ def meant_among(
     """
     addresses: dict[tuple[str, str], str] = {}
     worth: dict[tuple[str, str], dict[str, float]] = {}
+    sure: dict[tuple[str, str], set[str]] = {}  # what it is surely called
     for collection, source, address, name, weight in bearing:
         addresses[collection, source] = address
         worth.setdefault((collection, source), {})[name] = rarity[name] * weight
+        sure.setdefault((collection, source), set()).update({name} if weight == 1.0 else ())
     newly = {place: sum(names[name] for name in own & names.keys()) for place, names in worth.items()}
     enough = SHARED * max(newly.values(), default=0.0)
     sets = {place: frozenset(names) for place, names in worth.items() if newly[place] >= enough}
@@ -205,7 +207,7 @@ def meant_among(
     likely = [place for place in first if sums[place] >= SHARED * best]
     if len(likely) > MEANT:
         return NONE_MEANT
-    names = frozenset[str]().union(*(sets[place] for place in likely))
+    names = frozenset[str]().union(*(sure[place] for place in likely))
     return Meant(
         likeness={place: sums[place] / sum(rarity[name] for name in sets[place]) for place in likely},
         addresses=tuple(addresses[place] for place in likely),
