@@ -30,4 +30,6 @@ def test_a_quick_run_reads_the_same_reports_three_ways():
     figures = cells.run(lambda _: None, quick=True).figures
 
     assert figures["pypdf, layout: found"] == pytest.approx(1.0)
-    assert figures["Footnote: found"] > 0.9
+    assert figures["Footnote: found"] == pytest.approx(1.0)
+    assert figures["Footnote: whole"] > 0.95
+    assert figures["pypdf: whole"] < 0.1

@@ -191,7 +191,7 @@ def columns_of(chance: random.Random, levels: int) -> list[Column]:
     years = [str(year - n) for n in range(chance.choice((2, 3)) if len(groups) == 1 else 2)]
     kinds = ("Actual", "Budget") if levels == 3 and len(groups) == 1 and len(years) == 2 else ("",)
     names = [(group, each, kind) for group in groups for each in years for kind in kinds]
-    gap = 245 / len(names) if len(names) > 2 else 80
+    gap = 245 / len(names) if len(names) > 2 else 110
     return [
         Column(
             tuple(name for name in ((f"{head} {each}", "", "") if levels == 1 and len(names) == 2 else (head, each, kind)) if name),
@@ -211,25 +211,39 @@ def heads(sheet: Sheet, look: Look, columns: Sequence[Column], corner: str) -> N
             shared.setdefault(column.heads[: level + 1], []).append(column.right)
         lines = 1
         for names, rights in shared.items():
-            if is_last and len(names[-1]) > 16:
-                first, second = names[-1].rsplit(" ", 2)[0], " ".join(names[-1].rsplit(" ", 2)[1:])
-                sheet.text(rights[0], sheet.y, first, look.bold, look.size - 1, align="right")
-                sheet.text(rights[0], sheet.y - look.step, second, look.bold, look.size - 1, align="right")
-                lines = 2
-            elif is_last:
-                sheet.text(rights[0], sheet.y, names[-1], look.bold, look.size, align="right")
-            else:
-                middle = (rights[0] - 45 + rights[-1]) / 2
-                sheet.text(middle, sheet.y, names[-1], look.bold, look.size - 1, align="center")
-                if look.ruled:
-                    sheet.canvas.line(rights[0] - 40, sheet.y - 3, rights[-1], sheet.y - 3)
+            room = 105 if len(names) == levels == 1 else rights[-1] - rights[0] + 50
+            parts = wrapped(names[-1], look.bold, look.size - 1, room)
+            lines = max(lines, len(parts))
+            middle = (rights[0] - 45 + rights[-1]) / 2
+            for place, part in enumerate(parts):
+                x, align = (rights[0], "right") if is_last else (middle, "center")
+                sheet.text(x, sheet.y - place * look.step, part, look.bold, look.size - 1, align=align)
+            if look.ruled and not is_last:
+                at = sheet.y - (len(parts) - 1) * look.step - 3
+                sheet.canvas.line(rights[0] - 40, at, rights[-1], at)
         if is_last and look.notes:
-            sheet.text(columns[0].right - 62, sheet.y, "Note", look.bold, look.size, align="center")
+            sheet.text(note_at(columns), sheet.y, "Note", look.bold, look.size, align="center")
         if is_last and corner:
             sheet.text(LEFT, sheet.y, corner, look.font, look.size)
         sheet.y -= look.step * lines
     if look.ruled:
         sheet.canvas.line(LEFT, sheet.y + look.step - 3, RIGHT, sheet.y + look.step - 3)
+
+
+def wrapped(text: str, font: str, size: float, room: float) -> list[str]:
+    """The lines of a text that are at most as wide as the room, in points."""
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        is_full = stringWidth(longer, font, size) > room and lines[-1]
+        lines[-1:] = [lines[-1], word] if is_full else [longer]
+    return lines
+
+
+def note_at(columns: Sequence[Column]) -> float:
+    return columns[0].right - (62 if len(columns[0].heads) > 1 else 105)
 
 
 def rows_of(chance: random.Random, sections: int) -> Iterator[tuple[str, int]]:
@@ -243,14 +257,8 @@ def rows_of(chance: random.Random, sections: int) -> Iterator[tuple[str, int]]:
 def row(
     sheet: Sheet, look: Look, columns: Sequence[Column], label: str, depth: int, *, is_first: bool
 ) -> None:
-    from reportlab.pdfbase.pdfmetrics import stringWidth
-
-    room = columns[0].right - LEFT - (85 if look.notes else 55) - 12 * depth
-    lines = [""]
-    for word in label.split():
-        longer = f"{lines[-1]} {word}".strip()
-        is_full = stringWidth(longer, look.font, look.size) > room and lines[-1]
-        lines[-1:] = [lines[-1], word] if is_full else [longer]
+    room = (note_at(columns) - 20 if look.notes else columns[0].right - 55) - LEFT - 12 * depth
+    lines = wrapped(label, look.font, look.size, room)
     for number, line in enumerate(lines):
         hanging = 8 if number else 0
         sheet.text(LEFT + 12 * depth + hanging, sheet.y - number * look.step, line, look.font, look.size)
@@ -259,7 +267,7 @@ def row(
     if label in LABELS:
         return
     if look.notes and sheet.chance.random() < 0.3:
-        sheet.late.append((columns[0].right - 58, at, str(sheet.chance.randint(1, 19))))
+        sheet.late.append((note_at(columns) + 4, at, str(sheet.chance.randint(1, 19))))
     for column in columns:
         put_number(sheet, look, column, label, at, has_sign=look.currency and is_first)
     for right, y, text in () if look.by_column else sheet.late:
