@@ -385,10 +385,11 @@ def measured(read: Callable[[bytes], list[Line]], reports: Sequence[tuple[bytes,
     return [whole / count, found / count, seconds]
 
 
-def run(say: Say, *, pages: int = 100, quick: bool = False) -> Section:
+def run(say: Say, *, pages: int = 100, first: int = 0, quick: bool = False) -> Section:
+    """``first``: the number of the first report; others look otherwise."""
     count = 2 if quick else max(1, pages // PAGES)
     say(f"{count} reports of {PAGES} pages")
-    reports = [report(number) for number in range(count)]
+    reports = [report(first + number) for number in range(count)]
     by_footnote(reports[0][0])  # what it imports is no part of a page
     results = {name: measured(read, reports) for name, read in READERS.items()}
     plain = results["pypdf"][2]

@@ -332,6 +332,42 @@ def test_every_passage_of_a_long_table_has_its_header_and_a_quote_of_a_row_names
     assert _columns(pieces[-1].text, start, len(pieces[-1].text)) == header
 
 
+def test_a_table_beside_a_column_of_text_is_read_apart_from_it():
+    text = [(72.0, 72 + 14 * n, "goes on with the text of the first column") for n in range(12)]
+    rows = [
+        ("", "2022", "2021"),
+        ("Revenue", "1,200", "1,100"),
+        ("Costs", "(800)", "(700)"),
+        ("Tax", "(44)", "(39)"),
+    ]
+    beside = [(320.0 if x > 0 else x - 60, top, cell) for x, top, cell in table(72, rows)]
+
+    document = pdf.parse(placed([*text, *beside]))
+
+    assert tables(document)[0][2:] == [
+        "| Revenue | 1,200 | 1,100 |",
+        "| Costs | (800) | (700) |",
+        "| Tax | (44) | (39) |",
+    ]
+    assert document.text.count("goes on with the text of the first column") == 12
+
+
+def test_a_name_over_the_middle_of_several_columns_is_that_of_its_own_unless_it_is_a_period():
+    rows = [
+        ("", "Number", "price", "Value"),
+        ("Granted", "300", "15.10", "4,530"),
+        ("Vested", "(120)", "13.00", "(1,560)"),
+    ]
+
+    heads = {
+        name: tables(pdf.parse(placed([(-470 - 8, 100, name), *table(114, rows)])))[0][0]
+        for name in ("Average", "Year ended May 31,")
+    }
+
+    assert heads["Average"] == "|  | Number | Average price | Value |"
+    assert heads["Year ended May 31,"].count("Year ended May 31,") == 3
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -18,13 +18,14 @@ ROWS = 3  # of a table of words, its header included; also of one with a single 
 COLUMNS, BODY = 40, 2_000  # more columns or rows are no table but a drawing
 SHORT_CELL = 60  # characters of a cell of a table of words
 LABEL = 160  # characters of a label; a longer line is text
+IN_COLUMNS = 0.6  # of the cells of a table of numbers stand below each other; others may be words among them
 HEADS = 8  # rows of names above a table
 
 
 # In heights of a line, which are about 1.15 of the size of its letters:
 ROW_GAP = 2.4  # from the middle of a row to that of the next
 WRAPPED = 1.5  # the same between lines of one cell
-SLACK = 0.6  # between edges that are taken for the same
+LEEWAY = 0.6  # between edges that are taken for the same
 ROUGH = 1.4  # between the middles of a name and of several columns, whose numbers may be narrower than they
 
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d[AEPF]?|FY\d\d", re.IGNORECASE)
@@ -84,6 +85,10 @@ def _numbers(block: Sequence[Row]) -> Table | None:
     amounts = [column for column in columns if column.amounts > 1]
     if not amounts or len(columns) > COLUMNS or len(data) < (ROWS if len(amounts) == 1 else 2):
         return None
+    if sum(len(column.cells) for column in columns) < IN_COLUMNS * sum(
+        len(block[number]) - 1 for number in data
+    ):
+        return None
     start = (min(row[0].left for row in block) + columns[0].left) / 2
     first, last = _head(block, data[0], columns, start), _foot(block, data[-1], columns)
     return _table(block[first : last + 1], columns, start, height)
@@ -118,7 +123,7 @@ class _Column:
         for part in (0.0, 0.5, 1.0):
             edges = [cell.left + part * (cell.right - cell.left) for cell in self.cells]
             usual = median(edges)
-            if sum(abs(edge - usual) <= SLACK * height for edge in edges) >= 0.7 * len(edges):
+            if sum(abs(edge - usual) <= LEEWAY * height for edge in edges) >= 0.7 * len(edges):
                 return True
         return False
 
@@ -192,7 +197,7 @@ def _words(block: Sequence[Row]) -> Table | None:
         return None
     head, *body = ([cell.text for cell in row] for row in rows)
     return Table(
-        corner=head[0], heads=tuple(head[1:]), rows=tuple(map(tuple, body)), slack=height,
+        corner=head[0], heads=tuple(head[1:]), rows=tuple(map(tuple, body)), leeway=height,
         edges=tuple(column.right for column in columns[1:]), words=_ids(rows),
     )  # fmt: skip
 
@@ -232,7 +237,7 @@ def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, heigh
     return Table(
         corner=" ".join(corner), heads=tuple(" ".join(names[place]) for place in range(len(columns))),
         rows=tuple((label, *(values.get(place, "") for place in range(len(columns)))) for label, values in rows),
-        edges=tuple(column.right for column in columns), slack=1.5 * height, words=_ids(block),
+        edges=tuple(column.right for column in columns), leeway=1.5 * height, words=_ids(block),
     )  # fmt: skip
 
 
@@ -265,10 +270,10 @@ def _spread(heads: Sequence[Word], columns: Sequence[_Column], height: float) ->
         middle = (head.left + head.right) / 2
         places = own[number] or [min(range(len(columns)), key=lambda p: abs(columns[p].middle - middle))]
         free = [p for p in range(len(columns)) if p in places or p not in taken]
-        covers = head.right - head.left > 1.2 * (columns[places[0]].right - columns[places[0]].left)
+        covers = head.right - head.left > 2 * (columns[places[0]].right - columns[places[0]].left)
         is_wide = bool(covers or _PERIOD.search(head.text))
-        slack = (ROUGH if is_wide and len(heads) == 1 else SLACK) * height
-        for place in _centred(middle, places, free, columns, slack, is_wide=is_wide):
+        leeway = (ROUGH if is_wide and len(heads) == 1 else LEEWAY) * height
+        for place in _centred(middle, places, free, columns, leeway, is_wide=is_wide):
             found[place] = f"{found.get(place, '')} {head.text}".strip()
     return found
 
@@ -278,7 +283,7 @@ def _centred(
     places: Sequence[int],
     free: Sequence[int],
     columns: Sequence[_Column],
-    slack: float,
+    leeway: float,
     *,
     is_wide: bool,
 ) -> range:
@@ -295,7 +300,7 @@ def _centred(
     def distance(span: range) -> float:
         return abs((columns[span[0]].left + columns[span[-1]].right) / 2 - middle)
 
-    near = min(map(distance, spans)) + slack
+    near = min(map(distance, spans)) + leeway
     return (max if is_wide else min)((span for span in spans if distance(span) <= near), key=len)
 
 

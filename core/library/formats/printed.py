@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,12 +11,14 @@ from statistics import median
 
 from core.library.formats.assembly import table_text
 
+SAME_ROW = 0.6  # of the height of a line, between the middles of what stands in one row
+RUNNING = 0.4  # of the lines of a text begin with a small letter at least
 COLUMN = 25  # characters of most lines of a column of text; cells of a table are shorter
 PART = 1_200  # characters of a table that are kept together with its header
 
 # In heights of a line, which are about 1.15 of the size of its letters:
+BLANK = 0.4  # above any blank: between a label and the currency of a number
 CELL_GAP = 0.8  # between cells; blanks within text that fills its line stay below it
-NUMBER_GAP = 0.4  # between two numbers; a blank is 0.25
 
 _CURRENCY = re.compile(r"[$€£¥₹]|US\$")
 _TAIL = re.compile(r"[)%]+|\(\w\)")
@@ -64,12 +67,35 @@ def regions(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
 
 
 def _columns(words: Sequence[Word], usual: float) -> list[list[Word]]:
-    """Side by side, if each holds lines of text; cells of a table stay together."""
+    """Side by side, if each holds lines of text; cells of a table stay together, also beside running text."""
     if not words:
         return []
     parts = _split(words, usual, lambda word: (word.left, word.right))
-    is_text = all(median(len(word.text) for word in part) >= COLUMN and len(part) > 1 for part in parts)
-    return parts if is_text else [list(words)]
+    if all(median(len(word.text) for word in part) >= COLUMN and len(part) > 1 for part in parts):
+        return parts
+    amounts = sorted(word.middle for word in words if is_amount(word.text))
+    joined: list[list[Word]] = []
+    was_running = True
+    for part in parts:
+        is_running = _is_running([word for word in part if _is_beside(word, amounts)])
+        if is_running or was_running:
+            joined.append(part)
+        else:
+            joined[-1] += part
+        was_running = is_running
+    return joined
+
+
+def _is_beside(word: Word, amounts: Sequence[float]) -> bool:
+    """True if a number stands in the row of a word; ``amounts``: the middles of the numbers, in order."""
+    place = bisect_left(amounts, word.middle - SAME_ROW * word.height)
+    return place < len(amounts) and amounts[place] < word.middle + SAME_ROW * word.height
+
+
+def _is_running(lines: Sequence[Word]) -> bool:
+    """True if many lines begin amid a sentence, as those of text do and labels do not."""
+    is_text = len(lines) > 3 and median(len(line.text) for line in lines) >= COLUMN
+    return is_text and sum(line.text[:1].islower() for line in lines) >= RUNNING * len(lines)
 
 
 def _bands(words: Sequence[Word], usual: float) -> list[list[Word]]:
@@ -116,7 +142,8 @@ def cells_of(row: Sequence[Word]) -> list[Word]:
     cells: list[list[Word]] = []
     for word in row:
         before = cells[-1][-1] if cells else None
-        is_new = before is None or _is_apart(before, word)
+        room = (BLANK if _CURRENCY.fullmatch(word.text) else CELL_GAP) * word.height
+        is_new = before is None or word.left - before.right > room
         if (
             before
             and is_new
@@ -128,14 +155,6 @@ def cells_of(row: Sequence[Word]) -> list[Word]:
         else:
             cells[-1].append(word)
     return [_joined(words) for words in cells]
-
-
-def _is_apart(before: Word, word: Word) -> bool:
-    gap, height = word.left - before.right, max(before.height, word.height)
-    if _CURRENCY.fullmatch(word.text):
-        return gap > NUMBER_GAP * height
-    both = is_amount(before.text) and is_amount(word.text)
-    return gap > (NUMBER_GAP if both else CELL_GAP) * height
 
 
 def is_amount(text: str) -> bool:
@@ -161,7 +180,7 @@ class Table:
     heads: tuple[str, ...]  #: of the columns of values, each with all that is above it
     rows: tuple[tuple[str, ...], ...]  #: the label and the values
     edges: tuple[float, ...]  #: right ends of these columns
-    slack: float  #: how far such an edge may be from that of the same column on the next page
+    leeway: float  #: how far such an edge may be from that of the same column on the next page
     words: frozenset[int] = field(default_factory=frozenset)  #: ids of the words it is made of
 
     @property
@@ -192,7 +211,7 @@ def continued(before: Table, table: Table) -> Table:
     pairs = {
         place: own
         for own, (place, edge) in enumerate(zip(nearest, table.edges, strict=True))
-        if _gap(before, edge, place) <= table.slack
+        if _gap(before, edge, place) <= table.leeway
     }
     if len(pairs) < min(len(before.edges), len(table.edges)):
         return table
