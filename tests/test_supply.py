@@ -56,7 +56,7 @@ ELSEWHERE = {"atheris"} | SOMEWHERE | ONLY_BY_PIP
 
 #: Packages whose private parts are used. They may change with any minor release.
 PRIVATE_PARTS_USED = {
-    "chromadb", "dbos", "ddgs", "discord-py", "langchain-anthropic", "langchain-ollama", "langgraph-checkpoint-sqlite", "pypdf",
+    "chromadb", "dbos", "ddgs", "discord-py", "langchain-anthropic", "langchain-ollama", "langgraph-checkpoint-sqlite",
 }  # fmt: skip
 
 

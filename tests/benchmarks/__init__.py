@@ -26,6 +26,7 @@ BENCHMARKS = {
     "confidence": "whether the confidence separates questions that the documents answer from others",
     "extraction": "whether the offline reasoner quotes the sentences that answer",
     "formats": "how much of the text and of the table cells of each kind of file comes through",
+    "cells": "whether numbers in tables of PDF files come with their row and columns",
     "citations": "whether footnotes lead to the passages that answer, offline",
     "quotes": "whether the quotes of footnotes show the sentences that they stand under",
     "judges": "right and wrong answers where judges err, beside five published graphs",

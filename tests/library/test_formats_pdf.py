@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,11 @@ from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
 from core.errors import DocumentError
+from core.grounding.citations import _columns
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf
 from core.library.formats.pdf import PrintedLine, paragraphs
-from core.library.formats.pdf_fonts import CODECS
-from core.library.formats.pdf_tables import with_tables
 from core.library.formats.read import parse_file
 
 BODY = (
@@ -330,6 +330,14 @@ def page_in_a_font(cmap: str, codes: bytes) -> bytes:
     )
 
 
+FURTHER = {
+    "GBKp-EUC": "gbk",
+    "B5pc": "cp950", "HKscs-B5": "big5hkscs",
+    "83pv-RKSJ": "cp932", "90msp-RKSJ": "cp932", "90pv-RKSJ": "cp932", "Add-RKSJ": "cp932", "Ext-RKSJ": "cp932",
+    "EUC": "euc_jp",
+    "KSC-EUC": "cp949", "KSCpc-EUC": "cp949", "KSCms-UHC": "cp949", "KSCms-UHC-HW": "cp949",
+    "UniKS-UTF16": "utf-16-be",
+}  # fmt: skip
 OF_PYPDF = {
     "90ms-RKSJ-H": "cp932", "UniJIS-UCS2-H": "utf-16-be", "GBK-EUC-H": "gbk", "UniGB-UCS2-H": "utf-16-be",
     "ETen-B5-V": "cp950", "UniCNS-UTF16-H": "utf-16-be", "UniKS-UCS2-H": "utf-16-be",
@@ -343,7 +351,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize(
-    ("cmap", "codec"), (OF_PYPDF | {f"{name}-H": codec for name, codec in CODECS.items()}).items()
+    ("cmap", "codec"), (OF_PYPDF | {f"{name}-H": codec for name, codec in FURTHER.items()}).items()
 )
 def test_a_font_that_the_file_does_not_hold_is_read_by_its_encoding(cmap, codec):
     script = next(
@@ -389,19 +397,199 @@ def test_a_table_stays_a_table():
     ]
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [
-        ["a   b", "c   d", "e   g"],  # other letters
-        ["a   b", "c   d"],  # too few rows
-        ["a   b", "c   d   e", "f"],  # no columns
-        [],
-    ],
-)
-def test_lines_are_kept_where_the_layout_shows_no_table_of_theirs(layout):
-    lines = ["a", "b", "c", "d", "e", "f"]
+def placed(
+    *pages: Sequence[tuple[float, float, str]], bold: frozenset[str] = frozenset(), size: float = 10
+) -> bytes:
+    """A PDF of these words: (left, points from the top, text); at the right of ``left`` where it is below 0."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=A4)
+    for words in pages:
+        for left, top, text in words:
+            canvas.setFont("Helvetica-Bold" if text in bold else "Helvetica", size)
+            draw = canvas.drawString if left >= 0 else canvas.drawRightString
+            draw(abs(left), A4[1] - top, text)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
 
-    assert with_tables(lines, lambda: layout) == lines
+
+def table(
+    top: float, rows: Sequence[Sequence[str]], *, indent: Sequence[int] = ()
+) -> list[tuple[float, float, str]]:
+    """Rows of a label and of numbers at the right of their columns."""
+    labels = [
+        (72 + (indent[n] if indent else 0), top + 14 * n, row[0]) for n, row in enumerate(rows) if row[0]
+    ]
+    numbers = [
+        (-400 - 70 * place, top + 14 * n, cell)
+        for n, row in enumerate(rows)
+        for place, cell in enumerate(row[1:])
+        if cell
+    ]
+    return [*labels, *numbers]
+
+
+HEADER = [(362.0, 100.0, "Years ended December 31,"), *table(114, [("(in millions)", "2022", "2021")])]
+
+
+def tables(document: Document) -> list[list[str]]:
+    return [text.splitlines() for kind, text, _ in kinds(document) if kind == "table"]
+
+
+def test_a_row_comes_with_its_whole_label_its_section_and_all_names_of_its_columns():
+    rows = [
+        ("Current assets:",),
+        ("Cash and cash equivalents", "1,204", "(977)"),
+        ("Prepaid expenses and other current",),
+        ("assets", "88", "\N{EM DASH}"),
+        ("Total", "1,292", "977"),
+    ]
+    signs = [(365.0, 142.0, "$"), (435.0, 142.0, "$")]
+
+    document = pdf.parse(placed([*HEADER, *table(128, rows, indent=(0, 12, 12, 20, 0)), *signs]))
+
+    assert tables(document) == [[
+        "| (in millions) | Years ended December 31, 2022 | Years ended December 31, 2021 |",
+        "| --- | --- | --- |",
+        "| Current assets: Cash and cash equivalents | $1,204 | $(977) |",
+        "| Current assets: Prepaid expenses and other current assets | 88 | \N{EM DASH} |",
+        "| Total | 1,292 | 977 |",
+    ]]  # fmt: skip
+
+
+def test_a_table_that_goes_on_on_the_next_page_keeps_its_header_there():
+    first, second = (
+        table(128, [("Cash", "1", "2"), ("Debt", "3", "4")]),
+        table(72, [("Rent", "5", "6"), ("Tax", "7", "8"), ("Fees", "9", "9")]),
+    )
+
+    document = pdf.parse(placed([*HEADER, *first], second))
+
+    head, goes_on = tables(document)
+    assert (
+        head[0]
+        == goes_on[0]
+        == "| (in millions) | Years ended December 31, 2022 | Years ended December 31, 2021 |"
+    )
+    assert goes_on[2:] == ["| Rent | 5 | 6 |", "| Tax | 7 | 8 |", "| Fees | 9 | 9 |"]
+    assert [block.page for block in document.blocks] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        [(72.0, 60.0, "The following is another matter, which has its own numbers below."), *table(74, [("Rent", "5", "6"), ("Tax", "7", "8"), ("Fees", "9", "9")])],
+        [(x - 30 if x > 0 else x + 30, y, text) for x, y, text in table(72, [("Rent", "5", "6"), ("Tax", "7", "8"), ("Fees", "9", "9")])],
+    ],
+)  # fmt: skip
+def test_a_table_below_text_or_with_other_columns_takes_no_header_from_the_page_before(second):
+    first = table(128, [("Cash", "1", "2"), ("Debt", "3", "4")])
+
+    *_, goes_on = tables(pdf.parse(placed([*HEADER, *first], second)))
+
+    assert not any("2022" in line for line in goes_on)
+
+
+def test_every_passage_of_a_long_table_has_its_header_and_a_quote_of_a_row_names_the_columns():
+    rows = [(f"Line {n} of the statement", f"{n},111", f"{n},222") for n in range(10, 50)]
+
+    document = pdf.parse(placed([*HEADER, *table(128, rows)]))
+
+    pieces = cut(document)
+    header = "| (in millions) | Years ended December 31, 2022 | Years ended December 31, 2021 |"
+    assert len(pieces) > 1
+    assert all(piece.text.startswith(header) for piece in pieces)
+    assert all(document.text[piece.start : piece.end] == piece.text for piece in pieces)
+    start = pieces[-1].text.index("| Line 49")
+    assert _columns(pieces[-1].text, start, len(pieces[-1].text)) == header
+
+
+def test_a_table_beside_a_column_of_text_is_read_apart_from_it():
+    text = [(72.0, 72 + 14 * n, "goes on with the text of the first column") for n in range(12)]
+    rows = [
+        ("", "2022", "2021"),
+        ("Revenue", "1,200", "1,100"),
+        ("Costs", "(800)", "(700)"),
+        ("Tax", "(44)", "(39)"),
+    ]
+    beside = [(320.0 if x > 0 else x - 60, top, cell) for x, top, cell in table(72, rows)]
+
+    document = pdf.parse(placed([*text, *beside]))
+
+    assert tables(document)[0][2:] == [
+        "| Revenue | 1,200 | 1,100 |",
+        "| Costs | (800) | (700) |",
+        "| Tax | (44) | (39) |",
+    ]
+    assert document.text.count("goes on with the text of the first column") == 12
+
+
+def test_a_name_over_the_middle_of_several_columns_is_that_of_its_own_unless_it_is_a_period():
+    rows = [
+        ("", "Number", "price", "Value"),
+        ("Granted", "300", "15.10", "4,530"),
+        ("Vested", "(120)", "13.00", "(1,560)"),
+    ]
+
+    heads = {
+        name: tables(pdf.parse(placed([(-470 - 8, 100, name), *table(114, rows)])))[0][0]
+        for name in ("Average", "Year ended May 31,")
+    }
+
+    assert heads["Average"] == "|  | Number | Average price | Value |"
+    assert heads["Year ended May 31,"].count("Year ended May 31,") == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [(x, 72 + 13 * n, f"{n} lines of text in a column of text") for n in range(1, 9) for x in (72.0, 320.0)],
+        [(x, 72 + 14 * n, text) for n in range(1, 9) for x, text in ((72.0, f"{n}."), (100.0, f"Step {n} of many"))],
+        [(72, 72, "In 2021 we had"), (300, 72, "12 ships"), (72, 400, "and in 2022"), (300, 400, "14 of them")],
+    ],
+)  # fmt: skip
+def test_columns_of_text_lists_and_stray_numbers_are_no_table(words):
+    assert not tables(pdf.parse(placed(words)))
+
+
+def test_larger_and_bolder_lines_are_headings_where_there_is_no_outline():
+    bold = frozenset({"Item 7. Results", "Revenue of services", "and of licences"})
+    lines = [
+        "Item 7. Results",
+        "Revenue of services",
+        "and of licences",
+        *BODY * 8,
+        "Note 11 - Leases",
+        *BODY * 2,
+    ]
+
+    document = pdf.parse(
+        placed([(72, 72 + 14 * n + 10 * (n > 0), line) for n, line in enumerate(lines)], bold=bold)
+    )
+
+    headings = [text for kind, text, _ in kinds(document) if kind == "heading"]
+    assert headings == ["# Item 7. Results", "# Revenue of services and of licences", "## Note 11 - Leases"]
+    assert cut(document)[-1].path == ("Revenue of services and of licences", "Note 11 - Leases")
+
+
+def test_lines_of_text_that_name_an_item_are_no_headings():
+    lines = [*BODY, "Note 11 describes the leases.", "Item 7. Results ........ 12", *BODY]
+
+    document = pdf.parse(placed([(72, 72 + 14 * n, line) for n, line in enumerate(lines)]))
+
+    assert "heading" not in {kind for kind, _, _ in kinds(document)}
+
+
+def test_a_running_head_is_left_out_wherever_its_page_draws_it():
+    pages = [
+        [(72, 100 + 14 * n, line) for n, line in enumerate((*BODY, f"This is page {page}."))] + [(72, 40, "Acme Ltd."), (300, 800, f"{page}")]
+        for page in range(1, 6)
+    ]  # fmt: skip
+
+    document = pdf.parse(placed(*pages))
+
+    assert document.text.count("Acme Ltd.") == 1
+    assert not re.search(r"^\d$", document.text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

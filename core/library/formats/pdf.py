@@ -5,40 +5,31 @@ from __future__ import annotations
 import io
 import logging
 import re
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from core.characters import storable
 from core.errors import DocumentError
 from core.library.documents import BlockKind, Document
 from core.library.formats import ocr
-from core.library.formats.assembly import TEXT_LIMIT, Part, assemble
+from core.library.formats.assembly import Part, assemble
 from core.library.formats.dates import plausible
-from core.library.formats.pdf_fonts import teach_encodings
 from core.library.formats.pdf_forms import BROKEN_PAGE, filled_lines
-from core.library.formats.pdf_tables import TABLE_BEGINS, with_tables
+from core.library.formats.pdf_pages import PrintedLine, read_pages
+from core.library.formats.printed import Table, continued, texts_of
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 PAGE_LIMIT = 5_000
 END = 1_024  # bytes, within which "%%EOF" stands: ISO 32000-1, annex H, note 18
+BELOW = 10_000.0  # points from the top of a page, where what was filled into it is put: below its text
 READING_TIME = 180.0  # seconds of processor time; 5,000 pages of a book take about 60
 
 _LOG = logging.getLogger(__name__)
-_CHARACTERS = str.maketrans(
-    dict.fromkeys(map(chr, range(9)), "")
-    | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\xa0": " "}
-    | dict.fromkeys(
-        "\x7f\uf0b7", "•"
-    )  # ISO 32000-1, annex D.2: unused codes are bullets; so is this one of Symbol
-)
 _NUMBERING = re.compile(r"\A(?:[\d.]+|[A-Z]\.|[IVX]+\.|Chapter \d+:?|Appendix [A-Z]:?)\s*", re.IGNORECASE)
 _LETTERS = re.compile(r"[\W_]+")
 _FILE_NAME = re.compile(r".*\.\w{2,5}|untitled.*|\(?anonymous\)?|\s*", re.IGNORECASE)
@@ -47,6 +38,12 @@ RUNNING_HEAD_PAGES = 3  # a line at the top or bottom of this many pages is a ru
 RUNNING_HEAD_SHARE = 0.1  # if it is also on this share of all pages
 EDGE = 2  # lines at the top and at the bottom of a page that can be running heads
 FULL_LINE = 0.75  # of the usual width: a shorter line ends its paragraph or stands alone
+TABLE_NAME = 120  # characters of a line that names the table below it
+TABLE_BEGINS = "| "
+LARGER = 1.1  # letters of a heading, or else they are bold
+HEADING_SHARE = 0.15  # of the letters of a document at most have one look of its headings
+HEADING_LINES, HEADING_GAP = 3, 1.5  # of one heading; between them, in sizes of their letters
+TITLE = 150  # characters of a line of a heading
 SHORT_LINE = 20  # characters; shorter lines are not measured for the usual width
 
 _EDGE_NUMBER = re.compile(r"^\d{1,5}\b|\b\d{1,5}$")
@@ -55,6 +52,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BULLET = re.compile(r"[•‣◦▪●○■–*-]\s+")
 _ENUMERATION = re.compile(r"\(?(?:\d{1,2}|[a-z])[.)]\s+\S")
 _ENDS_SENTENCE = re.compile(r"""[.!?:;。！？]["'”’)\]]*$""")
+_ENDS_TEXT = re.compile(r"[.,;]$|[^.]\.{3,}|\s\d{1,3}$")  # "…. 12" is a line of a table of contents
+_NUMBERED_TITLE = re.compile(
+    r"(?i:part|item|note|chapter|section|article|appendix|schedule|exhibit|annex)\s+"
+    r"(?:[IVXLC]+|\d{1,3}[A-Z]?|[A-Z])(?:[.:]?\s*[—–-]?\s*[A-Z].*|[.:]?)\Z"
+)
 _BROKEN_WORD = re.compile(r"([^\W\d_]+)[-\u00ad\u2010]$")
 _BEGINNING = re.compile(r"[^\W\d_]+")
 
@@ -67,28 +69,37 @@ def parse(
     ScannedPages where text recognition is installed and would find more; then ``recognize`` is needed.
     """
     reader = _opened(data)
-    pages, damaged = _pages(reader, reading_time)
+    pages, damaged = read_pages(data, len(reader.pages), reading_time)
+    damaged |= _broken(reader, pages)
     scanned = _scanned(reader, pages) - damaged
     if scanned and not recognize and ocr.is_installed():
         raise ocr.ScannedPages(_share(scanned, pages, "scanned, so not read"))
     found = dict(recognize(data, scanned)) if scanned and recognize else {}
     unread = _unread(data, pages, damaged, scanned - found.keys())
-    pages = [found.get(n, [] if n in scanned else lines) for n, lines in enumerate(pages, start=1)]
     pages = [
-        lines + filled_lines(page)
-        for lines, page in zip(without_running_heads(pages), reader.pages, strict=True)
+        _as_lines(found.get(number, ()), number) if number in scanned else lines
+        for number, lines in enumerate(pages, start=1)
+    ]
+    pages = [
+        [*lines, *_as_lines(filled_lines(page), number, BELOW)]
+        for number, (lines, page) in enumerate(
+            zip(without_running_heads(pages), reader.pages, strict=True), start=1
+        )
     ]
     if not any(pages):
         raise DocumentError(unread or "holds no text that could be extracted")
     outline = _outline(reader)
     lines = [
-        line
-        for number, page in enumerate(pages, start=1)
-        for line in _lines(page, number, outline.get(number, []))
+        line for number, page in enumerate(pages, start=1) for line in _lines(page, outline.get(number, []))
     ]
-    parts = (replace(part, is_recognized=part.page in found) for part in paragraphs(lines))
+    lines = lines if any(line.level for line in lines) else list(with_headings(lines))
+    parts = (replace(part, is_recognized=part.page in found) for part in paragraphs([*_written(lines)]))
     document = assemble(parts, title=_title(reader))
     return replace(document, changed_at=_changed_at(reader), unread=unread)
+
+
+def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[PrintedLine]:
+    return [PrintedLine(text=text, page=number, top=top + place) for place, text in enumerate(texts)]
 
 
 def _unread(data: bytes, pages: Sized, damaged: Sized, scanned: Sized) -> str:
@@ -105,6 +116,10 @@ def _share(some: Sized, pages: Sized, what: str) -> str:
     return f"{len(some):,} of {len(pages):,} pages {'is' if len(some) == 1 else 'are'} {what}"
 
 
+def _is_cut_off(data: bytes) -> bool:
+    return b"%PDF-" in data[:END] and b"%%EOF" not in data.rstrip(b"\0 \t\r\n")[-END:]
+
+
 def _changed_at(reader: PdfReader) -> float | None:
     """When it was changed last, or else made, as it says; without a zone, in UTC."""
     from pypdf.errors import PyPdfError
@@ -119,7 +134,21 @@ def _changed_at(reader: PdfReader) -> float | None:
     return plausible((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
-def _scanned(reader: PdfReader, pages: Sequence[Sequence[str]]) -> frozenset[int]:
+def _broken(reader: PdfReader, pages: Sequence[Sequence[PrintedLine]]) -> frozenset[int]:
+    """Pages of which nothing was read as what draws them cannot be unpacked, which PDFium passes over."""
+    from pypdf.errors import PyPdfError
+
+    broken: set[int] = set()
+    for number, (page, lines) in enumerate(zip(reader.pages, pages, strict=True), start=1):
+        try:
+            drawn = None if lines else page.get_contents()
+            _ = drawn and drawn.get_data()
+        except (PyPdfError, *BROKEN_PAGE):
+            broken.add(number)
+    return frozenset(broken)
+
+
+def _scanned(reader: PdfReader, pages: Sequence[Sequence[PrintedLine]]) -> frozenset[int]:
     """Pages that show a picture and no text but a running head, as of the program that scanned; they count from 1."""
     bare = without_running_heads([[], *pages])[1:]  # or the head of the first page would be a title
     return frozenset(
@@ -145,7 +174,6 @@ def _opened(data: bytes) -> PdfReader:
     from pypdf import PasswordType, PdfReader
     from pypdf.errors import PyPdfError
 
-    teach_encodings()
     try:
         reader = PdfReader(io.BytesIO(data))
         is_locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
@@ -161,55 +189,6 @@ def _opened(data: bytes) -> PdfReader:
     if count > PAGE_LIMIT:
         raise DocumentError(f"has more than {PAGE_LIMIT:,} pages")
     return reader
-
-
-def _is_cut_off(data: bytes) -> bool:
-    return b"%PDF-" in data[:END] and b"%%EOF" not in data.rstrip(b"\0 \t\r\n")[-END:]
-
-
-def _pages(reader: PdfReader, reading_time: float) -> tuple[list[list[str]], frozenset[int]]:
-    """(the lines of each page, those that cannot be read), which count from 1."""
-    from pypdf.errors import PyPdfError
-
-    pages: list[list[str]] = []
-    damaged: set[int] = set()
-    characters = 0
-    deadline = time.thread_time() + reading_time
-    for number, page in enumerate(reader.pages, start=1):
-        if time.thread_time() > deadline:
-            raise DocumentError(f"takes too long to read; page {number} of {len(reader.pages)} was reached")
-        try:
-            text = page.extract_text()
-            lines = with_tables(_cleaned(text), partial(_placed, page))
-        except (PyPdfError, *BROKEN_PAGE) as error:
-            _LOG.warning("page %d could not be read: %r", number, error)
-            damaged.add(number)
-            text, lines = "", []
-        characters += len(text)
-        if characters > TEXT_LIMIT:
-            raise DocumentError(f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text")
-        pages.append(lines)
-    return pages, frozenset(damaged)
-
-
-def _placed(page: PageObject) -> list[str]:
-    """The lines as they are placed. The layout leaves turned text out, so a turned page is turned back."""
-    from pypdf import PdfWriter
-
-    if page.rotation % 360:
-        writer = PdfWriter()
-        page = writer.add_page(page)
-        page.pdf = writer  # without it the layout finds no fonts
-        page.transfer_rotation_to_content()
-    return _cleaned(page.extract_text(extraction_mode="layout"))
-
-
-def _cleaned(text: str) -> list[str]:
-    """Lines without ligatures, control characters, and the lone surrogates of broken fonts."""
-    lines = [line.strip() for line in storable(text.translate(_CHARACTERS)).splitlines()]
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
 
 
 def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
@@ -236,17 +215,43 @@ def _flattened(outline: Sequence[Any], level: int) -> Iterator[tuple[int, Any]]:
             yield min(level, 6), entry
 
 
-def _lines(page: Sequence[str], number: int, entries: Sequence[tuple[int, str]]) -> Iterator[PrintedLine]:
+def _lines(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> Iterator[PrintedLine]:
     """The page's lines; one or two that equal an entry of the outline are a heading."""
     levels: Mapping[str, int] = {_bare(title): level for level, title in reversed(entries)}
     position = 0
     while position < len(page):
         for count in (2, 1):
-            text = " ".join(page[position : position + count])
-            if level := levels.get(_bare(text), 0):
+            lines = page[position : position + count]
+            text = " ".join(line.text for line in lines)
+            if level := 0 if any(line.table for line in lines) else levels.get(_bare(text), 0):
                 break
-        yield PrintedLine(text=text, page=number, level=level)
+        yield replace(page[position], text=text, level=level) if level else page[position]
         position += count
+
+
+def _written(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
+    """The tables as text, each with the line above it that names it, and with its header where it goes on."""
+    before: Table | None = None
+    for number, line in enumerate(lines):
+        if line.table is None:
+            below = lines[number + 1] if number + 1 < len(lines) else None
+            if not (below and _names(line, below)):
+                before = None
+                yield line
+            continue
+        above = lines[number - 1] if number else None
+        table = continued(before, line.table) if before and above and above.page < line.page else line.table
+        if above and _names(above, line):
+            table = replace(table, corner=f"{above.text} {table.corner}".strip())
+        yield from (replace(line, text=text, table=None) for text in texts_of(table))
+        before = table
+
+
+def _names(line: PrintedLine, below: PrintedLine) -> bool:
+    """True if a line is the name of the table below it."""
+    is_short = 0 < len(line.text) <= TABLE_NAME and not line.level and not _ENDS_SENTENCE.search(line.text)
+    is_near = line.page == below.page and 0 < below.top - line.top <= 3 * line.size
+    return is_short and below.table is not None and is_near and not line.text[0].islower()
 
 
 def _bare(heading: str) -> str:
@@ -262,30 +267,35 @@ def _title(reader: PdfReader) -> str:
     return "" if _FILE_NAME.fullmatch(title) else title
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedLine:
-    """A line of a page; an empty one separates paragraphs."""
-
-    text: str
-    page: int  #: counts from 1
-    level: int = 0  #: of a heading, else 0
-
-
-def without_running_heads(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+def without_running_heads(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
     """The lines of each page, without headers, footers and page numbers.
 
     Words at the top of the first page stay: there they are the title.
     """
-    numbered = list(enumerate(pages))
+    placed = [sorted(lines, key=lambda line: line.top) for lines in pages]
     counts = Counter(
         mask
-        for page, lines in numbered
-        for mask in {m for line in (*lines[:EDGE], *lines[-EDGE:]) for m in _masks(line, page)}
+        for page, lines in enumerate(placed)
+        for mask in {m for line in (*lines[:EDGE], *lines[-EDGE:]) for m in _masks(line.text, page)}
     )
     enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
     running = {mask for mask, count in counts.items() if count >= enough}
     wordless = {mask for mask in running if not _WORD.search(mask)}
-    return [_stripped(lines, page, running if page else wordless) for page, lines in numbered]
+    return [
+        [line for line in lines if line not in _running(placed[page], page, running if page else wordless)]
+        for page, lines in enumerate(pages)
+    ]
+
+
+def _running(lines: Sequence[PrintedLine], page: int, running: set[str]) -> list[PrintedLine]:
+    """The running heads among the first and the last lines of a page."""
+    found: list[PrintedLine] = []
+    for edge in (lines[:EDGE], lines[: -EDGE - 1 : -1]):
+        for line in edge:
+            if line.table or not _masks(line.text, page) & running:
+                break
+            found.append(line)
+    return found
 
 
 def _masks(line: str, page: int) -> set[str]:
@@ -295,13 +305,57 @@ def _masks(line: str, page: int) -> set[str]:
     return {literal, counting}
 
 
-def _stripped(lines: Sequence[str], page: int, running: set[str]) -> list[str]:
-    first, last = 0, len(lines)
-    while first < min(EDGE, last) and _masks(lines[first], page) & running:
-        first += 1
-    while last > max(first, len(lines) - EDGE) and _masks(lines[last - 1], page) & running:
-        last -= 1
-    return list(lines[first:last])
+def with_headings(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
+    """The lines of a document without an outline: larger or bolder ones are headings, and numbered titles.
+
+    Up to three lines of one look are one heading; more of them are text.
+    """
+    looks = Counter[tuple[float, bool]]()
+    for line in lines:
+        looks[_look(line)] += len(line.text)
+    size, is_bold = max(looks, key=lambda look: looks[look], default=(0.0, False))
+    larger = [
+        look
+        for look, count in looks.items()
+        if count <= HEADING_SHARE * looks.total()
+        and (look[0] > LARGER * size or (look[1] > is_bold and look[0] > size / LARGER))
+    ]
+    levels = {look: level for level, look in enumerate(sorted(larger, reverse=True), start=1)}
+    full = FULL_LINE * _usual_width(lines)
+    run: list[PrintedLine] = []
+    for line in (replace(line, level=_level(line, levels, full)) for line in lines):
+        if run and not _goes_on(run[-1], line):
+            yield from _headed(run)
+            run = []
+        run.append(line)
+    yield from _headed(run)
+
+
+def _goes_on(before: PrintedLine, line: PrintedLine) -> bool:
+    """True if a line belongs to the heading of the line before."""
+    is_near = line.page == before.page and 0 < line.top - before.top <= HEADING_GAP * line.size
+    return before.level == line.level > 0 and is_near and not _NUMBERED_TITLE.match(line.text)
+
+
+def _headed(run: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
+    if not run or not run[0].level:
+        yield from run
+    elif len(run) > HEADING_LINES:
+        yield from (replace(line, level=0) for line in run)
+    else:
+        yield replace(run[0], text=" ".join(line.text for line in run), level=min(run[0].level, 6))
+
+
+def _look(line: PrintedLine) -> tuple[float, bool]:
+    return round(2 * line.size) / 2, line.is_bold
+
+
+def _level(line: PrintedLine, levels: Mapping[tuple[float, bool], int], full: float) -> int:
+    is_title = 0 < len(line.text) <= TITLE and _WORD.search(line.text) and not _ENDS_TEXT.search(line.text)
+    if not is_title or _BULLET.match(line.text):
+        return 0
+    is_numbered = _NUMBERED_TITLE.match(line.text) and len(line.text) < full
+    return levels.get(_look(line), len(levels) + 1 if is_numbered else 0)
 
 
 def paragraphs(lines: Sequence[PrintedLine]) -> Iterator[Part]:
