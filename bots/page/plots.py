@@ -198,7 +198,7 @@ def _path(series: Series, days: Sequence[str], top: float) -> str:
     for is_known, run in groupby(numbered, key=lambda pair: pair[1] is not None):
         points = [f"{LEFT + (at + 0.5) * _room(days):.1f},{_y(n, top)}" for at, n in run if n is not None]
         if is_known:
-            parts.append(f"M{points[0]} L{' L'.join(points[1:] or points)}")
+            parts.append(f"M{points[0]} L{' L'.join(points[1:])}" if points[1:] else f"M{points[0]} m-3,0 h6")
     return " ".join(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -213,7 +214,7 @@ async def read_form(request: web.Request) -> list[tuple[str, str]]:
         fields = parse_qsl(
             sent.decode(charset), True, encoding=charset, errors="strict", max_num_fields=MOST_FIELDS
         )
-    except (ValueError, LookupError):
+    except (ValueError, LookupError, web.RequestPayloadError, zlib.error):
         raise web.HTTPBadRequest(reason=UNREADABLE) from None
     if any("\0" in part for field in fields for part in field):
         raise web.HTTPBadRequest(reason=UNREADABLE)

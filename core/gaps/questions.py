@@ -137,6 +137,8 @@ def _reason(row: Row, decision: Row | None) -> Reason | None:
         return "rated_down"
     if verdict == "deny":
         return "denied"
+    if verdict == "approve" and outcome == "failed":
+        return "unanswered"  # the documents do not answer, and the web could not be asked
     reasons: dict[str, Reason] = {"no_answer": "unanswered", "approval_needed": "undecided"}
     if outcome in reasons:
         return reasons[outcome]

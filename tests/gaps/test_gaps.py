@@ -99,7 +99,8 @@ async def test_a_rating_down_makes_a_gap_of_an_answer_and_a_rating_up_does_not(l
 
 @pytest.mark.parametrize(
     ("verdict", "outcome", "reason"),
-    [("deny", NOBODY, "denied"), ("approve", NOBODY, "unanswered"), ("approve", answer(grounding="web"), None)],
+    [("deny", NOBODY, "denied"), ("approve", NOBODY, "unanswered"), ("approve", answer(grounding="web"), None),
+     ("approve", Outcome(turn_id="", kind="failed", reason="The web could not be reached."), "unanswered")],
 )  # fmt: skip
 async def test_a_decision_about_the_search_decides_whether_it_is_a_gap(log, finder, verdict, outcome, reason):
     await tell(log, "How tall is the tower?", proposing(), id="q1")

@@ -91,7 +91,7 @@ TOUR = (
     ("Gaps", "How do I get a berth?", "**/gaps/q1?*"),
     ("Answers", "Who has the key?", "**/answers/*"),
     ("Sources", "default", "**/sources?collection=default"),
-    ("Spend", "not answered", "**/questions?outcome=no_answer"),
+    ("Spend", "not answered", "**/questions?kind=question&since=*&outcome=no_answer"),
     ("Changes", "handbook.md", "**/sources?collection=default"),
     ("Ask", "Questions", "**/questions"),
     ("Sessions", "Leave", "**/leave"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from itertools import product
 from urllib.parse import quote
@@ -9,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from fakes.desk import NOON, answered, asked, open_desk, proposed, traced
 
+from bots.page.site import FORM
 from bots.page.views import views
 from core.conversation import Conversation, Question
 
@@ -30,6 +32,7 @@ BODIES = (
     b'--x\r\nContent-Disposition: form-data; name="text"; filename="a"\r\n\r\na\r\n--x--\r\n',
     b"--x\r\nContent-Transfer-Encoding: nope\r\n\r\na\r\n--x--\r\n", b"&" * 5_000, b"a=1&" * 5_000, b"{}",
 )  # fmt: skip
+PACKED = (b"no gzip", b"\x1f\x8b\x08 no gzip either", gzip.compress(b"text=a")[:-9])
 EVERY = [
     11,
     pytest.param(1, marks=pytest.mark.long),
@@ -112,8 +115,11 @@ async def test_odd_forms_are_no_fault(editor, every):
         for path, body, kind in product(routes("POST"), BODIES, TYPES)
     ]
     packed = [
-        (filled(path, None), {"data": b"no gzip", "headers": {**origin, "Content-Encoding": each}})
-        for path, each in product(routes("POST"), ("gzip", "deflate", "br", "nope"))
+        (
+            filled(path, None),
+            {"data": data, "headers": {**origin, "Content-Encoding": each, "Content-Type": FORM}},
+        )
+        for path, each, data in product(routes("POST"), ("gzip", "deflate", "br", "nope"), PACKED)
     ]
 
     number, faults = await faults_of(editor, "POST", forms[::every] + bodies[::every] + packed)

@@ -166,6 +166,25 @@ async def test_the_table_beneath_the_plot_has_its_numbers(desk):
     assert (await browser.get(rows[1][0].replace("&amp;", "&")))[1].count("data-row") == 2
 
 
+async def test_a_link_that_reads_less_is_told_that_there_is_more_to_do(desk):
+    await log(desk, "q1", days_ago=1, kind="no_answer")
+
+    _, page = await shown_overview(desk, role="reader", collections=frozenset({"payroll"}))
+
+    assert "1 question not answered well in channels that your link does not read" in page
+    assert "Nothing: no source failed" not in page
+
+
+async def test_a_file_that_could_not_be_read_is_something_to_do(desk, tmp_path):
+    (tmp_path / "docs").mkdir(exist_ok=True)
+    (tmp_path / "docs/broken.pdf").write_bytes(b"%PDF-1.7 nothing more")
+    desk.footnote.library.ingest([tmp_path / "docs"], collection="default")
+
+    _, page = await shown_overview(desk)
+
+    assert '<a data-row href="/sources">1 file could not be read</a>' in page
+
+
 async def test_without_questions_it_says_so_and_leads_on(desk):
     _, page = await shown_overview(desk)
 

@@ -11,6 +11,9 @@ const localTimes = (within) => {
   }
 };
 
+// On a phone the menu goes on sideways: the view that is open is in sight.
+const showView = () => document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // A footnote that a marker leads to shows its quote.
 const openTarget = () => {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -80,6 +83,7 @@ const ownDays = () => {
 
 localTimes(document);
 ownDays();
+showView();
 openTarget();
 addEventListener("hashchange", openTarget);
 addEventListener("keydown", press);

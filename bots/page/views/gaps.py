@@ -113,6 +113,7 @@ async def _shown(
         turns=turns,
         seen=_digest(group.marks, turns),
         decided=decided,
+        has_experts=bool(visit.site.settings.experts),
         seen_decided=_digest(group.marks, decided),
         typed=typed or Typed(question=group.name[:QUESTION_LIMIT], collection=narrowest),
         audiences=audiences,

@@ -21,6 +21,7 @@ from bots.page.site import PageRoute, View, Visit
 from bots.page.views.answers import answers_of
 from bots.page.views.feedback import count_open
 from bots.page.views.gaps import gap_path, report_soon
+from bots.page.views.sources import sizes_of
 from bots.page.views.spend import days_until, money, took
 from core.conversation import value
 from core.gaps.groups import GapReport
@@ -204,6 +205,13 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
         )
         for each in failing
     ]
+    if unreadable := sum(each.unreadable for each in (await sizes_of(visit)).values()):
+        tasks.append(Task(told=f"{counted(unreadable, 'file')} could not be read", path="/sources"))
+    if report and report.closed:
+        told = (
+            f"{counted(report.closed, 'question')} not answered well in channels that your link does not read"
+        )
+        tasks.append(Task(told=told, path="/gaps"))
     if due:
         tasks.append(Task(told=f"{counted(len(due), 'kept answer')} to review", path="/answers?show=due"))
     if disputed:

@@ -92,7 +92,9 @@ async def export(visit: Visit) -> web.Response:
 
 
 def _closed(found: FoundQuestion) -> FoundQuestion:
-    return replace(found, question=replace(found.question, question=""), author_name="", channel_name="")
+    return replace(
+        found, question=replace(found.question, question="", author=""), author_name="", channel_name=""
+    )
 
 
 async def _page(visit: Visit, wanted: QuestionFilter, size: int) -> FoundPage:

@@ -59,7 +59,7 @@ class CollectionView:
 async def show_sources(visit: Visit) -> web.Response:
     """The collections, or one of them; with a question, also what is found for it there."""
     library, name, words = visit.site.library, _named(visit)[0], visit.query("try")[:WORDS_LIMIT]
-    sizes = await _sizes(visit)
+    sizes = await sizes_of(visit)
     if name and name not in sizes:
         return visit.sorry(NOT_THERE)
     called = await collections_called(visit, [name] if name else sizes)
@@ -126,7 +126,7 @@ async def show_document(visit: Visit) -> web.Response:
 async def change(visit: Visit) -> web.StreamResponse:
     """Read a document or a whole collection again, or forget a document; the process that serves does so."""
     typed, (name, address) = await visit.form(), _named(visit)
-    if name not in await _sizes(visit):
+    if name not in await sizes_of(visit):
         return visit.sorry(NOT_THERE)
     try:
         if typed.get("change") == "read":
@@ -154,8 +154,14 @@ async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
         return ask
     await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
     before = counted(entry.passages, "passage") if entry else "could not be read"
-    await visit.record("forgot a document", address, before=before, after="gone", collections=(name,))
+    about = entry.source if entry else _file_name(address)
+    await visit.record("forgot a document", about, before=before, after="gone", collections=(name,))
     return go_to(collection_path(name), "forgotten")
+
+
+def _file_name(address: str) -> str:
+    """Where it stands on this machine is not for everybody who reads the collection."""
+    return address if "://" in address else address.rpartition("/")[2]
 
 
 def _named(visit: Visit) -> tuple[str, str]:
@@ -181,7 +187,8 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     if failed:
         return visit.sorry(f"{failed[0]['source']}: {failed[0]['reason']}", status=502)
     path, read = collection_path(name), (name,)
-    await visit.record("had it read again", address or name, path=path, collections=read)
+    about = entry.source if entry else name
+    await visit.record("had it read again", about, path=path, collections=read)
     is_there = entry is not None and await _entry(visit, name, address) is not None
     return go_to(path_of(entry) if entry is not None and is_there else collection_path(name), "read")
 
@@ -210,7 +217,7 @@ async def _can_forget(visit: Visit, name: str, address: str) -> bool:
     return address in unreadable or (entry is not None and not is_kept(entry.source))
 
 
-async def _sizes(visit: Visit) -> Mapping[str, CollectionSize]:
+async def sizes_of(visit: Visit) -> Mapping[str, CollectionSize]:
     """The collections that the session may read, by name."""
     database, with_restricted = visit.site.library.store.database, visit.session.collections is None
     sizes = await asyncio.to_thread(collection_sizes, database, with_restricted=with_restricted)

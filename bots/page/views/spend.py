@@ -65,6 +65,7 @@ async def show_spend(visit: Visit) -> web.Response:
     return visit.show(
         "spend.html",
         title="Spend and health",
+        since=shown[0],
         figures=figures,
         channels=[
             replace(each, of=channel_told(visit.session, each.of)) for each in figures.channels[:CHANNELS]
