@@ -118,7 +118,7 @@ def _calculation(
         span = (offset + each.quantity.start, offset + each.quantity.end)
         places[number] = (*places.get(number, ()), span)
     one = Calculation(
-        written=text[beside.start : beside.end], shown=shown, inputs=" ".join(each.written for each in chosen),
+        written=text[beside.start : beside.end], shown=shown, inputs="; ".join(each.written for each in chosen),
         places=places, doubts=doubts,
     )  # fmt: skip
     return one, beside.start, beside.end

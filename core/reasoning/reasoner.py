@@ -128,7 +128,7 @@ class Calculation:
     shown: (
         str  #: the figure, and in parentheses how it comes about; of one that failed, what was to be computed
     )
-    inputs: str = ""  #: its numbers as the strips have them, with blanks between them
+    inputs: str = ""  #: its numbers as the strips have them, with signs between them
     places: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)  #: of its numbers, by strip
     doubts: tuple[str, ...] = ()
     fault: str = ""  #: why it failed, as a sentence for people; empty: it did not

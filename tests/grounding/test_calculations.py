@@ -195,6 +195,15 @@ def test_a_computed_figure_is_no_number_that_its_source_lacks():
     assert traced.text.startswith("Revenue grew by 11.7% (12.4 − 11.1 = 1.3;")
 
 
+def test_the_numbers_of_a_figure_are_looked_for_one_by_one():
+    strip = loose_strip("It was 500 in May. It was 700 in June.")
+    text, calculations = calculated("It rose by {calc: 700 - 500} in June. [1]", [strip])
+
+    (statement,) = statements_of(claims_of(text), [strip], calculations)
+
+    assert statement.doubts == ()
+
+
 def test_each_number_is_quoted_from_the_line_that_its_sentence_speaks_of():
     strip = loose_strip("Costs were 12.4 in 2019.\n\nRevenue was 12.4 in 2023.\n\nRevenue was 11.1 in 2022.")
 

@@ -88,6 +88,18 @@ def test_a_table_may_have_its_units_before_its_rows():
     assert told["2023"] == (Decimal(2023), "")
 
 
+def test_what_a_table_in_millions_counts_besides_is_not_in_millions():
+    table = (
+        "| Item | 2023 |\n|---|---|\n| Revenue | 700 |\n| Earnings per share | 1.35 |\n| Employees | 310 |\n"
+    )
+
+    told = read(table, path=("Results ($ in millions, except per share)",))
+
+    assert told["700"] == (Decimal(700_000_000), "USD")
+    assert told["1.35"] == (Decimal("1.35"), "")
+    assert told["310"] == (Decimal(310), "")
+
+
 def test_headings_tell_the_scale_of_the_table_below_them_and_not_of_prose():
     table = "| Year | Sales |\n|---|---|\n| 2023 | 12.4 |\n\nThere are 7 offices."
 
