@@ -52,6 +52,7 @@ from core.graph.state import (
 )
 from core.graph.votes import ask_of, cast_votes, grade, strips_of, usable
 from core.graph.web_nodes import may_send, propose_beside
+from core.grounding.calculations import as_written, calculated
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of, verdicts_on
@@ -286,14 +287,16 @@ async def _verified(state: State, deps: Deps) -> State:
         return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = ask_of(state, work)
-    claims = claims_of(draft.text) if draft.answers else ()
+    text, calculations = calculated(draft.text, strips)
+    claims = claims_of(text) if draft.answers else ()
     rests = rests_on_any(claims, strips)
     if oddity := oddity_to_mend(work, deps.policy, draft, rests_on_any=rests):
         work = replace(work, rejected=Rejected(failing=(), standing=draft.text, oddity=oddity))
         return {"work": replace(work, next="generate").with_step("verify")}
     if draft.answers and not rests:  # no judge is needed to cut all of it
         return _quoted(state, deps, work, quote(ask, strips), strips)
-    statements = statements_of(claims, strips)
+    draft = replace(draft, text=text)
+    statements = statements_of(claims, strips, calculations)
     votes, useful = await cast_votes(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
@@ -301,7 +304,8 @@ async def _verified(state: State, deps: Deps) -> State:
     deps.tracer.checked(
         DraftCheck(work=work, strips=strips, statements=statements, votes=votes, useful=useful, kept=kept)
     )
-    rejected = Rejected(failing=kept.left_out, standing=kept.text) if kept.left_out else None
+    standing = as_written(kept.text, calculations)
+    rejected = Rejected(failing=kept.left_out, standing=standing) if kept.left_out else None
     work = replace(work, rejected=rejected)
     shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
     shares += shares[-1:] * (grounding_votes(deps.policy) - len(shares))  # of a vote that was not needed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 
 from core.graph.context import Deps
@@ -27,9 +28,13 @@ async def cast_votes(
     statements: tuple[Statement, ...],
     strips: tuple[Strip, ...],
 ) -> tuple[list[Grounded], list[bool]]:
-    """Grounding and usefulness votes, side by side; a further grounding vote only where it can change a verdict."""
+    """Grounding and usefulness votes, side by side; a further grounding vote only where it can change a verdict. A
+    sentence with a figure that could not be computed is shown to no judge: every vote is against it.
+    """
+    faults = {each.number: each.fault for each in statements if each.fault}
+    statements = tuple(each for each in statements if each.number not in faults)
     if not statements:
-        return [], []
+        return [_with_faults(Grounded(judged=()), faults)] if faults else [], []
 
     async def judge(ballot: int) -> Grounded:
         behind = strips_for(ballot, statements, strips)
@@ -47,7 +52,16 @@ async def cast_votes(
     grounded = list(cast)
     if not are_settled(statements, grounded):
         grounded += await asyncio.gather(*map(judge, ballots[first:]))
-    return grounded, usable(useful)
+    return [_with_faults(vote, faults) for vote in grounded], usable(useful)
+
+
+def _with_faults(vote: Grounded, faults: Mapping[int, str]) -> Grounded:
+    return replace(
+        vote,
+        judged=tuple(sorted((*vote.judged, *faults))),
+        unsupported=(*vote.unsupported, *faults),
+        lacking={**vote.lacking, **faults},
+    )
 
 
 def usable(votes: Iterable[bool | None]) -> list[bool]:

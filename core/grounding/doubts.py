@@ -157,21 +157,21 @@ def _letters_of(source: str) -> str:
 def _numbers_of(source: str) -> frozenset[Decimal | str]:
     source = unicodedata.normalize("NFKC", source)
     spelled = (Decimal(_SPELLED[word]) for word in _SPELLING.findall(source.casefold()) if word in _SPELLED)
-    written = (value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in _values(found))
+    written = (value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in values_of(found))
     return frozenset((*spelled, *written))
 
 
 def _missing_numbers(claim: str, sources: Sequence[str]) -> Iterator[str]:
     written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
     for match in _NUMBER.finditer(written):
-        values, held = _values(match.group()), frozenset().union(*map(_numbers_of, sources))
+        values, held = values_of(match.group()), frozenset().union(*map(_numbers_of, sources))
         is_rounded = bool(_ABOUT.search(written, max(0, match.start() - ABOUT), match.start()))
         if values & held or (is_rounded and any(_is_near(one, other) for one in values for other in held)):
             continue
         yield match.group()
 
 
-def _values(written: str) -> set[Decimal | str]:
+def values_of(written: str) -> set[Decimal | str]:
     """The values that a number may have, since a point or comma may group thousands or mark decimals.
 
     A version or a date has no value and is compared as text.

@@ -140,7 +140,7 @@ def quoted(
     passage = strip.retrieved.passage
     sought = Sought.of(parts, passage.text, beside)
     pieces = list(_pieces(sought, strip))
-    chosen = _within(pieces, named, passage.start)[:NAMED] or _best(pieces, sought)
+    chosen = _within(pieces, named, passage.start) or _best(pieces, sought)
     if least and not (named or any(pieces[number].share >= least for number in chosen)):
         return ()
     if not chosen:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.conversation import Omission
 from core.grounding.claims import Claim, claims_of, dependent, rewritten, without_lost_code
 from core.grounding.doubts import doubts_of
-from core.grounding.quotes import Stated, likeness
-from core.reasoning.reasoner import Grounded, Span, Statement, Strip
+from core.grounding.quotes import NAMED, Stated, likeness
+from core.reasoning.reasoner import Calculation, Grounded, Span, Statement, Strip
 from core.text.language import sure_language
 
 APART = 2  # what a vote against a sentence counts whose cited strips share little with it
@@ -64,22 +64,41 @@ def readable(strip: Strip) -> str:
     return "\n".join((passage.title, *passage.path, *dates, strip.text))
 
 
-def statements_of(claims: Sequence[Claim], strips: Sequence[Strip]) -> tuple[Statement, ...]:
-    """The claims as the judge sees them, with the strips they cite and the doubts about them."""
+def statements_of(
+    claims: Sequence[Claim], strips: Sequence[Strip], calculations: Sequence[Calculation] = ()
+) -> tuple[Statement, ...]:
+    """The claims as the judge sees them, with the strips they cite and the doubts about them. Of a computed figure
+    its sources need hold no more than the numbers that it comes from.
+    """
     sources = {strip.number: readable(strip) for strip in strips}
     language = sure_language("\n".join(claim.text for claim in claims))
     statements = []
     for number, claim in enumerate(claims, start=1):
         cites = tuple(cited for cited in claim.cited if cited in sources)
-        doubts = doubts_of(claim.text, [sources[cited] for cited in cites], is_code=claim.kind == "code")
+        own = tuple(each for each in calculations if each.shown in claim.text)
         text = f"{claim.above}\n{claim.text}" if claim.above else claim.text
-        is_apart = _is_apart(claim, "\n".join(sources[cited] for cited in cites), language)
+        stated = replace(claim, text=as_stated(claim.text, own))
+        doubts = doubts_of(stated.text, [sources[cited] for cited in cites], is_code=claim.kind == "code")
+        doubts += tuple(doubt for each in own for doubt in each.doubts)
+        is_apart = _is_apart(stated, "\n".join(sources[cited] for cited in cites), language)
         statements.append(
             Statement(
-                number=number, text=text, cites=cites, doubts=doubts if cites else (), is_apart=is_apart
+                number=number,
+                text=text,
+                cites=cites,
+                doubts=doubts if cites else (),
+                is_apart=is_apart,
+                calculations=own,
             )
         )
     return tuple(statements)
+
+
+def as_stated(text: str, calculations: Iterable[Calculation]) -> str:
+    """A sentence with the numbers that its figures are computed from in place of these."""
+    for each in calculations:
+        text = text.replace(each.shown, each.inputs)
+    return text
 
 
 def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
@@ -149,8 +168,12 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         names_gap=any(number in vote.absent for vote in judged),
         needs_previous=_is_most(number in vote.leaning for vote in judged),
         stated={
-            strip: spans for vote in agreeing for (n, strip), spans in vote.stated.items() if n == number
-        },
+            strip: spans[:NAMED]
+            for vote in agreeing
+            for (n, strip), spans in vote.stated.items()
+            if n == number
+        }
+        | {strip: spans for each in statement.calculations for strip, spans in each.places.items()},
     )
 
 

@@ -121,6 +121,10 @@ own, which needs no number.
 - When they do not answer it at all, reply with the single line {NO_ANSWER}.
 - No links and no images, no preamble, no closing offer, no words about strips or sources."""
 
+CALCULATE = """\
+Do no arithmetic. Where a figure has to be computed, write the expression in its place, as in {calc: (12.4 - 11.1) / \
+11.1 as %}, with numbers as the strips write them and + - * / ( ) avg() sum() round(x, 1) as points."""
+
 REWRITE = """\
 An earlier draft lost its main point, because the strips do not support some of its sentences. The rejected ones \
 are quoted at the end, each with what was wrong with it in brackets; what stood follows. Write the whole answer \
@@ -152,6 +156,11 @@ the one before them, which they point at (this, it, therefore).
 
 A doubt says what a program did not find in the strips that a sentence cites. It may be wrong: look, and decide \
 yourself."""
+
+CALCULATED = """\
+A program computed the figures that are followed by a calculation in parentheses, from numbers of the strips. The \
+arithmetic is right, and so is the result; judge whether these are the numbers, and it is the calculation, that the \
+sentence speaks of."""
 
 STATED = """\
 Strips whose lines are numbered are in another language than the sentences. Give also:

@@ -17,6 +17,8 @@ from core.characters import storable
 from core.conversation import Omission, ThreadMessage
 from core.library.documents import Retrieved, is_kept
 from core.reasoning.instructions import (
+    CALCULATE,
+    CALCULATED,
     DATES,
     DATES_CHECKED,
     DATES_GRADED,
@@ -42,6 +44,7 @@ from core.reasoning.instructions import (
 )
 from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Strip
 from core.text.inline import without_tags, without_targets
+from core.text.intent import asks_for_calculation
 from core.text.language import language_of, sure_language
 from core.text.quoting import quotable
 from core.text.sentences import Unit, split_units
@@ -132,7 +135,8 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     people = f"{PEOPLE} {PEOPLE_WRITTEN}" if any(_is_by_person(strip.retrieved) for strip in strips) else ""
     dates = f"{DATES} {DATES_WRITTEN}" if _have_dates(strip.retrieved for strip in strips) else ""
     again = (REWRITE_WHOLE[before.oddity] if before.oddity else REWRITE) if before else ""
-    instructions = "\n\n".join(filter(None, (WRITE, people, dates, again)))
+    computing = CALCULATE if asks_for_calculation(ask.question) else ""
+    instructions = "\n\n".join(filter(None, (WRITE, people, dates, computing, again)))
     question = fence.quote("question", ask.question)
     instructions = _with_context(instructions, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
@@ -161,7 +165,8 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
     people = PEOPLE_CHECKED if any(_is_by_person(strip.retrieved) for strip in strips) else ""
     dates = f"{DATES} {DATES_CHECKED}" if _have_dates(strip.retrieved for strip in strips) else ""
     stated = STATED if foreign else ""
-    return _messages(fence, "\n\n".join(filter(None, (GROUNDING, stated, people, dates))), *blocks)
+    computed = CALCULATED if any(statement.calculations for statement in statements) else ""
+    return _messages(fence, "\n\n".join(filter(None, (GROUNDING, computed, stated, people, dates))), *blocks)
 
 
 def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> tuple[Strip, ...]:

@@ -121,6 +121,20 @@ class Rejected:
 
 
 @value
+class Calculation:
+    """A figure of a draft that code computed from numbers of the strips, or could not."""
+
+    written: str  #: what the draft had in its place
+    shown: (
+        str  #: the figure, and in parentheses how it comes about; of one that failed, what was to be computed
+    )
+    inputs: str = ""  #: its numbers as the strips have them, with signs between them
+    places: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)  #: of its numbers, by strip
+    doubts: tuple[str, ...] = ()
+    fault: str = ""  #: why it failed, as a sentence for people; empty: it did not
+
+
+@value
 class Statement:
     """A sentence of a draft, as a judge sees it."""
 
@@ -129,6 +143,12 @@ class Statement:
     cites: tuple[int, ...]
     doubts: tuple[str, ...] = ()  #: what code did not find in the strips it cites
     is_apart: bool = False  #: the strips it cites share little with it, though they are in its language
+    calculations: tuple[Calculation, ...] = ()  #: its computed figures
+
+    @property
+    def fault(self) -> str:
+        """Why a figure of it could not be computed: no judge is needed to cut it."""
+        return next((each.fault for each in self.calculations if each.fault), "")
 
 
 @value

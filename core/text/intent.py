@@ -146,3 +146,27 @@ def hands_over(question: str) -> bool:
     """True if it only asks to answer a message beside it."""
     asked = without_courtesy(question).strip(" ¿¡?!.,:;…、。\"'“„«*_-–\n\t").lower()
     return bool(asked) and _ALL_HANDING_OVER.fullmatch(asked) is not None
+
+
+#: That something is to be computed, by language.
+_CALCULATION = {
+    "en": r"\b(?:by how much|how (?:much|many|far) (?:more|less|fewer|higher|lower|larger|smaller|faster|longer)|percent(?:age)?|per cent|"
+    r"(?:gr[eo]w|growth|increased?|decreased?|rose|rise|fell|dropped|changed?|declined?)\b.*\b(?:by|rate|since|from|between|over)|ratio|share of|"
+    r"average|mean (?:of|value)|on average|altogether|in total|total|sum|difference between|compared (?:to|with)|times (?:as|more)|combined|calculate|compute)\b|%",
+    "de": r"\b(?:um wie ?viel|wie ?viel (?:mehr|weniger|höher|niedriger|größer|kleiner|länger)|prozent\w*|gewachsen|gestiegen|gesunken|gefallen|zugenommen|"
+    r"abgenommen|wachstum\w*|verhältnis|anteil|durchschnitt\w*|im (?:schnitt|mittel)|mittelwert|insgesamt|zusammen|summe|differenz|unterschied zwischen|"
+    r"verglichen|im vergleich|(?:be|aus)?rechne\w*)\b",
+    "fr": r"\b(?:de combien|combien (?:de )?(?:plus|moins)|pour ?cent\w*|augment\w+|diminu\w+|croissance|baissé|rapport entre|ratio|part (?:de|du)|moyenne|"
+    r"au total|somme|différence entre|par rapport|calcul\w*)\b",
+    "es": r"\b(?:en cuánto|cuánt[oa]s? (?:más|menos)|por ciento|porcentaje|creci\w+|aument\w+|disminuy\w+|bajó|subió|proporción|ratio|promedio|media|en total|"
+    r"suma|diferencia entre|en comparación|calcul\w+)\b",
+    "pt": r"\b(?:em quanto|quant[oa]s? (?:mais|menos)|quanto (?:cresceu|aumentou|caiu|subiu)|por cento|porcentagem|percentagem|cresc\w+|aument\w+|diminu\w+|caiu|"
+    r"proporção|razão entre|média|no total|soma|diferença entre|em comparação|calcul\w+)\b",
+    "ja": r"何(?:%|％|パーセント|倍|割|ポイント)|(?:どれ|どの)(?:だけ|くらい|ぐらい|ほど)(?:増|減|伸|上|下|多|少)|平均|合計|比率|割合|差(?:は|を|が)|伸び率|増減|計算",
+}  # fmt: skip
+_ALL_CALCULATION = re.compile("|".join(_CALCULATION.values()), re.IGNORECASE)
+
+
+def asks_for_calculation(question: str) -> bool:
+    """True if an answer may have to compute a figure from others."""
+    return _ALL_CALCULATION.search(question) is not None

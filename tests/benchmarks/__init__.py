@@ -30,6 +30,7 @@ BENCHMARKS = {
     "citations": "whether footnotes lead to the passages that answer, offline",
     "quotes": "whether the quotes of footnotes show the sentences that they stand under",
     "judges": "right and wrong answers where judges err, beside five published graphs",
+    "calculations": "whether computed figures that are shown are right, and how many right ones are shown",
     "drafts": "what is shown of drafts by language models whose false sentences are known",
     "trips": "round trips to the model and time of a question, beside five published graphs",
     "tokens": "tokens of the models for one question, by step",

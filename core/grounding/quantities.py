@@ -1,0 +1,281 @@
+"""Numbers of a text with their unit and scale, as far as the text says them.
+
+They may stand beside the number, in the head of its column, in the label before it, above its table ("in
+millions"), or behind the next number ("from 11.1 to 12.4 million"). ``units.toml`` has the words.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from core.conversation import value
+from core.grounding.doubts import values_of
+from core.reasoning.reasoner import Strip
+from core.text.language import sure_language
+
+PERCENT, POINTS = "%", "points"
+DIGITS = 24  # characters of one number
+ABOVE = 300  # characters before a table that may say its scale
+NUMBERS = 400  # of one strip
+SHARED = 1_000  # below it a number takes the scale of the next one: "from 11.1 to 12.4 million"
+
+#: Languages that write 12,4, where nothing else in the text tells.
+_COMMA = frozenset({
+    "bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nl", "no", "pl", "pt", "ro", "ru", "sk",
+    "sv", "tr", "uk",
+})  # fmt: skip
+_WITH_COMMA = re.compile(r"\d,\d{1,2}(?!\d|,\d)|\d\.\d{3},\d")
+_WITH_POINT = re.compile(r"\d\.\d{1,2}(?!\d|\.\d)|\d,\d{3}\.\d")
+_DIGITS = r"(?:\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*)(?!\d)"
+_DELIMITERS = re.compile(r"(?=.*-)[|:\s-]+")  # between the head of a table and its rows
+_CELL = re.compile(r"(?<!\\)\|")
+_LABEL = re.compile(
+    r"(?:\A|; )([^:;]{1,100}): [^;]*\Z"
+)  # in a row of a spreadsheet: "Name: Ada; City: London"
+_MINUS = re.compile(r"(?<![\w)%])[-−–]\s?\Z")
+_TO = re.compile(
+    r"(?:\s*\(?(?:in |en |em |im Jahr )?(?:19|20)\d\d\)?)?\s*"
+    r"(?:to|and|or|bis|und|auf|oder|à|et|ou|a|y|o|e|から|[,–-])\s*(?:(?:19|20)\d\d\W+)?[^\w\s]?\s*"
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_GROUPED = re.compile(r"\d\D\d{3}(?!\d)")
+_SIGN = re.compile(r"[%$€£¥]")
+
+
+Entry = TypeVar("Entry", int, str)
+
+
+@value
+class Quantity:
+    """A number of a text."""
+
+    readings: frozenset[Decimal]  #: of its digits; "1,234" may be two
+    scale: int = 0  #: power of ten; 0 also where the text says none
+    unit: str = ""  #: PERCENT, POINTS, ISO 4217, or a measure of units.toml; empty: unknown
+    is_negative: bool = False
+    digits: str  #: as written
+    start: int  #: characters into the text
+    end: int
+
+    @property
+    def is_grouped(self) -> bool:
+        """True if a sign stands between its thousands."""
+        return max(self.readings) >= SHARED and _GROUPED.search(self.digits) is not None
+
+    @property
+    def worth(self) -> Decimal:
+        """In ones, without its sign: 12.4 million is 12400000, and 12% are 0.12."""
+        return min(self.readings).scaleb(-2 if self.unit in (PERCENT, POINTS) else self.scale)
+
+    def may_be(self, other: Quantity) -> bool:
+        """True if it may repeat this number of a source, with or without what stands beside it."""
+        is_unit, is_scale = (
+            not (a and b) or a == b for a, b in ((self.unit, other.unit), (self.scale, other.scale))
+        )
+        is_same = bool(self.readings & other.readings) and is_scale
+        return is_unit and (is_same or (self.worth == other.worth and self.unit in ("", other.unit)))
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words of units.toml, and the patterns made of them."""
+
+    scales: Mapping[str, int]
+    scales_of_money: Mapping[str, int]
+    units: Mapping[str, str]
+    signs: Mapping[str, str]  #: of currencies, by their codes
+    word: re.Pattern[str]
+    number: re.Pattern[str]
+    behind: re.Pattern[str]  #: a scale and a unit right behind a number
+    money: re.Pattern[str]  #: a currency right before a number
+    counts: re.Pattern[str]  #: words for what is counted, and is no money
+    note: re.Pattern[str]  #: "(in millions of euros)", "in thousands", ", kg"
+
+    def meaning(self, *words: str | None) -> tuple[int, str]:
+        """The scale and the unit that these words name."""
+        named = [(word, _entry(self.units, word)) for word in words if word]
+        money = next((unit for _, unit in named if unit and unit in self.signs), "")
+        scale, unit = 0, money
+        for word, own in named:
+            power = _entry(self.scales, word) or (money and _entry(self.scales_of_money, word))
+            if power:
+                scale = scale or int(power)
+            else:
+                unit = unit or own or ""
+        return scale, unit
+
+    def unit_behind(self, written: str) -> str:
+        """The unit behind a number, as written."""
+        found = self.number.match(written)
+        return (found and found["unit"]) or ""
+
+
+def _entry(table: Mapping[str, Entry], word: str) -> Entry | None:
+    """Capitals count for signs of one letter alone."""
+    return table.get(word) or table.get(word.lower())
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    table = tomllib.loads(Path(__file__).with_name("units.toml").read_text(encoding="utf-8"))
+    scales, of_money = (
+        {word: int(power) for power, words in table[kind].items() for word in words}
+        for kind in ("scales", "scales_of_money")
+    )
+    spelled = {
+        word: unit for kind in ("shares", "currencies", "measures") for unit, words in table[kind].items() for word in words
+    }  # fmt: skip
+    money, scale = (
+        _either(word for words in table["currencies"].values() for word in words),
+        _either([*scales, *of_money]),
+    )
+    unit, one = _either(spelled), _either([*scales, *of_money, *spelled])
+    behind = rf"(?:\s?(?P<scale>{scale}))?(?:[ \u00a0\u202f-]?(?P<unit>{unit}))?"
+    before = rf"(?:(?<![A-Za-zÀ-ÿ])(?P<money>{money})\s?|(?<![A-Za-zÀ-ÿ\d_.,]))"
+    return Vocabulary(
+        scales=scales,
+        scales_of_money=of_money,
+        units=spelled | {word.lower(): unit for word, unit in spelled.items() if len(word) > 1},
+        signs={code: words[0] for code, words in table["currencies"].items()},
+        word=re.compile(one, re.IGNORECASE),
+        number=re.compile(rf"{before}(?P<digits>{_DIGITS}){behind}(?![A-Za-zÀ-ÿ])", re.IGNORECASE),
+        behind=re.compile(behind, re.IGNORECASE),
+        money=re.compile(rf"(?<![A-Za-zÀ-ÿ]){money}\s?\Z", re.IGNORECASE),
+        counts=re.compile(rf"(?<![A-Za-zÀ-ÿ]){_either(table['counted']['words'])}|#", re.IGNORECASE),
+        note=re.compile(
+            rf"(?:[(\[]|,\s|\b(?:in|en|em)\s)\s*(?:in\s|en\s|em\s)?(?P<words>{one}(?:\s?(?:\b(?:in|of|de|d['’])|,)?\s?{one}){{0,2}})"
+            r"(?=\s*(?:[^\w\s]|\n|\Z))",
+            re.IGNORECASE,
+        ),
+    )
+
+
+def _either(words: Iterable[str]) -> str:
+    """A pattern of these words, the longest first; a letter at the end ends the word."""
+    ordered = (re.escape(word) for word in sorted({*words}, key=len, reverse=True))
+    return (
+        "(?:" + "|".join(f"{word}(?![A-Za-zÀ-ÿ])" if word[-1].isalpha() else word for word in ordered) + ")"
+    )
+
+
+def quantity_at(text: str, start: int) -> Quantity | None:
+    """The number that begins there, read in every way that its digits allow; None: there is none."""
+    found = vocabulary().number.match(text, start)
+    return _quantity(found) if found else None
+
+
+def _quantity(found: re.Match[str]) -> Quantity | None:
+    digits = found["digits"]
+    readings = frozenset(each for each in values_of(digits.replace(" ", "")) if isinstance(each, Decimal))
+    if not readings or len(digits) > DIGITS:
+        return None
+    scale, unit = vocabulary().meaning(found["money"], found["scale"], found["unit"])
+    return Quantity(
+        readings=readings, scale=scale, unit=unit, start=found.start(), end=found.end(), digits=digits
+    )
+
+
+def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
+    """The numbers of a strip."""
+    passage = strip.retrieved.passage
+    is_comma = _has_comma(passage.text)
+    headings = "\n".join((passage.title, *passage.path))
+    found: list[Quantity] = []
+    head: list[str] = []
+    above, start = "", 0
+    lines = strip.text.splitlines(keepends=True)
+    for line, below in zip(lines, (*lines[1:], ""), strict=False):
+        cells = _cells(line)
+        if len(cells) > 1 and _DELIMITERS.fullmatch(below.strip()):
+            at = strip.start - passage.start + start
+            head, above = [cell for _, cell in cells], f"{headings}\n{passage.text[max(0, at - ABOVE) : at]}"
+        elif len(cells) == 1:
+            head, above = [], headings if _LABEL.search(line[:ABOVE]) else ""
+        label = next((cell for _, cell in cells if cell.strip()), "") if len(cells) > 1 else ""
+        for number, (offset, cell) in enumerate(cells):
+            column = head[number] if number < len(head) else ""
+            labels, higher = ((column,), "") if cell == label else ((column, label), above)
+            for each in _numbers(cell, is_comma=is_comma, is_cell=len(cells) > 1):
+                told = _labelled(each, (_label_before(cell, each), *labels), higher)
+                found.append(replace(told, start=start + offset + each.start, end=start + offset + each.end))
+        start += len(line)
+        if len(found) > NUMBERS:
+            break
+    return tuple(found)
+
+
+def _cells(line: str) -> list[tuple[int, str]]:
+    """The cells of a row, each with where it begins; a line of prose is one."""
+    ends = [each.start() for each in _CELL.finditer(line)]
+    starts = [0, *(end + 1 for end in ends)]
+    return [(start, line[start:end]) for start, end in zip(starts, (*ends, len(line)), strict=True)]
+
+
+def _label_before(line: str, number: Quantity) -> str:
+    label = _LABEL.search(line[max(0, number.start - ABOVE) : number.start])
+    return label[1] if label else ""
+
+
+def _numbers(text: str, *, is_comma: bool, is_cell: bool) -> list[Quantity]:
+    """The numbers of a cell or line, the last first; one before "to 12.4 million" has that scale and unit too."""
+    numbers: list[Quantity] = []
+    last: Quantity | None = None
+    for number in reversed([*filter(None, map(_quantity, vocabulary().number.finditer(text)))]):
+        reading = (min if ("," in number.digits) == is_comma else max)(number.readings)
+        is_bare = not (number.scale or number.unit)
+        has_next = last and is_bare and reading < SHARED and _TO.fullmatch(text, number.end, last.start)
+        numbers.append(
+            replace(
+                number,
+                readings=frozenset({reading}),
+                is_negative=_is_negative(text, number, is_cell=is_cell),
+                scale=last.scale if has_next and last else number.scale,
+                unit=last.unit if has_next and last else number.unit,
+            )
+        )
+        last = last if last and is_bare and _YEAR.fullmatch(number.digits) else numbers[-1]
+    return numbers
+
+
+def _is_negative(text: str, number: Quantity, *, is_cell: bool) -> bool:
+    """With a minus, or alone in the parentheses of accounts: (1,234)."""
+    before, after = text[max(0, number.start - ABOVE) : number.start].rstrip(), text[number.end :].lstrip()
+    is_alone = (is_cell and before.strip(" $€£¥*(") == "") or _LABEL.search(before.rstrip("( ") + " ")
+    return bool(_MINUS.search(before)) or bool(before.endswith("(") and after.startswith(")") and is_alone)
+
+
+def _labelled(number: Quantity, labels: Iterable[str], above: str) -> Quantity:
+    """The number with the unit and scale that its labels name, else with what stands above its table, which is
+    said of money and not of people."""
+    scale, unit = number.scale, number.unit
+    notes = [_note(label) or (0, _sign_in(label)) for label in labels]
+    if above and not any(vocabulary().counts.search(label) for label in labels):
+        notes.append(_note(above) or (0, ""))
+    for power, own in notes:
+        if unit in ("", *vocabulary().signs) and own in ("", unit or own):
+            scale, unit = scale or power, unit or own
+    return replace(number, scale=scale, unit=unit)
+
+
+def _note(text: str) -> tuple[int, str] | None:
+    """The scale and the unit that the last note of a text names."""
+    notes = [found["words"] for found in vocabulary().note.finditer(text)]
+    return vocabulary().meaning(*vocabulary().word.findall(notes[-1])) if notes else None
+
+
+def _sign_in(label: str) -> str:
+    sign = _SIGN.search(label)
+    return vocabulary().units[sign[0]] if sign else ""
+
+
+def _has_comma(text: str) -> bool:
+    """True if a text writes 12,4 and not 12.4."""
+    comma, point = len(_WITH_COMMA.findall(text)), len(_WITH_POINT.findall(text))
+    return comma > point or (comma == point and sure_language(text) in _COMMA)
