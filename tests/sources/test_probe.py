@@ -15,8 +15,7 @@ from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.git.address import typed_address
 from core.sources.guides import git_credentials
-from core.sources.kinds import KINDS
-from core.sources.probe import Glimpse, check, probe
+from core.sources.kinds import KINDS, Glimpse, check, probe
 from core.sources.source import SourceThrottled, SourceUnavailable, kind_of
 
 
