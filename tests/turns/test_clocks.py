@@ -71,7 +71,7 @@ READ_ON_THE_WALL = {
     "bots/record.py": "tells a time",
     "bots/commands/sources.py": "tells a time",
     "core/sources/sources.py": "when a source was last read, and is due again; a jump reads it earlier or later",
-    "core/sources/comparison.py": "what was not seen for STALE_AFTER days; a jump marks it earlier or later",
+    "core/sources/documents.py": "what was not seen for STALE_AFTER days; a jump marks it earlier or later",
     "core/sources/confluence/source.py": "which people were asked about within a day; a time to come counts as long ago",
     "core/sources/drive/client.py": "Google's tokens say when they end; one that is refused is asked for anew",
     "core/sources/drive/source.py": "which permissions have ended; they are looked at again at each sync",
