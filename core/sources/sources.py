@@ -26,7 +26,6 @@ from core.library.library import Library, Notify
 from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
-from core.sources.comparison import SourceForgotten
 from core.sources.kinds import KINDS, source_labels, typed_of
 from core.sources.source import (
     AddressKind,
@@ -42,7 +41,7 @@ from core.sources.source import (
     require_kind,
 )
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
-from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SyncRun, documents_of, withdraw
+from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, documents_of, withdraw
 from core.storage.storage import Storage
 from core.turns.replicas import ALONE, Replicas
 
