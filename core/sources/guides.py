@@ -10,7 +10,7 @@ from core.sources.confluence import address as confluence
 from core.sources.drive import files as drive
 from core.sources.git import address as git
 from core.sources.github import convert as github
-from core.sources.notion import address as notion
+from core.sources.notion import client as notion
 from core.sources.source import Credential, SourceGuide
 from core.sources.website import address as website
 

@@ -21,7 +21,7 @@ from core.sources.git.address import local_address
 from core.sources.github import source as github
 from core.sources.github.convert import list_address as github_address
 from core.sources.notion import source as notion
-from core.sources.notion.address import page_address as notion_address
+from core.sources.notion.client import page_address as notion_address
 from core.sources.source import (
     AddressKind,
     CursorExpired,

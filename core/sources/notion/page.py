@@ -19,7 +19,7 @@ from core.conversation import value
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.sources.documents import AnchoredPart, AnchoredText, joined
-from core.sources.notion.address import LABEL, bare_id
+from core.sources.notion.client import LABEL, bare_id
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
 from core.sources.source import SourceItem, moment_of
 

@@ -16,15 +16,18 @@ from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources import guides
 from core.sources.documents import parse_anchored, to_bytes
-from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import (
     INTERVAL,
+    LABEL,
     ORIGIN,
+    PREFIX,
     NotionApi,
     NotionMissing,
     NotionRefused,
+    canonical_address,
     open_api,
     read_file,
+    root_of,
 )
 from core.sources.notion.listing import BlockTree, PageListing
 from core.sources.notion.memory import NotionMemory
