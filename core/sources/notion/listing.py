@@ -26,10 +26,12 @@ from core.sources.notion.client import (
     bare_id,
 )
 from core.sources.notion.convert import CHILDREN, PageBlock
-from core.sources.notion.memory import ChildKind, NotionMemory, RowList
 from core.sources.notion.page import (
+    ChildKind,
     NotionFile,
+    NotionMemory,
     NotionPage,
+    RowList,
     Serves,
     file_of_block,
     is_of_notion,

@@ -30,9 +30,9 @@ from core.sources.notion.client import (
     root_of,
 )
 from core.sources.notion.listing import BlockTree, PageListing
-from core.sources.notion.memory import NotionMemory
 from core.sources.notion.page import (
     PAGE_NAME,
+    NotionMemory,
     NotionPage,
     Serves,
     file_items,
