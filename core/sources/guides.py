@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from core.settings import Settings
-from core.sources.confluence import address as confluence
+from core.sources.confluence import client as confluence
 from core.sources.drive import files as drive
 from core.sources.git import address as git
 from core.sources.github import convert as github

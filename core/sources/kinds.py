@@ -13,7 +13,7 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.confluence import source as confluence
-from core.sources.confluence.address import pasted_address as confluence_address
+from core.sources.confluence.client import pasted_address as confluence_address
 from core.sources.drive import source as drive
 from core.sources.drive.files import browser_address as drive_address
 from core.sources.git import source as git

@@ -22,16 +22,20 @@ from core.library.formats import markdown
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.sources import guides
-from core.sources.confluence.address import (
+from core.sources.confluence.client import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
     PREFIXES,
     ConfluenceAddress,
+    ConfluenceClient,
+    ListWalk,
+    RecordRefused,
     canonical_address,
     label_of,
+    not_taken,
+    open_client,
     parse,
 )
-from core.sources.confluence.client import ConfluenceClient, ListWalk, RecordRefused, not_taken, open_client
 from core.sources.confluence.cloud import V2, CloudApi
 from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
