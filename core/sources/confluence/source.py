@@ -36,16 +36,17 @@ from core.sources.confluence.client import (
     open_client,
     parse,
 )
-from core.sources.confluence.cloud import V2, CloudApi
-from core.sources.confluence.convert import markdown_of, mentions_in
-from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
-from core.sources.confluence.endpoints import (
+from core.sources.confluence.cloud import (
     V1,
+    V2,
+    CloudApi,
     ConfluenceAttachment,
     ConfluenceContent,
     ConfluenceSpace,
     ContentKind,
 )
+from core.sources.confluence.convert import markdown_of, mentions_in
+from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PagePlace, PageReaders, PeopleMemory
 from core.sources.source import (
