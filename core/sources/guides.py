@@ -12,7 +12,7 @@ from core.sources.git import address as git
 from core.sources.github import convert as github
 from core.sources.notion import client as notion
 from core.sources.source import Credential, SourceGuide
-from core.sources.website import address as website
+from core.sources.website import convert as website
 
 #: Where a token of a host of repositories is made and the rights it needs, by how the name of the host begins.
 TOKEN_PAGES: Mapping[str, tuple[str, str]] = {

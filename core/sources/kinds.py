@@ -35,8 +35,8 @@ from core.sources.source import (
 )
 from core.sources.store import SourceStore
 from core.sources.website import source as website
-from core.sources.website.address import canonical_address as website_address
-from core.sources.website.address import sitemap_address
+from core.sources.website.convert import canonical_address as website_address
+from core.sources.website.convert import sitemap_address
 
 KINDS: Mapping[str, SourceKind] = {
     "git": git.KIND,

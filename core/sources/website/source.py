@@ -36,16 +36,6 @@ from core.sources.source import (
     moment_of,
     open_memory,
 )
-from core.sources.website.address import (
-    PREFIXES,
-    WebsiteAddress,
-    canonical_address,
-    label_of,
-    normal_url,
-    options_of,
-    parse,
-    place_of,
-)
 from core.sources.website.client import (
     NOT_MODIFIED,
     REQUEST_TIME,
@@ -57,7 +47,18 @@ from core.sources.website.client import (
     read_rules,
     seeds_of,
 )
-from core.sources.website.convert import head_of, parse_page
+from core.sources.website.convert import (
+    PREFIXES,
+    WebsiteAddress,
+    canonical_address,
+    head_of,
+    label_of,
+    normal_url,
+    options_of,
+    parse,
+    parse_page,
+    place_of,
+)
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.web.request import OK
 
