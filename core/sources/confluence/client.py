@@ -25,6 +25,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, unquote_plus, urlencode, ur
 
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError
+from core.settings import Settings
 from core.sources.http import (
     FORBIDDEN,
     NOT_FOUND,
@@ -35,7 +36,7 @@ from core.sources.http import (
     open_http,
     throttle,
 )
-from core.sources.source import ItemGone, ItemUnreadable, SourceUnavailable
+from core.sources.source import Credential, ItemGone, ItemUnreadable, SourceGuide, SourceUnavailable
 from core.web.hosts import canonical
 from core.web.request import OK
 
@@ -377,3 +378,33 @@ def _completed(link: str, before: str) -> str:
     if "cursor" in named or "start" in named:
         asked = {name: text for name, text in asked.items() if name not in ("cursor", "start")}
     return f"{path}?{urlencode(asked | named)}"
+
+
+def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
+    """A token of somebody who may read the spaces."""
+    address = parse(text)
+    if address.host.endswith(CLOUD_HOSTS):
+        entry, rights = "YOU@EXAMPLE.ORG:TOKEN", ""
+        page = "https://id.atlassian.com/manage-profile/security/api-tokens"
+    else:
+        entry, rights = "TOKEN", "View and administer the spaces: others are not shown who may view them"
+        # "Using personal access tokens" of the documentation of Data Center
+        page = f"{address.base}/plugins/personalaccesstokens/usertokens.action"
+    return (
+        Credential(
+            setting="CONFLUENCE_TOKENS",
+            entry=f"{address.host}={entry}",
+            made_at=page,
+            rights=rights,
+            is_set=bool(settings.confluence_tokens.get(address.host)),
+        ),
+    )
+
+
+GUIDE = SourceGuide(
+    title="A space or a page of Confluence",
+    asks="Its address in a browser",
+    example="https://acme.atlassian.net/wiki/spaces/ENG",
+    address=typed_address,
+    credentials=credentials_of,
+)

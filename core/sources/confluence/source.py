@@ -21,10 +21,10 @@ from core.library.documents import Document
 from core.library.formats import markdown
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources import guides
 from core.sources.confluence.client import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
+    GUIDE,
     PREFIXES,
     ConfluenceAddress,
     ConfluenceClient,
@@ -318,5 +318,5 @@ KIND = SourceKind(
     label=label_of,
     open=open_confluence,
     parse=parse_item,
-    guide=guides.CONFLUENCE,
+    guide=GUIDE,
 )

@@ -22,8 +22,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError
+from core.settings import Settings
 from core.sources.http import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, HostClient, Response, open_http, throttle
-from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.sources.source import Credential, ItemUnreadable, SourceGuide, SourceThrottled, SourceUnavailable
 from core.web.request import OK
 
 ORIGIN = "https://api.notion.com"
@@ -267,3 +268,25 @@ def typed_address(typed: str) -> str:
     if (found := page_address(typed)) is not None:
         return found
     return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")
+
+
+def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:
+    """The token of an integration, with which the pages are shared."""
+    return (
+        Credential(
+            setting="NOTION_TOKEN",
+            entry="TOKEN",
+            made_at="https://www.notion.so/profile/integrations",
+            rights="Read content; share the pages with the integration",
+            is_set=bool(settings.notion_token),
+        ),
+    )
+
+
+GUIDE = SourceGuide(
+    title="Pages and databases of Notion",
+    asks="The link of a page; notion: for all that is shared with the integration",
+    example="notion:",
+    address=typed_address,
+    credentials=credentials_of,
+)

@@ -14,9 +14,9 @@ from functools import partial
 
 from core.errors import SettingsError
 from core.library.documents import Document
-from core.sources import guides
 from core.sources.documents import parse_anchored, to_bytes
 from core.sources.notion.client import (
+    GUIDE,
     INTERVAL,
     LABEL,
     ORIGIN,
@@ -248,5 +248,5 @@ KIND = SourceKind(
     label=lambda _address: LABEL,
     open=open_notion,
     parse=parse_item,
-    guide=guides.NOTION,
+    guide=GUIDE,
 )

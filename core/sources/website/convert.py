@@ -20,7 +20,7 @@ from core.library.documents import Document
 from core.library.formats.encoding import decode
 from core.library.formats.markdown import heading_text
 from core.library.formats.read import parse_html
-from core.sources.source import SourceItem, parse_as_file
+from core.sources.source import SourceGuide, SourceItem, parse_as_file
 from core.web.hosts import URL_LIMIT, canonical
 
 PREFIXES = ("site+https://", "site+http://")
@@ -331,3 +331,12 @@ def parse_page(item: SourceItem, data: bytes) -> Document:
         return parse_as_file(item, data)
     document = parse_html(data, url=item.url)
     return replace(document, anchors=anchors_of(document, data))
+
+
+GUIDE = SourceGuide(
+    title="A website, by its links and its sitemap",
+    asks="The address of its first page, or of its sitemap",
+    example="https://docs.example.org/guide/",
+    address=typed_address,
+    every="1d",
+)

@@ -20,7 +20,6 @@ from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
 from core.library.sync import printable
-from core.sources import guides
 from core.sources.http import HostSilent, http_moment, only_if_changed, open_http
 from core.sources.source import (
     CursorExpired,
@@ -48,6 +47,7 @@ from core.sources.website.client import (
     seeds_of,
 )
 from core.sources.website.convert import (
+    GUIDE,
     PREFIXES,
     WebsiteAddress,
     canonical_address,
@@ -386,5 +386,5 @@ KIND = SourceKind(
     options=options_of,
     place=place_of,
     check=check_website,
-    guide=guides.WEBSITE,
+    guide=GUIDE,
 )
