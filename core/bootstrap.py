@@ -278,7 +278,7 @@ def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) 
 def _completer(settings: Settings, library: Library, sources: SourceSyncs) -> Callable[[Outcome], Outcome]:
     """A function that puts links to the documents into an outcome, and marks those not seen for too long."""
     from core.library.links import SourceLinks
-    from core.sources.comparison import Sightings
+    from core.sources.documents import Sightings
 
     links = SourceLinks(templates=settings.source_url_base, store=library.store, private=settings.data_dir)
     sightings = Sightings(sources=sources.store, documents=library.store, stale_after=settings.stale_after)

@@ -25,7 +25,7 @@ from core.library.formats.read import SUFFIXES
 from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import list_files
 from core.settings import ENV_FILE, Settings
-from core.sources.probe import TITLES, Glimpse, probe
+from core.sources.kinds import TITLES, Glimpse, probe
 from core.sources.source import Credential, SourceKind, is_exposed, kind_of
 
 NAMED_COLLECTIONS = 10  # that are offered by name

@@ -50,7 +50,7 @@ from core.library.data_lock import SERVING, make_data_dir
 from core.library.documents import Readable
 from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
-from core.sources.schedule import SourceSchedule
+from core.sources.sources import SourceSchedule
 from core.storage.storage import open_storage
 from core.turns.messenger import SHOWN_BY, Messenger
 from core.turns.queue import queue_url

@@ -17,7 +17,7 @@ from core.bootstrap import open_library
 from core.library.entries import Entry
 from core.library.overview import as_listed
 from core.settings import Settings
-from core.sources.comparison import Sightings
+from core.sources.documents import Sightings
 from core.sources.kinds import label_of, typed_of
 from core.sources.sources import open_source_store
 from core.sources.store import ListedSource

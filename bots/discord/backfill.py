@@ -29,7 +29,7 @@ from bots.discord.channel_messages import items_at, thread_items
 from bots.discord.limits import MESSAGES_PAGE
 from bots.discord.route import PLATFORM, said_at
 from core.conversation import Conversation
-from core.sources.schedule import SourceSchedule
+from core.sources.sources import SourceSchedule
 from core.turns.turns import TurnsClosed
 
 logger = logging.getLogger(__name__)

@@ -41,7 +41,7 @@ from bots.discord.render import note
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
 from bots.discord.settings import DiscordSettings
 from core.errors import QuestionRejected
-from core.sources.schedule import SourceSchedule
+from core.sources.sources import SourceSchedule
 from core.text.language import language_of
 from core.traces.names import ShownNames
 from core.turns.turns import TurnsClosed

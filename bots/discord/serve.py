@@ -30,7 +30,7 @@ from bots.discord.route import PLATFORM
 from bots.discord.settings import API_URL, DiscordSettings
 from core.bootstrap import Footnote
 from core.errors import SettingsError
-from core.sources.schedule import SourceSchedule
+from core.sources.sources import SourceSchedule
 from core.turns.turns import Turns
 
 if TYPE_CHECKING:

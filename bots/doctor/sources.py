@@ -21,8 +21,7 @@ from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
-from core.sources.kinds import KINDS, typed_of
-from core.sources.probe import check
+from core.sources.kinds import KINDS, check, typed_of
 from core.sources.source import Credential, SourceKind, SourceThrottled, kind_of, read_owner_only
 from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
 from core.storage.database import Database, Dialect, Row, version_in

@@ -25,7 +25,7 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError
 from core.library.library import Library, Phase
 from core.settings import Settings
-from core.sources.comparison import Sightings
+from core.sources.documents import Sightings
 from core.sources.store import SourceStore
 from core.storage.database import AsyncDatabase
 from core.traces.log import QuestionLog

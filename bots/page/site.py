@@ -25,7 +25,7 @@ from core.conversation import Command, Turn, value
 from core.errors import FootnoteError
 from core.library.library import Library
 from core.settings import Settings
-from core.sources.comparison import Sightings
+from core.sources.documents import Sightings
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
 from core.turns.messenger import ReplyRoute

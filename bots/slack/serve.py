@@ -42,7 +42,7 @@ from bots.slack.settings import SlackSettings
 from core.bootstrap import Footnote
 from core.conversation import Conversation
 from core.errors import SettingsError, StoreUnavailable
-from core.sources.schedule import SourceSchedule
+from core.sources.sources import SourceSchedule
 from core.turns.messenger import Unreachable
 from core.turns.turns import Turns
 

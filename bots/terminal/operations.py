@@ -42,7 +42,7 @@ from core.library.entries import Entry
 from core.library.library import Phase
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.settings import Settings
-from core.sources.schedule import LOOK_AGAIN, SYNC_SOURCE
+from core.sources.sources import LOOK_AGAIN, SYNC_SOURCE
 from core.turns.archive import plain
 from core.turns.remote import OLDER
 

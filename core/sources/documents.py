@@ -1,29 +1,37 @@
 """Documents of the library that are made of items: of the bytes of a file, or of text whose parts have names in the
-address of its page, as a source puts it together from an API.
+address of its page, as a source puts it together from an API; and of the documents that an answer cites, when they
+were last seen.
+
+A source was seen when its last sync ended that read everything; what could not be looked at then was seen earlier. A
+single page was seen when it was last read. A file of a folder is looked at before each question, so it never gets old
+here, and neither does an answer of a person, which has a review date of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from core.conversation import value
+from core.conversation import Citation, Outcome, value
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
-from core.library.entries import NewDocument
+from core.library.entries import Entry, NewDocument
 from core.library.formats import markdown, parser_process
 from core.library.formats.assembly import line_starts
 from core.library.formats.dates import earliest, plausible
 from core.library.formats.encoding import decode
 from core.library.links import OTHER_TEXT
+from core.library.readers import base_of
+from core.library.store import DocumentStore
 from core.library.sync import drop_surrogates
 from core.sources.source import SourceItem, parse_as_file
-from core.sources.store import SourceRecord
+from core.sources.store import SourceRecord, SourceStore
 
 BETWEEN = "\n\n"
 
@@ -139,3 +147,58 @@ def with_lines(pieces: Sequence[Piece], suffix: str, data: bytes) -> Sequence[Pi
         else piece
         for piece in pieces
     ]
+
+
+DAY = 86_400.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sightings:
+    """Compares documents with STALE_AFTER. Its methods block."""
+
+    sources: SourceStore
+    documents: DocumentStore
+    stale_after: int  #: days; 0: nothing is too old
+    now: Callable[[], float] = time.time
+
+    def marked(self, outcome: Outcome) -> Outcome:
+        """The outcome, with when those of its documents were last seen that were not for too long."""
+        return outcome.with_citations(self._marked) if self.stale_after else outcome
+
+    def _marked(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:
+        return tuple(replace(each, unseen_since=self._of(each)) for each in citations)
+
+    def _of(self, citation: Citation) -> float | None:
+        if citation.origin != "documents":
+            return None
+        entries = self.documents.named(citation.collection, citation.source)
+        return min(self.unseen(entries).values(), default=None)
+
+    def unseen(self, entries: Iterable[Entry]) -> dict[int, float]:
+        """The last sightings of documents that are too long ago, by their ids."""
+        if not self.stale_after:
+            return {}
+        limit = self.now() - self.stale_after * DAY
+        return {entry: seen for entry, seen in self._seen(entries).items() if seen < limit}
+
+    def _seen(self, entries: Iterable[Entry]) -> dict[int, float]:
+        records = {(each.collection, each.address): each for each in self.sources.all()}
+        seen: dict[int, float] = {}
+        items: dict[SourceRecord, dict[str, Entry]] = {}
+        for entry in entries:
+            if entry.seen_at is not None:
+                seen[entry.id] = entry.seen_at
+            elif (record := records.get((base_of(entry.collection), entry.root))) is not None:
+                item = entry.address.removeprefix(record.place_of(""))
+                items.setdefault(record, {})[item] = entry
+        for record, known in items.items():
+            seen |= self._seen_of(record, known)
+        return seen
+
+    def _seen_of(self, record: SourceRecord, known: Mapping[str, Entry]) -> dict[int, float]:
+        left = self.sources.last_seen(record.number, known)
+        return {entry.id: left.get(item, record.seen_at) for item, entry in known.items()}
+
+    def is_stale(self, record: SourceRecord) -> bool:
+        """True if a source itself was not seen for too long."""
+        return bool(self.stale_after) and record.seen_at < self.now() - self.stale_after * DAY

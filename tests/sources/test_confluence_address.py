@@ -7,7 +7,7 @@ import pytest
 from bots.chat.indexing import read_targets
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.confluence.address import canonical_address, label_of, parse
+from core.sources.confluence.client import canonical_address, label_of, parse
 
 CLOUD = "https://acme.atlassian.net"
 OWN = "https://wiki.corp.example"

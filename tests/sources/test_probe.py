@@ -13,10 +13,8 @@ from fakes.website import FakeWebsite, html
 
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.git.address import typed_address
-from core.sources.guides import git_credentials
-from core.sources.kinds import KINDS
-from core.sources.probe import Glimpse, check, probe
+from core.sources.git.address import credentials_of, typed_address
+from core.sources.kinds import KINDS, Glimpse, check, probe
 from core.sources.source import SourceThrottled, SourceUnavailable, kind_of
 
 
@@ -167,8 +165,8 @@ def test_what_is_no_repository_is_told_without_its_password(typed):
 )
 def test_a_token_is_made_where_the_host_makes_them(address, page):
     host = address.split("/")[2]
-    (unset,) = git_credentials(address, Settings())
-    (given,) = git_credentials(address, Settings(git_tokens={host: "sesame"}))
+    (unset,) = credentials_of(address, Settings())
+    (given,) = credentials_of(address, Settings(git_tokens={host: "sesame"}))
 
     assert (unset.setting, unset.entry, unset.made_at) == ("GIT_TOKENS", f"{host}=TOKEN", page)
     assert (unset.is_set, given.is_set, unset.is_needed) == (False, True, False)
@@ -178,8 +176,8 @@ def test_a_token_is_made_where_the_host_makes_them(address, page):
 def test_repositories_by_ssh_and_on_this_disk_need_no_token(tmp_path):
     git(tmp_path, "init", "--quiet")
 
-    assert git_credentials("git+ssh://git@github.com/a/b", Settings()) == ()
-    assert git_credentials(f"git+file://{tmp_path}", Settings()) == ()
+    assert credentials_of("git+ssh://git@github.com/a/b", Settings()) == ()
+    assert credentials_of(f"git+file://{tmp_path}", Settings()) == ()
 
 
 def test_each_kind_has_a_guide_that_takes_its_own_example():

@@ -9,7 +9,7 @@ from fakes.sources import ADDRESS, Shelf
 from source_desk import open_desk
 
 from core.conversation import Command, Conversation
-from core.sources.schedule import SYNC_SOURCE, SourceSchedule
+from core.sources.sources import SYNC_SOURCE, SourceSchedule
 
 PLACE = Conversation(platform="cli", space="local", channel="terminal", thread="x")
 

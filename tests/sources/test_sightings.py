@@ -10,7 +10,7 @@ from source_desk import Clock, Desk, open_desk
 
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.formats.read import parse_html
-from core.sources.comparison import DAY, Sightings
+from core.sources.documents import DAY, Sightings
 from core.sources.source import SourceBatch, SourceUnavailable, UnreadItem
 
 PAGE = "https://tides.example/pier"

@@ -12,7 +12,7 @@ from source_desk import open_desk
 from core.bootstrap import make_fetcher
 from core.errors import SearchTrouble
 from core.settings import Settings
-from core.sources.probe import check
+from core.sources.kinds import check
 from core.sources.source import SourceUnavailable
 from core.web.fetch import default_tls
 

@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from core.sources.confluence.client import PERMISSION_REFUSALS, Json, RecordRefused
-from core.sources.confluence.cloud import RESTRICTIONS, CloudApi, attachment_of, quoted
-from core.sources.confluence.endpoints import (
+from core.sources.confluence.cloud import (
     GROUPS,
+    RESTRICTIONS,
     USERS,
     V1,
+    CloudApi,
     ConfluenceAttachment,
     ConfluenceBody,
     ConfluenceContent,
@@ -25,6 +26,8 @@ from core.sources.confluence.endpoints import (
     ContentKind,
     ContentParent,
     ReadRestriction,
+    attachment_of,
+    quoted,
     storage_of,
     viewers_among,
 )

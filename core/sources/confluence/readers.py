@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 
 from core.conversation import value
 from core.sources.confluence.client import RecordRefused
-from core.sources.confluence.data_center import ConfluenceApi
-from core.sources.confluence.endpoints import (
+from core.sources.confluence.cloud import (
     ConfluenceContent,
     ConfluenceSpace,
     ContentParent,
     ReadRestriction,
 )
+from core.sources.confluence.data_center import ConfluenceApi
 from core.sources.source import Memory, SourceUnavailable
 
 KEPT = 86_400.0  # seconds that an e-mail address is remembered

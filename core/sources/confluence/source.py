@@ -21,27 +21,32 @@ from core.library.documents import Document
 from core.library.formats import markdown
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources import guides
-from core.sources.confluence.address import (
+from core.sources.confluence.client import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
+    GUIDE,
     PREFIXES,
     ConfluenceAddress,
+    ConfluenceClient,
+    ListWalk,
+    RecordRefused,
     canonical_address,
     label_of,
+    not_taken,
+    open_client,
     parse,
 )
-from core.sources.confluence.client import ConfluenceClient, ListWalk, RecordRefused, not_taken, open_client
-from core.sources.confluence.cloud import V2, CloudApi
-from core.sources.confluence.convert import markdown_of, mentions_in
-from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
-from core.sources.confluence.endpoints import (
+from core.sources.confluence.cloud import (
     V1,
+    V2,
+    CloudApi,
     ConfluenceAttachment,
     ConfluenceContent,
     ConfluenceSpace,
     ContentKind,
 )
+from core.sources.confluence.convert import markdown_of, mentions_in
+from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PagePlace, PageReaders, PeopleMemory
 from core.sources.source import (
@@ -313,5 +318,5 @@ KIND = SourceKind(
     label=label_of,
     open=open_confluence,
     parse=parse_item,
-    guide=guides.CONFLUENCE,
+    guide=GUIDE,
 )

@@ -14,9 +14,9 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -24,7 +24,8 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources.source import SourceItem, moment_of
+from core.settings import Settings
+from core.sources.source import Credential, SourceGuide, SourceItem, moment_of
 
 _GOOGLE = "application/vnd.google-apps."
 FOLDER = f"{_GOOGLE}folder"
@@ -376,3 +377,27 @@ def typed_address(typed: str) -> str:
     if (found := browser_address(typed)) is not None:
         return found
     return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")
+
+
+def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:
+    """The key of a service account, with which the folder is shared."""
+    given = settings.drive_credentials
+    return (
+        Credential(
+            setting="DRIVE_CREDENTIALS",
+            entry="/PATH/OF/KEY.json",
+            made_at="https://console.cloud.google.com/iam-admin/serviceaccounts",
+            rights="a JSON key of a service account, with whose address the folder is shared, as an editor",
+            is_set=bool(given),
+            file=Path(given).expanduser() if given else None,
+        ),
+    )
+
+
+GUIDE = SourceGuide(
+    title="A folder or a shared drive of Google Drive",
+    asks="Its address in a browser; drive: for all that is shared with the service account",
+    example="https://drive.google.com/drive/folders/1AbCdEfGhIjKlMnOp",
+    address=typed_address,
+    credentials=credentials_of,
+)

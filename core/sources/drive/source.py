@@ -22,7 +22,6 @@ from typing import Any
 from core.conversation import value
 from core.library.documents import Document
 from core.library.formats.read import parse_file
-from core.sources import guides
 from core.sources.drive.client import (
     BAD_REQUEST,
     BASE,
@@ -33,6 +32,7 @@ from core.sources.drive.client import (
 )
 from core.sources.drive.files import (
     FOLDER,
+    GUIDE,
     LOCKED,
     MARKDOWN,
     PREFIX,
@@ -353,5 +353,5 @@ async def check_drive(text: str, context: SourceContext, *, base: str = BASE) ->
 
 KIND = SourceKind(
     prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported,
-    check=check_drive, guide=guides.DRIVE,
+    check=check_drive, guide=GUIDE,
 )  # fmt: skip

@@ -9,7 +9,7 @@ and must not look like part of the branch.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Literal, cast
@@ -17,6 +17,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from core.conversation import value
 from core.errors import SettingsError
+from core.settings import Settings
+from core.sources.source import Credential, SourceGuide
 from core.web.hosts import canonical
 
 PREFIXES = ("git+https://", "git+ssh://", "git+file://")
@@ -211,3 +213,39 @@ def typed_address(typed: str) -> str:
             else f"{typed} is not the address of a repository."
         )
     return address
+
+
+#: Where a token of a host of repositories is made and the rights it needs, by how the name of the host begins.
+TOKEN_PAGES: Mapping[str, tuple[str, str]] = {
+    "github.": ("https://{host}/settings/personal-access-tokens/new", "Contents: read-only"),
+    "gitlab.": ("https://{host}/-/user_settings/personal_access_tokens", "read_repository"),
+    "bitbucket.org": ("https://{host}{path}/admin/access-tokens", "repository"),
+    "": ("https://{host}/user/settings/applications", "repository: read"),  # Gitea, Forgejo, Codeberg
+}
+
+
+def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
+    """A token for HTTPS; ssh takes the keys of its user."""
+    address = parse(text)
+    if address.scheme != "https":
+        return ()
+    page, rights = next(found for begin, found in TOKEN_PAGES.items() if address.host.startswith(begin))
+    return (
+        Credential(
+            setting="GIT_TOKENS",
+            entry=f"{address.host}=TOKEN",
+            made_at=page.format(host=address.place, path=address.path.removesuffix(".git")),
+            rights=rights,
+            is_set=address.host in settings.git_tokens,
+            is_needed=False,
+        ),
+    )
+
+
+GUIDE = SourceGuide(
+    title="A repository",
+    asks="Its address, or its path on this disk; #FOLDER@BRANCH after it reads a part",
+    example="https://github.com/acme/handbook#docs@main",
+    address=typed_address,
+    credentials=credentials_of,
+)

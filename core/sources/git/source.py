@@ -27,9 +27,9 @@ from core.library.formats.encoding import decode
 from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
 from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
-from core.sources import guides
 from core.sources.git.address import (
     DEFAULT_PORTS,
+    GUIDE,
     PREFIXES,
     GitAddress,
     canonical_address,
@@ -399,5 +399,5 @@ KIND = SourceKind(
     without_version=without_branch,
     place=place_of,
     check=check_git,
-    guide=guides.GIT,
+    guide=GUIDE,
 )

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 from core.conversation import value
 from core.errors import SettingsError
+from core.settings import Settings
 from core.sources.documents import AnchoredPart, AnchoredText, joined
+from core.sources.source import Credential, SourceGuide
 from core.web.hosts import canonical
 
 GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
@@ -222,3 +224,27 @@ def label_of(address: str) -> str:
 def typed_address(typed: str) -> str:
     """An address as it is kept, of one with its scheme or without."""
     return canonical_address(typed if "://" in typed else f"https://{typed}")
+
+
+def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
+    """A token; without one, GitHub answers 60 requests an hour about what is public."""
+    address = parse(text)
+    return (
+        Credential(
+            setting="GIT_TOKENS",
+            entry=f"{address.host}=TOKEN",
+            made_at=f"https://{address.place}/settings/personal-access-tokens/new",
+            rights="Issues: read-only, Pull requests: read-only",
+            is_set=bool(settings.git_tokens.get(address.host)),
+            is_needed=False,
+        ),
+    )
+
+
+GUIDE = SourceGuide(
+    title="Issues or pull requests of GitHub",
+    asks="The address of their list",
+    example="https://github.com/acme/handbook/issues",
+    address=typed_address,
+    credentials=credentials_of,
+)

@@ -20,10 +20,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from core.conversation import value
-from core.sources import guides
 from core.sources.documents import parse_item, to_bytes
 from core.sources.github.client import GitHubRepository, ListMemory, open_repository
 from core.sources.github.convert import (
+    GUIDE,
     PREFIXES,
     IssueRecord,
     IssuesAddress,
@@ -308,5 +308,5 @@ KIND = SourceKind(
     label=label_of,
     open=open_github,
     parse=parse_item,
-    guide=guides.GITHUB,
+    guide=GUIDE,
 )

@@ -1,4 +1,8 @@
-"""Requests to Notion's API, of the version 2025-09-03 with its data sources.
+"""Requests to Notion's API, of the version 2025-09-03 with its data sources; and addresses in Notion: ``notion:`` for
+all that is shared with the integration, ``notion:ID`` for a page or a database and what lies below it.
+
+People may type the address of its page on the web instead. An ID has 32 hexadecimal digits; in addresses they end the
+last part of the path.
 
 Requests are spread over time, and what Notion refuses becomes an error of a source: the library waits and tries again,
 not the client.
@@ -9,16 +13,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from core.conversation import value
-from core.errors import FootnoteError
+from core.errors import FootnoteError, SettingsError
+from core.settings import Settings
 from core.sources.http import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, HostClient, Response, open_http, throttle
-from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.sources.source import Credential, ItemUnreadable, SourceGuide, SourceThrottled, SourceUnavailable
 from core.web.request import OK
 
 ORIGIN = "https://api.notion.com"
@@ -208,3 +214,79 @@ async def read_file(url: str, private: Sequence[str]) -> bytes:
     if response.status != OK:
         raise ItemUnreadable(f"is not given out by Notion (HTTP {response.status})")
     return response.body
+
+
+PREFIX = "notion:"
+HOSTS = ("notion.so", "notion.site", "notion.com")  #: and what lies below them
+LABEL = "Notion"  # begins the names of pages
+
+_ID = re.compile(
+    r"(?:^|[-/])([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})/?$", re.IGNORECASE
+)
+
+
+def canonical_address(text: str) -> str:
+    """An address as it is kept; SettingsError for what is none."""
+    bare = text.removeprefix(PREFIX).strip("/")
+    if not bare:
+        return PREFIX
+    found = _ID.search(bare)
+    if found is None:
+        raise SettingsError(
+            f"{text} names no page of Notion: notion: for all that is shared, or notion:ID, as in the page's link."
+        )
+    return PREFIX + bare_id(found[1])
+
+
+def page_address(url: str) -> str | None:
+    """The address of the page or database that a link leads to; None for any other link."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+    except ValueError:
+        return None
+    if parts.scheme != "https" or not any(host == each or host.endswith(f".{each}") for each in HOSTS):
+        return None
+    for name in (parts.path, *parse_qs(parts.query).get("p", ())):  # p: a page that is opened beside another
+        if found := _ID.search(name):
+            return PREFIX + bare_id(found[1])
+    return None
+
+
+def root_of(address: str) -> str:
+    """The ID of the page or database that a kept address names; empty for all that is shared."""
+    return address.removeprefix(PREFIX)
+
+
+def bare_id(text: str) -> str:
+    """An ID without hyphens, in lower case."""
+    return text.replace("-", "").lower()
+
+
+def typed_address(typed: str) -> str:
+    """An address as it is kept, of a link to a page, an ID alone, or a kept one."""
+    if (found := page_address(typed)) is not None:
+        return found
+    return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")
+
+
+def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:
+    """The token of an integration, with which the pages are shared."""
+    return (
+        Credential(
+            setting="NOTION_TOKEN",
+            entry="TOKEN",
+            made_at="https://www.notion.so/profile/integrations",
+            rights="Read content; share the pages with the integration",
+            is_set=bool(settings.notion_token),
+        ),
+    )
+
+
+GUIDE = SourceGuide(
+    title="Pages and databases of Notion",
+    asks="The link of a page; notion: for all that is shared with the integration",
+    example="notion:",
+    address=typed_address,
+    credentials=credentials_of,
+)

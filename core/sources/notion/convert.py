@@ -14,7 +14,7 @@ from typing import Any
 
 from core.conversation import value
 from core.sources.documents import AnchoredPart, table_of
-from core.sources.notion.address import bare_id
+from core.sources.notion.client import bare_id
 
 CHECKED, UNCHECKED = "☑", "☐"
 

@@ -17,13 +17,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from core.sources.notion.address import bare_id
-from core.sources.notion.client import CursorLost, NotionApi, NotionMissing, NotionRefused, ResultPage
+from core.sources.notion.client import (
+    CursorLost,
+    NotionApi,
+    NotionMissing,
+    NotionRefused,
+    ResultPage,
+    bare_id,
+)
 from core.sources.notion.convert import CHILDREN, PageBlock
-from core.sources.notion.memory import ChildKind, NotionMemory, RowList
 from core.sources.notion.page import (
+    ChildKind,
     NotionFile,
+    NotionMemory,
     NotionPage,
+    RowList,
     Serves,
     file_of_block,
     is_of_notion,

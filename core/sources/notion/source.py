@@ -14,22 +14,25 @@ from functools import partial
 
 from core.errors import SettingsError
 from core.library.documents import Document
-from core.sources import guides
 from core.sources.documents import parse_anchored, to_bytes
-from core.sources.notion.address import LABEL, PREFIX, canonical_address, root_of
 from core.sources.notion.client import (
+    GUIDE,
     INTERVAL,
+    LABEL,
     ORIGIN,
+    PREFIX,
     NotionApi,
     NotionMissing,
     NotionRefused,
+    canonical_address,
     open_api,
     read_file,
+    root_of,
 )
 from core.sources.notion.listing import BlockTree, PageListing
-from core.sources.notion.memory import NotionMemory
 from core.sources.notion.page import (
     PAGE_NAME,
+    NotionMemory,
     NotionPage,
     Serves,
     file_items,
@@ -245,5 +248,5 @@ KIND = SourceKind(
     label=lambda _address: LABEL,
     open=open_notion,
     parse=parse_item,
-    guide=guides.NOTION,
+    guide=GUIDE,
 )

@@ -22,8 +22,7 @@ from core.errors import DocumentError, FootnoteError
 from core.library.formats.encoding import decode
 from core.sources.http import REDIRECTS, HostClient, Response, body_of, only_if_changed, throttle
 from core.sources.source import ItemUnreadable, SourceUnavailable
-from core.sources.website.address import WebsiteAddress, normal_url
-from core.sources.website.convert import AGENT
+from core.sources.website.convert import AGENT, WebsiteAddress, normal_url
 from core.sources.website.memory import FrontierUrl, SitemapRecord, SiteMemory
 from core.web.request import OK, SERVER_FAULT
 

@@ -20,7 +20,6 @@ from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
 from core.library.sync import printable
-from core.sources import guides
 from core.sources.http import HostSilent, http_moment, only_if_changed, open_http
 from core.sources.source import (
     CursorExpired,
@@ -36,16 +35,6 @@ from core.sources.source import (
     moment_of,
     open_memory,
 )
-from core.sources.website.address import (
-    PREFIXES,
-    WebsiteAddress,
-    canonical_address,
-    label_of,
-    normal_url,
-    options_of,
-    parse,
-    place_of,
-)
 from core.sources.website.client import (
     NOT_MODIFIED,
     REQUEST_TIME,
@@ -57,7 +46,19 @@ from core.sources.website.client import (
     read_rules,
     seeds_of,
 )
-from core.sources.website.convert import head_of, parse_page
+from core.sources.website.convert import (
+    GUIDE,
+    PREFIXES,
+    WebsiteAddress,
+    canonical_address,
+    head_of,
+    label_of,
+    normal_url,
+    options_of,
+    parse,
+    parse_page,
+    place_of,
+)
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.web.request import OK
 
@@ -385,5 +386,5 @@ KIND = SourceKind(
     options=options_of,
     place=place_of,
     check=check_website,
-    guide=guides.WEBSITE,
+    guide=GUIDE,
 )
