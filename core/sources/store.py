@@ -298,7 +298,7 @@ class SourceStore(Tables):
         query = "UPDATE source_items SET state = ? WHERE source = ? AND id = ?"
         self.write_all(query, ((state, number, each) for each in ids))
 
-    def due_items(self, number: int, *, after: str, limit: int) -> list[SourceItem]:
+    def due_items(self, number: int, *, after: str = "", limit: int) -> list[SourceItem]:
         """Items that are to be read, in order of their ids."""
         query = f"SELECT {', '.join(_ITEM)} FROM source_items WHERE source = ? AND state = 'due' AND id > ? ORDER BY id LIMIT ?"
         return [_item(row) for row in self.rows(query, number, after, limit)]
