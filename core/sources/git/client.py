@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import logging
 import os
 import re
@@ -47,11 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 class GitFailed(Exception):
-    """A command ended with an error; ``said`` is what it wrote, in English."""
-
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
+    """A command ended with an error; its text is what git wrote, in English."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +69,15 @@ class Git:
 
     async def ask(self, *arguments: str, given: bytes = b"") -> tuple[bytes, str]:
         """The output and notes of a command that talks to the host. GitFailed, SourceUnavailable, SourceThrottled."""
-        settings = {**STALLED, **self._pin(), **self._credentials()}
-        scheme = environment(self.address, settings, protocol=self.address.scheme)
+        variables = environment(self.address, self._connection(), protocol=self.address.scheme)
         for left in reversed(range(LOCK_TRIES)):
             try:
-                return await self._run(arguments, scheme, given, NETWORK_TIME)
+                return await self._run(arguments, variables, given, NETWORK_TIME)
             except GitFailed as failed:
-                logger.info("git failed: %s", failed.said[-STDERR_LOGGED:])
-                lock = _LOCK.search(failed.said)
+                logger.info("git failed: %s", str(failed)[-STDERR_LOGGED:])
+                lock = _LOCK.search(str(failed))
                 if lock is None:
-                    if (told := trouble(failed.said, self.address)) is not None:
+                    if (told := trouble(str(failed), self.address)) is not None:
                         raise told from failed
                     raise
                 if not left:
@@ -104,9 +98,8 @@ class Git:
             async with asyncio.timeout(seconds):
                 printed, noted = await process.communicate(given)
         except TimeoutError:
-            raise SourceUnavailable(
-                f"{self.address.name} took more than {seconds / 60:.0f} minutes."
-            ) from None
+            name = self.address.name
+            raise SourceUnavailable(f"{name} took more than {seconds / 60:.0f} minutes.") from None
         finally:
             if process.returncode is None:
                 process.kill()
@@ -116,22 +109,19 @@ class Git:
             raise GitFailed(said)
         return printed, said
 
-    def _pin(self) -> Mapping[str, str]:
-        if self.address.scheme != "https" or not self.pinned:
-            return {}
-        port = self.address.port or DEFAULT_PORTS["https"]
-        addresses = ",".join(f"[{each}]" if ":" in each else each for each in self.pinned)
-        return {"http.curloptResolve": f"{self.address.host}:{port}:{addresses}"}
-
-    def _credentials(self) -> Mapping[str, str]:
-        token = self.tokens.get(self.address.host)
-        if self.address.scheme != "https" or not token:
-            return {}
-        login = token if ":" in token else f"{USER}:{token}"
-        # For this host alone, whatever else it names.
-        return {
-            f"http.https://{self.address.place}/.extraHeader": f"Authorization: Basic {base64.b64encode(login.encode()).decode()}"
-        }
+    def _connection(self) -> Mapping[str, str]:
+        """Settings that pin the host to the addresses that were checked, and hold its token."""
+        address, settings = self.address, dict(STALLED)
+        if address.scheme == "https" and self.pinned:
+            pinned = ",".join(f"[{each}]" if ":" in each else each for each in self.pinned)
+            settings["http.curloptResolve"] = (
+                f"{address.host}:{address.port or DEFAULT_PORTS['https']}:{pinned}"
+            )
+        if address.scheme == "https" and (token := self.tokens.get(address.host)):
+            login = base64.b64encode((token if ":" in token else f"{USER}:{token}").encode()).decode()
+            # For this host alone, whatever else it names.
+            settings[f"http.https://{address.place}/.extraHeader"] = f"Authorization: Basic {login}"
+        return settings
 
 
 def _remove_if_old(lock: Path) -> None:
@@ -259,7 +249,7 @@ class Blobs:
                     "--end-of-options", "origin", given="".join(f"{blob}\n" for blob in sorted(blobs)).encode(),
                 )  # fmt: skip
             except GitFailed as failed:
-                lost = blobs & set(re.findall(r"not our ref ([0-9a-f]{40,64})", failed.said))
+                lost = blobs & set(re.findall(r"not our ref ([0-9a-f]{40,64})", str(failed)))
                 if not lost:
                     raise SourceUnavailable(
                         f"Files of {self.git.address.name} could not be fetched; LOG_LEVEL=info shows why."
@@ -274,7 +264,7 @@ class Blobs:
         await self.have(set(blobs))
         found = dict.fromkeys(blobs, b"")
         for blob in blobs - self.lost:
-            with contextlib.suppress(ItemUnreadable):
+            with suppress(ItemUnreadable):
                 found[blob] = await self.read(blob)
         return found
 
@@ -289,24 +279,22 @@ class Blobs:
             except BaseException as fault:  # its output is of no use any more
                 await self.close()
                 if isinstance(fault, asyncio.IncompleteReadError | OSError | ValueError):
-                    raise SourceUnavailable(
-                        f"{self.git.address.name} has a fault: a file is missing."
-                    ) from fault
+                    name = self.git.address.name
+                    raise SourceUnavailable(f"{name} has a fault: a file is missing.") from fault
                 raise
 
     async def close(self) -> None:
-        if self._reader is not None:
-            reader, self._reader = self._reader, None
-            if reader.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    reader.kill()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            with suppress(ProcessLookupError):
+                reader.kill()
             await reader.wait()
 
 
 async def _content(reader: asyncio.subprocess.Process, blob: str) -> bytes:
     """The content of a blob by ``git cat-file --batch``; ItemUnreadable for one that is too large, ValueError for none."""
-    assert reader.stdin is not None
-    assert reader.stdout is not None
+    assert reader.stdin
+    assert reader.stdout
     reader.stdin.write(f"{blob}\n".encode())
     await reader.stdin.drain()
     _, _, length = (await reader.stdout.readuntil(b"\n")).decode().split(" ")

@@ -94,7 +94,7 @@ class GitSource:
             raise self._trouble(failed) from failed
 
     def _trouble(self, failed: GitFailed) -> SourceUnavailable:
-        logger.warning("git failed: %s", failed.said[-STDERR_LOGGED:])
+        logger.warning("git failed: %s", str(failed)[-STDERR_LOGGED:])
         return SourceUnavailable(f"git cannot read {self.address.name}; the log says more.")
 
     async def _batch(self, cursor: str | None) -> SourceBatch:
