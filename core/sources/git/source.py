@@ -37,10 +37,14 @@ from core.sources.git.address import (
     place_of,
     without_branch,
 )
-from core.sources.git.client import IS_UNFILTERED, STDERR_LOGGED, Blobs, Git, GitFailed
-from core.sources.git.included import (
+from core.sources.git.client import (
+    IS_UNFILTERED,
     MEMORY,
+    STDERR_LOGGED,
+    Blobs,
     CommitFiles,
+    Git,
+    GitFailed,
     IncludedFiles,
     blob_of,
     is_put_together,
