@@ -325,10 +325,6 @@ def blob_of(version: str) -> str:
     return version.partition(MARK)[0]
 
 
-def is_put_together(version: str) -> bool:
-    return MARK in version
-
-
 def version_of(blob: str, included: Iterable[str], blobs: Mapping[str, str]) -> str:
     """The version of a document with this content that includes these files, at a commit with these blobs."""
     named = [(path, blobs.get(path, "")) for path in sorted(included)]

@@ -39,6 +39,7 @@ from core.sources.git.address import (
 )
 from core.sources.git.client import (
     IS_UNFILTERED,
+    MARK,
     MEMORY,
     STDERR_LOGGED,
     Blobs,
@@ -47,7 +48,6 @@ from core.sources.git.client import (
     GitFailed,
     IncludedFiles,
     blob_of,
-    is_put_together,
     version_of,
 )
 from core.sources.http import addresses_of
@@ -343,7 +343,7 @@ async def _make_repository(git: Git) -> None:
 
 def parse_git(item: SourceItem, data: bytes) -> Document:
     document = parse_as_file(item, data)
-    return replace(document, has_lines=False) if is_put_together(item.version) else document
+    return replace(document, has_lines=False) if MARK in item.version else document
 
 
 async def check_git(text: str, context: SourceContext) -> None:
