@@ -90,7 +90,10 @@ class TreeReader:
                 yield await self.take_page(page, via=part.folder)
 
     async def take_page(self, page: Sequence[Mapping[str, Any]], *, via: str) -> list[DriveFile]:
-        found = [each for each in await self._nodes(page) if self._is_kept(each)]
+        nodes = list[DriveFile]()
+        for begin in range(0, len(page), AT_ONCE):
+            nodes += await asyncio.gather(*map(self.node, page[begin : begin + AT_ONCE]))
+        found = [each for each in nodes if self._is_kept(each)]
         for node in found:
             self.tree.put(node, via=via or node.parent)
         return found + await self._led_to(found)
@@ -148,12 +151,6 @@ class TreeReader:
         return True
 
     # A file
-
-    async def _nodes(self, given: Sequence[Mapping[str, Any]]) -> list[DriveFile]:
-        found = list[DriveFile]()
-        for begin in range(0, len(given), AT_ONCE):
-            found += await asyncio.gather(*map(self.node, given[begin : begin + AT_ONCE]))
-        return found
 
     async def node(self, given: Mapping[str, Any]) -> DriveFile:
         """A file with its readers."""
@@ -356,7 +353,7 @@ class DriveMemory(Memory):
         with self.database.transaction():
             self.write_all(
                 "INSERT INTO nodes VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET file = excluded.file",
-                ((node.id, json.dumps(_row(node))) for node in nodes),
+                ((node.id, json.dumps(asdict(node), default=sorted)) for node in nodes),
             )
             self.write_all("DELETE FROM nodes WHERE id = ?", ((file_id,) for file_id in gone))
             self.write_all("INSERT OR IGNORE INTO listed VALUES (?)", ((part,) for part in listed))
@@ -367,16 +364,8 @@ class DriveMemory(Memory):
             self.write_all("INSERT OR REPLACE INTO progress VALUES (?, ?)", progress.items())
 
 
-def _row(node: DriveFile) -> dict[str, Any]:
-    row = asdict(node)
-    if node.access is not None and node.access.readers is not None:
-        row["access"]["readers"] = sorted(node.access.readers)
-    return row
-
-
 def _node(row: dict[str, Any]) -> DriveFile:
-    access = row["access"]
-    if access is not None:
+    if (access := row["access"]) is not None:
         readers = access["readers"]
         access = DriveAccess(readers=None if readers is None else frozenset(readers), gap=access["gap"])
     return DriveFile(**{**row, "access": access})

@@ -46,7 +46,6 @@ from core.sources.drive.files import (
     canonical_address,
     differing,
     file_of,
-    folder_of,
     own_access,
 )
 from core.sources.drive.reader import (
@@ -328,7 +327,9 @@ async def open_drive(
     async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=head) as http:
         client = DriveClient(base=base, http=http, account=account, now=now)
         with open_memory(DriveMemory, context.folder) as memory:
-            yield DriveSource(root=folder_of(text), label=text, client=client, memory=memory, now=now)
+            yield DriveSource(
+                root=text.removeprefix(PREFIX), label=text, client=client, memory=memory, now=now
+            )
 
 
 async def check_drive(text: str, context: SourceContext, *, base: str = BASE) -> None:
