@@ -96,6 +96,10 @@ class HostClient:
                 status=response.status_code, headers=response.headers, body=await body_of(response, url)
             )
 
+    async def post_json(self, url: str, given: object) -> Response:
+        head = {"Content-Type": "application/json"}
+        return await self.ask(url, method="POST", headers=head, content=json.dumps(given).encode())
+
     @asynccontextmanager
     async def open(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, content: bytes = b""

@@ -35,6 +35,7 @@ from core.errors import FootnoteError, SettingsError, reason_of
 from core.library.data_lock import PRIVATE_UMASK
 from core.library.documents import Document
 from core.library.formats.read import parse_file
+from core.library.readers import among
 from core.settings import Settings
 from core.storage.database import Database, Row, Schema
 from core.storage.sqlite import SqliteDatabase
@@ -42,33 +43,37 @@ from core.storage.sqlite import SqliteDatabase
 logger = logging.getLogger(__name__)
 
 
-AT_ONCE = 500  # values of a query
-
-
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Reads and writes the tables of one kind of source. Every method blocks."""
-
-    FILE: ClassVar[str]
-    TABLES: ClassVar[str]
+class Tables:
+    """Reads and writes tables; safe to share between threads. Every method blocks."""
 
     database: Database
 
-    def write(self, query: str, values: Sequence[object] = ()) -> None:
+    def rows(self, query: str, *values: object) -> list[Row]:
+        return self.database.rows(query, values)
+
+    def write(self, query: str, *values: object) -> int:
+        """The number of rows that a statement changed."""
         with self.database.transaction() as writing:
-            writing.execute(query, values)
+            return writing.execute(query, values).rowcount
 
     def write_all(self, query: str, rows: Iterable[Sequence[object]]) -> None:
         """The same statement with each row of values."""
         with self.database.transaction() as writing:
             writing.executemany(query, rows)
 
-    def among(self, query: str, values: Iterable[str]) -> Iterator[Row]:
-        """The rows of a query in which ``{}`` stands for these values, of which some are asked for at a time."""
-        wanted = list(dict.fromkeys(values))
-        for begin in range(0, len(wanted), AT_ONCE):
-            part = wanted[begin : begin + AT_ONCE]
-            yield from self.database.rows(query.format(f"({', '.join('?' * len(part))})"), part)
+    def among(self, query: str, wanted: Iterable[str], *values: object) -> list[Row]:
+        """The rows of a query in which ``{}`` after a column, and after its ``values``, stands for the wanted texts."""
+        condition, texts = among(self.database.dialect, wanted, "text")
+        return self.database.rows(query.format(condition), (*values, texts))
+
+
+class Memory(Tables):
+    """The tables of one kind of source."""
+
+    __slots__ = ()
+    FILE: ClassVar[str]
+    TABLES: ClassVar[str]
 
 
 M = TypeVar("M", bound=Memory)

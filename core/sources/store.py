@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import fields
 from typing import Literal
 
 from core.conversation import value
 from core.errors import SettingsError
-from core.library.readers import among, collection_for
+from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
-from core.sources.source import SourceItem
-from core.storage.database import Database, Schema
+from core.sources.source import SourceItem, Tables
+from core.storage.database import Row, Schema
 
 #: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
 ItemState = Literal["due", "read", "failed", "gone"]
@@ -146,11 +146,10 @@ _PUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceStore:
-    """Reads and writes the tables; safe to share between threads. Every method blocks."""
+class SourceStore(Tables):
+    """The sources, their items, and what of them was forgotten."""
 
-    database: Database
+    __slots__ = ()
 
     def add(
         self,
@@ -182,52 +181,51 @@ class SourceStore:
                 " ON CONFLICT (collection, address) DO NOTHING",
                 (secrets.randbits(NUMBER_BITS), collection, address, every or None, now),
             ).rowcount
-            if every is not None:
-                writing.execute(
-                    "UPDATE sources SET every = ?, next_at = ? WHERE collection = ? AND address = ?",
-                    (every or None, now + every if every else None, collection, address),
-                )
             (number,) = writing.execute(
                 "SELECT number FROM sources WHERE collection = ? AND address = ?", (collection, address)
             ).fetchone()
+            if every is not None:
+                next_at = now + every if every else None
+                self.write(
+                    "UPDATE sources SET every = ?, next_at = ? WHERE number = ?",
+                    every or None,
+                    next_at,
+                    number,
+                )
         return int(number), inserted > 0
 
     def all(self) -> list[SourceRecord]:
         return self._records("TRUE")
 
     def get(self, number: int) -> SourceRecord | None:
-        return next(iter(self._records("number = ?", (number,))), None)
+        return next(iter(self._records("number = ?", number)), None)
 
     def at(self, address: str) -> list[SourceRecord]:
         """The sources with this address, each of another collection."""
-        return self._records("address = ?", (address,))
+        return self._records("address = ?", address)
 
     def has_below(self, prefix: str) -> bool:
         """True if an address begins so."""
-        begins = (len(prefix), prefix)
         return bool(
-            self.database.rows("SELECT 1 FROM sources WHERE substr(address, 1, ?) = ? LIMIT 1", begins)
+            self.rows("SELECT 1 FROM sources WHERE substr(address, 1, ?) = ? LIMIT 1", len(prefix), prefix)
         )
 
     def due(self, now: float) -> list[SourceRecord]:
         """The sources whose next sync should have begun."""
-        return self._records("every IS NOT NULL AND next_at <= ?", (now,))
+        return self._records("every IS NOT NULL AND next_at <= ?", now)
 
-    def _records(self, where: str, values: Sequence[object] = ()) -> list[SourceRecord]:
-        rows = self.database.rows(
-            f"SELECT {', '.join(_COLUMNS)} FROM sources WHERE {where} ORDER BY collection, address", values
-        )
-        named = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
+    def _records(self, where: str, *values: object) -> list[SourceRecord]:
+        query = f"SELECT {', '.join(_COLUMNS)} FROM sources WHERE {where} ORDER BY collection, address"
+        named = (dict(zip(_COLUMNS, row, strict=True)) for row in self.rows(query, *values))
         return [SourceRecord(**{**each, "is_listing": bool(each["is_listing"])}) for each in named]
 
     # A sync
 
     def start(self, number: int, now: float) -> SourceRecord | None:
         """Note that a sync begins; None if the source is gone."""
-        with self.database.transaction() as writing:
-            writing.execute(
-                "UPDATE sources SET started_at = ?, next_at = ? + every WHERE number = ?", (now, now, number)
-            )
+        self.write(
+            "UPDATE sources SET started_at = ?, next_at = ? + every WHERE number = ?", now, now, number
+        )
         return self.get(number)
 
     def begin_listing(self, number: int) -> int:
@@ -241,172 +239,135 @@ class SourceStore:
         return int(listing)
 
     def advance(self, number: int, cursor: str | None) -> None:
-        with self.database.transaction() as writing:
-            writing.execute("UPDATE sources SET cursor = ? WHERE number = ?", (cursor, number))
+        self.write("UPDATE sources SET cursor = ? WHERE number = ?", cursor, number)
 
     def finish(self, number: int, now: float, note: str = "") -> None:
         """Note that everything was read, and what a person should know of that."""
-        with self.database.transaction() as writing:
-            writing.execute(
-                "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = '', note = ?"
-                " WHERE number = ?",
-                (now, now, note, number),
-            )
+        self.write(
+            "UPDATE sources SET is_listing = 0, synced_at = ?, next_at = ? + every, failure = '', note = ?"
+            " WHERE number = ?",
+            now, now, note, number,
+        )  # fmt: skip
 
     def fail(self, number: int, failure: str, *, next_at: float | None = None) -> None:
         """Note why a sync did not end; ``next_at``: when it may be tried again, if the source said so."""
-        with self.database.transaction() as writing:
-            writing.execute(
-                "UPDATE sources SET failure = ?, next_at = CASE WHEN every IS NULL THEN NULL"
-                " ELSE coalesce(?, next_at) END WHERE number = ?",
-                (failure, next_at, number),
-            )
+        self.write(
+            "UPDATE sources SET failure = ?, next_at = CASE WHEN every IS NULL THEN NULL"
+            " ELSE coalesce(?, next_at) END WHERE number = ?",
+            failure, next_at, number,
+        )  # fmt: skip
 
     # Items
 
     def known(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
         """The stored ones of these items, by id."""
-        condition, wanted = among(self.database.dialect, ids, "text")
-        rows = self.database.rows(
-            f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {condition}",
-            (number, wanted),
-        )
+        query = f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {{}}"
+        rows = self.among(query, ids, number)
         return {row[1]: KnownItem(item=_item(row[1:]), state=row[0]) for row in rows}
 
     def put(self, number: int, items: Iterable[SourceItem], *, listing: int, state: ItemState) -> None:
         """Write items as they are listed now."""
-        with self.database.transaction() as writing:
-            writing.executemany(_PUT, ((number, listing, state, *_row(item)) for item in items))
+        self.write_all(_PUT, ((number, listing, state, *_row(item)) for item in items))
 
     def see(self, number: int, ids: Iterable[str], *, listing: int) -> None:
         """Note that a listing has these items, as they are stored."""
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "UPDATE source_items SET listed_in = ?, seen_at = NULL WHERE source = ? AND id = ?",
-                ((listing, number, each) for each in ids),
-            )
+        self.write_all(
+            "UPDATE source_items SET listed_in = ?, seen_at = NULL WHERE source = ? AND id = ?",
+            ((listing, number, each) for each in ids),
+        )
 
     def leave(self, number: int, ids: Iterable[str], *, listing: int, seen_at: float) -> None:
         """Note that a listing has these items, but could not look at them; ``seen_at``: when they were, before."""
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "UPDATE source_items SET listed_in = ?, seen_at = coalesce(seen_at, ?) WHERE source = ? AND id = ?",
-                ((listing, seen_at, number, each) for each in ids),
-            )
+        self.write_all(
+            "UPDATE source_items SET listed_in = ?, seen_at = coalesce(seen_at, ?) WHERE source = ? AND id = ?",
+            ((listing, seen_at, number, each) for each in ids),
+        )
 
     def last_seen(self, number: int, ids: Iterable[str]) -> dict[str, float]:
         """The last sightings of those of these items that could not be looked at since."""
-        condition, wanted = among(self.database.dialect, ids, "text")
-        rows = self.database.rows(
-            f"SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {condition}",
-            (number, wanted),
-        )
-        return {str(each): float(seen) for each, seen in rows}
+        query = "SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {}"
+        return {str(each): float(seen) for each, seen in self.among(query, ids, number)}
 
     def mark(self, number: int, item: SourceItem, state: ItemState, failure: str = "") -> bool:
         """Note what became of an item; False if it is stored in another version by now, or not at all."""
-        with self.database.transaction() as writing:
-            changed = writing.execute(
-                "UPDATE source_items SET state = ?, failure = ? WHERE source = ? AND id = ? AND version = ?",
-                (state, failure, number, item.id, item.version),
-            )
-            return changed.rowcount > 0
+        query = "UPDATE source_items SET state = ?, failure = ? WHERE source = ? AND id = ? AND version = ?"
+        return self.write(query, state, failure, number, item.id, item.version) > 0
 
     def make(self, state: Literal["due", "gone"], number: int, ids: Iterable[str]) -> None:
         """Have items read again, or removed, whatever became of them."""
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "UPDATE source_items SET state = ? WHERE source = ? AND id = ?",
-                ((state, number, each) for each in ids),
-            )
+        query = "UPDATE source_items SET state = ? WHERE source = ? AND id = ?"
+        self.write_all(query, ((state, number, each) for each in ids))
 
-    def due_items(self, number: int, *, after: str, limit: int) -> list[SourceItem]:
+    def due_items(self, number: int, *, after: str = "", limit: int) -> list[SourceItem]:
         """Items that are to be read, in order of their ids."""
-        rows = self.database.rows(
-            f"SELECT {', '.join(_ITEM)} FROM source_items WHERE source = ? AND state = 'due' AND id > ? ORDER BY id LIMIT ?",
-            (number, after, limit),
-        )
-        return [_item(row) for row in rows]
+        query = f"SELECT {', '.join(_ITEM)} FROM source_items WHERE source = ? AND state = 'due' AND id > ? ORDER BY id LIMIT ?"
+        return [_item(row) for row in self.rows(query, number, after, limit)]
 
     def read_soon(self, number: int, now: float) -> None:
         """Have the next sync of a source begin now; after it, as was chosen."""
-        with self.database.transaction() as writing:
-            writing.execute("UPDATE sources SET next_at = ? WHERE number = ?", (now, number))
+        self.write("UPDATE sources SET next_at = ? WHERE number = ?", now, number)
 
     def reopen(self, author: str) -> list[tuple[SourceRecord, list[str]]]:
         """Have all that somebody wrote read again, of each source; what is being read of it now does not count."""
         named = f"%{json.dumps(author)}%"
         found: dict[int, list[str]] = {}
         with self.database.transaction() as writing:
-            rows = writing.execute(
-                "SELECT source, id FROM source_items WHERE authors LIKE ?", (named,)
-            ).fetchall()
-            for number, item in rows:
+            query = "SELECT source, id FROM source_items WHERE authors LIKE ?"
+            for number, item in writing.execute(query, (named,)).fetchall():
                 found.setdefault(int(number), []).append(str(item))
-            writing.execute(
-                "UPDATE source_items SET state = 'due', version = '' WHERE authors LIKE ?", (named,)
-            )
+            self.write("UPDATE source_items SET state = 'due', version = '' WHERE authors LIKE ?", named)
         records = ((self.get(number), items) for number, items in found.items())
         return [(record, items) for record, items in records if record is not None]
 
     def empty(self, number: int, failure: str) -> None:
         """Delete the items of a source, and note why; the next sync lists everything."""
-        with self.database.transaction() as writing:
-            writing.execute("DELETE FROM source_items WHERE source = ?", (number,))
-            writing.execute(
-                "UPDATE sources SET cursor = NULL, is_listing = 0, failure = ?, note = '' WHERE number = ?",
-                (failure, number),
+        with self.database.transaction():
+            self.write("DELETE FROM source_items WHERE source = ?", number)
+            query = (
+                "UPDATE sources SET cursor = NULL, is_listing = 0, failure = ?, note = '' WHERE number = ?"
             )
+            self.write(query, failure, number)
         self.database.erase_deleted(ERASED)
 
     def pages(self, number: int, where: str, *values: object, limit: int) -> Iterator[list[str]]:
         """Ids of the items of which a condition holds, some at a time."""
+        query = f"SELECT id FROM source_items WHERE source = ? AND id > ? AND {where} ORDER BY id LIMIT ?"
         after = ""
-        while rows := self.database.rows(
-            f"SELECT id FROM source_items WHERE source = ? AND id > ? AND {where} ORDER BY id LIMIT ?",
-            (number, after, *values, limit),
-        ):
+        while rows := self.rows(query, number, after, *values, limit):
             yield [str(each) for (each,) in rows]
             after = rows[-1][0]
 
     def drop(self, number: int, ids: Iterable[str]) -> None:
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "DELETE FROM source_items WHERE source = ? AND id = ?", ((number, each) for each in ids)
-            )
+        self.write_all(
+            "DELETE FROM source_items WHERE source = ? AND id = ?", ((number, each) for each in ids)
+        )
 
     def counts(self, number: int) -> SourceCounts:
-        rows = self.database.rows(
-            "SELECT state, count(*) FROM source_items WHERE source = ? GROUP BY state", (number,)
-        )
-        return SourceCounts(**{state: int(count) for state, count in rows})
+        query = "SELECT state, count(*) FROM source_items WHERE source = ? GROUP BY state"
+        return SourceCounts(**{state: int(count) for state, count in self.rows(query, number)})
 
     def failed(self, number: int, *, limit: int) -> list[FailedItem]:
-        rows = self.database.rows(
-            "SELECT label, failure FROM source_items WHERE source = ? AND state = 'failed' ORDER BY label LIMIT ?",
-            (number, limit),
-        )
-        return [FailedItem(label=label, failure=failure) for label, failure in rows]
+        query = "SELECT label, failure FROM source_items WHERE source = ? AND state = 'failed' ORDER BY label LIMIT ?"
+        return [FailedItem(label=label, failure=why) for label, why in self.rows(query, number, limit)]
 
     def listed(self, *, failures: int) -> list[ListedSource]:
         """All sources, each with at most so many of the items that failed."""
         return [
             ListedSource(
-                record=record,
-                counts=self.counts(record.number),
-                failed=tuple(self.failed(record.number, limit=failures)),
+                record=each, counts=self.counts(each.number),
+                failed=tuple(self.failed(each.number, limit=failures)),
             )
-            for record in self.all()
-        ]
+            for each in self.all()
+        ]  # fmt: skip
 
     # Forgetting
 
     def forgotten(self, number: int) -> frozenset[str] | None:
         """Addresses in the source that are not to be read; None if the source itself was forgotten."""
-        rows = self.database.rows(
+        rows = self.rows(
             "SELECT f.place FROM sources s LEFT JOIN forgotten_source_items f ON f.source = s.number"
             " WHERE s.number = ?",
-            (number,),
+            number,
         )
         return frozenset(place for (place,) in rows if place is not None) if rows else None
 
@@ -417,24 +378,20 @@ class SourceStore:
 
     def forget(self, number: int) -> None:
         """Delete all that is stored of a source."""
-        with self.database.transaction() as writing:
-            writing.execute("DELETE FROM sources WHERE number = ?", (number,))
+        with self.database.transaction():
+            self.write("DELETE FROM sources WHERE number = ?", number)
             for table in ("source_items", "forgotten_source_items"):
-                writing.execute(f"DELETE FROM {table} WHERE source = ?", (number,))
+                self.write(f"DELETE FROM {table} WHERE source = ?", number)
         self.database.erase_deleted(ERASED)
 
     def forget_place(self, record: SourceRecord, place: str) -> None:
         """Delete the items at or below an address in a source, and note that they are not to be read again."""
-        below = place.removeprefix(f"{record.address}/")
-        with self.database.transaction() as writing:
-            writing.execute(
-                "DELETE FROM source_items WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))",
-                (record.number, *span_below(below)),
-            )
-            writing.execute(
-                "INSERT INTO forgotten_source_items VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (record.number, place),
-            )
+        number, below = record.number, span_below(place.removeprefix(f"{record.address}/"))
+        with self.database.transaction():
+            query = "DELETE FROM source_items WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))"
+            self.write(query, number, *below)
+            query = "INSERT INTO forgotten_source_items VALUES (?, ?) ON CONFLICT DO NOTHING"
+            self.write(query, number, place)
         self.database.erase_deleted(ERASED)
 
 
@@ -444,22 +401,14 @@ def overlap(place: str, other: str) -> bool:
 
 def _row(item: SourceItem) -> tuple[object, ...]:
     readers = None if item.readers is None else json.dumps(sorted(item.readers))
-    authors = json.dumps(sorted(item.authors))
-    return (
-        item.id, item.version, item.name, item.source, item.title, item.url, item.changed_at, readers, authors,
-    )  # fmt: skip
+    told = (item.id, item.version, item.name, item.source, item.title, item.url, item.changed_at)
+    return (*told, readers, json.dumps(sorted(item.authors)))
 
 
-def _item(row: Sequence[object]) -> SourceItem:
+def _item(row: Row) -> SourceItem:
     item, version, name, label, title, url, changed_at, readers, authors = row
     return SourceItem(
-        id=str(item),
-        version=str(version),
-        name=str(name),
-        source=str(label),
-        title=str(title),
-        url=None if url is None else str(url),
-        changed_at=changed_at if isinstance(changed_at, float) else None,
-        readers=None if readers is None else frozenset(json.loads(str(readers))),
-        authors=frozenset(json.loads(str(authors))),
-    )
+        id=item, version=version, name=name, source=label, title=title, url=url, changed_at=changed_at,
+        readers=None if readers is None else frozenset(json.loads(readers)),
+        authors=frozenset(json.loads(authors)),
+    )  # fmt: skip

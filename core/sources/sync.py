@@ -52,104 +52,6 @@ class SourceForgotten(Exception):
     """The source was forgotten while it was read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceComparison:
-    """Compares with the store and the library, and writes there what it found."""
-
-    record: SourceRecord  #: as it was when the sync began
-    documents: SourceDocuments
-    store: SourceStore
-    now: Callable[[], float]
-
-    def compare(self, listed: Iterable[SourceItem], listing: int) -> list[SourceItem]:
-        """Store what is listed; the items that must be read. SourceForgotten."""
-        record, items = self.record, self._kept(listed)
-        known = self.store.known(record.number, [item.id for item in items])
-        same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
-        done = {item.id for item in same}
-        told = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
-        regrouped = {item.id for item in told if item.readers != known[item.id].item.readers}
-        wanted = [item for item in items if item.id not in done]
-        due = [*wanted, *(item for item in told if item.id in regrouped)]
-        self.store.put(record.number, due, listing=listing, state="due")
-        wanted += self.regroup(due, known)
-        unread = {item.id for item in wanted}
-        told = [item for item in told if item.id not in unread]
-        self.store.put(record.number, told, listing=listing, state="read")
-        self.store.see(record.number, done - {item.id for item in told}, listing=listing)
-        for item in told:
-            self.documents.note_change(
-                record.place_of(item.id),
-                source=item.source,
-                url=item.url,
-                changed_at=plausible(item.changed_at, self.now),
-            )
-        return wanted
-
-    def regroup(self, items: Collection[SourceItem], known: Mapping[str, KnownItem]) -> list[SourceItem]:
-        """Have documents read at once by whom their items name now, before any of them is fetched; items that are
-        due for nothing else, and have no document.
-
-        They are stored as due: were this process killed, the next one would read them again.
-        """
-        missing = []
-        for item in items:
-            before = known.get(item.id)
-            if before is None or before.item.readers == item.readers:
-                continue
-            place = self.record.place_of(item.id)
-            if self.documents.move(place, item.readers):
-                self.require_kept(place)
-            elif unchanged(item, before) is not None:
-                missing.append(item)
-        return missing
-
-    def require_kept(self, place: str) -> None:
-        """Remove a document that was written after it, or its source, was forgotten. SourceForgotten."""
-        if not self.store.keeps(self.record.number, place):
-            self.documents.remove(place)
-            raise SourceForgotten
-
-    def _kept(self, items: Iterable[SourceItem]) -> list[SourceItem]:
-        """Those of these items that were not forgotten. SourceForgotten."""
-        forgotten = self.store.forgotten(self.record.number)
-        if forgotten is None:
-            raise SourceForgotten
-        return [
-            item
-            for item in items
-            if not any(is_within(self.record.place_of(item.id), place) for place in forgotten)
-        ]
-
-    def leave_unread(self, listed: Sequence[UnreadItem], listing: int) -> None:
-        """Items that cannot be looked at now stay as they are; one that was never seen before is a failure.
-        SourceForgotten.
-        """
-        record, reasons = self.record, {each.item.id: each.reason for each in listed}
-        items = self._kept(each.item for each in listed)
-        known = self.store.known(record.number, [item.id for item in items])
-        self.store.leave(record.number, known, listing=listing, seen_at=record.seen_at)
-        new = [item for item in items if item.id not in known]
-        self.store.put(record.number, new, listing=listing, state="failed")
-        for item in new:
-            self.store.mark(record.number, item, "failed", reasons[item.id])
-
-
-def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
-    """The item as it is stored from now on, if it need not be read again; None if it must be.
-
-    Other readers are no reason to read a document again that is there.
-    """
-    if known is None or known.state in ("due", "gone"):
-        return None
-    stored = known.item
-    if (item.version, item.title, item.name) != (stored.version, stored.title, stored.name):
-        return None
-    if known.state == "failed" and item.readers != stored.readers:
-        return None
-    return replace(item, changed_at=item.changed_at or stored.changed_at)
-
-
 IN_FLIGHT = 4  # items that are fetched and read at once
 PAGE = 500  # items or documents that are compared at once
 # seconds that a sync waits when it is asked to; if it is longer, it ends and is due then
@@ -184,7 +86,6 @@ class SyncRun:
     changed: int = 0
     removed: int = 0
     _documents: SourceDocuments = field(init=False)
-    _comparison: SourceComparison = field(init=False)
     _done: int = 0  #: items that are read, or were found to be unchanged
     _total: int = 0  #: that the source says it has; 0: it does not say
     _waits: int = 0  #: in a row
@@ -194,13 +95,10 @@ class SyncRun:
 
     def __post_init__(self) -> None:
         self._documents = documents_of(self.record, self.library)
-        self._comparison = SourceComparison(
-            record=self.record, documents=self._documents, store=self.store, now=self.now
-        )
 
     async def run(self) -> SyncReport:
         """Raises SourceUnavailable, SourceThrottled, SourceForgotten; what was read until then stays."""
-        await self._thread(self._remove_gone)
+        await self._thread(self._remove_all, "state = 'gone'")
         await self._thread(self._find_missing)
         while True:
             try:
@@ -247,21 +145,18 @@ class SyncRun:
 
     def _find_missing(self) -> None:
         """Make due what should be in the library and is not, as after it was rebuilt."""
-        record = self.record
-        for ids in self.store.pages(self.record.number, "state = 'read'", limit=PAGE):
+        record, number = self.record, self.record.number
+        for ids in self.store.pages(number, "state = 'read'", limit=PAGE):
             there = self._documents.places(map(record.place_of, ids))
-            self.store.make(
-                "due",
-                self.record.number,
-                (
-                    each.item.id
-                    for each in self.store.known(self.record.number, ids).values()
-                    if there.get(record.place_of(each.item.id)) != {record.collection_of(each.item)}
-                ),
-            )
-        if self.retries:
-            for ids in self.store.pages(self.record.number, "state = 'failed'", limit=PAGE):
-                self.store.make("due", self.record.number, ids)
+            known = (each.item for each in self.store.known(number, ids).values())
+            missing = [
+                each.id
+                for each in known
+                if there.get(record.place_of(each.id)) != {record.collection_of(each)}
+            ]
+            self.store.make("due", number, missing)
+        for ids in self.store.pages(number, "state = 'failed'", limit=PAGE) if self.retries else ():
+            self.store.make("due", number, ids)
 
     async def _follow(self) -> None:
         """Go on from where the last sync was, finished or cut off."""
@@ -287,24 +182,88 @@ class SyncRun:
 
     async def _read_due(self) -> None:
         """Read what an earlier sync listed and did not read."""
-        after = ""
-        while items := await self._thread(
-            lambda start: self.store.due_items(self.record.number, after=start, limit=PAGE), after
-        ):
-            after = items[-1].id
+        due = partial(self.store.due_items, self.record.number, limit=PAGE)
+        items = await self._thread(due)
+        while items:
             await self._read(items)
+            items = await self._thread(partial(due, after=items[-1].id))
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
         self._total = batch.total or self._total
         if batch.unread:
-            await self._thread(self._comparison.leave_unread, batch.unread, listing)
+            await self._thread(self._leave_unread, batch.unread, listing)
         for begin in range(0, len(batch.items), PAGE):
             part = batch.items[begin : begin + PAGE]
-            wanted = await self._thread(self._comparison.compare, part, listing)
+            wanted = await self._thread(self._compare, part, listing)
             self._done += len(part) - len(wanted)
             await self._read(wanted)
         for begin in range(0, len(batch.gone), PAGE):
             await self._thread(self._remove, batch.gone[begin : begin + PAGE])
+
+    # What is listed
+
+    def _compare(self, listed: Iterable[SourceItem], listing: int) -> list[SourceItem]:
+        """Store what is listed; the items that must be read. SourceForgotten."""
+        number, items = self.record.number, self._kept(listed)
+        known = self.store.known(number, [item.id for item in items])
+        same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
+        done = {item.id for item in same}
+        told = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
+        regrouped = {item.id for item in told if item.readers != known[item.id].item.readers}
+        wanted = [item for item in items if item.id not in done]
+        due = [*wanted, *(item for item in told if item.id in regrouped)]
+        self.store.put(number, due, listing=listing, state="due")
+        wanted += self._regroup(due, known)
+        unread = {item.id for item in wanted}
+        told = [item for item in told if item.id not in unread]
+        self.store.put(number, told, listing=listing, state="read")
+        self.store.see(number, done - {item.id for item in told}, listing=listing)
+        for item in told:
+            place, changed_at = self.record.place_of(item.id), plausible(item.changed_at, self.now)
+            self._documents.note_change(place, source=item.source, url=item.url, changed_at=changed_at)
+        return wanted
+
+    def _regroup(self, items: Collection[SourceItem], known: Mapping[str, KnownItem]) -> list[SourceItem]:
+        """Move documents to the readers that their items name now, before any is fetched; the items that have none.
+
+        They are stored as due: were this process killed, the next one would read them again.
+        """
+        missing = []
+        for item in items:
+            before = known.get(item.id)
+            if before is None or before.item.readers == item.readers:
+                continue
+            place = self.record.place_of(item.id)
+            if self._documents.move(place, item.readers):
+                self._require_kept(place)
+            elif unchanged(item, before) is not None:
+                missing.append(item)
+        return missing
+
+    def _require_kept(self, place: str) -> None:
+        """Remove a document that was written after it, or its source, was forgotten. SourceForgotten."""
+        if not self.store.keeps(self.record.number, place):
+            self._documents.remove(place)
+            raise SourceForgotten
+
+    def _kept(self, items: Iterable[SourceItem]) -> list[SourceItem]:
+        """Those of these items that were not forgotten. SourceForgotten."""
+        forgotten = self.store.forgotten(self.record.number)
+        if forgotten is None:
+            raise SourceForgotten
+        place = self.record.place_of
+        return [each for each in items if not any(is_within(place(each.id), gone) for gone in forgotten)]
+
+    def _leave_unread(self, listed: Sequence[UnreadItem], listing: int) -> None:
+        """Leave what cannot be looked at now; what was never seen before is a failure. SourceForgotten."""
+        number, reasons = self.record.number, {each.item.id: each.reason for each in listed}
+        items = self._kept(each.item for each in listed)
+        known = self.store.known(number, [item.id for item in items])
+        self.store.leave(number, known, listing=listing, seen_at=self.record.seen_at)
+        new = [item for item in items if item.id not in known]
+        self.store.put(number, new, listing=listing, state="failed")
+        for item in new:
+            self.store.mark(number, item, "failed", reasons[item.id])
 
     # Items
 
@@ -355,9 +314,9 @@ class SyncRun:
 
     def _list_again(self, item: SourceItem) -> None:
         """Store an item as it is by now. One that changes again and again stays due until the next sync."""
-        progress, known = self._progress(), self.store.known(self.record.number, [item.id])
-        self.store.put(self.record.number, [item], listing=progress.listing, state="due")
-        self._comparison.regroup([item], known)
+        listing, known = self._progress().listing, self.store.known(self.record.number, [item.id])
+        self.store.put(self.record.number, [item], listing=listing, state="due")
+        self._regroup([item], known)
 
     def _index(self, item: SourceItem, data: bytes) -> None:
         place = self.record.place_of(item.id)
@@ -369,7 +328,7 @@ class SyncRun:
             return
         give_way()
         is_new = self._documents.put(document, item.readers)
-        self._comparison.require_kept(place)
+        self._require_kept(place)
         if self.store.mark(self.record.number, item, "read"):
             self.added, self.changed = self.added + is_new, self.changed + (not is_new)
             if document.unread and len(self._unread) < FAILURES_TOLD:
@@ -391,14 +350,13 @@ class SyncRun:
             self.removed += self._documents.remove(self.record.place_of(each))
         self.store.drop(self.record.number, ids)
 
-    def _remove_gone(self) -> None:
-        for ids in self.store.pages(self.record.number, "state = 'gone'", limit=PAGE):
+    def _remove_all(self, where: str, *values: object) -> None:
+        for ids in self.store.pages(self.record.number, where, *values, limit=PAGE):
             self._remove(ids)
 
     def _remove_unlisted(self, listing: int) -> None:
         """Remove what a full listing did not have, and documents that no item is known of."""
-        for ids in self.store.pages(self.record.number, "listed_in < ?", listing, limit=PAGE):
-            self._remove(ids)
+        self._remove_all("listed_in < ?", listing)
         self._progress()  # of a source that was added anew after it was forgotten, no item is known here
         after, begin = "", len(self.record.place_of(""))
         while addresses := self._documents.below(after=after, limit=PAGE):
@@ -440,6 +398,21 @@ class SyncRun:
         except asyncio.CancelledError:
             await asyncio.wait([running], timeout=CANCEL_TIMEOUT)
             raise
+
+
+def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
+    """The item as it is stored from now on, if it need not be read again; None if it must be.
+
+    Other readers are no reason to read a document again that is there.
+    """
+    if known is None or known.state in ("due", "gone"):
+        return None
+    stored = known.item
+    if (item.version, item.title, item.name) != (stored.version, stored.title, stored.name):
+        return None
+    if known.state == "failed" and item.readers != stored.readers:
+        return None
+    return replace(item, changed_at=item.changed_at or stored.changed_at)
 
 
 def documents_of(record: SourceRecord, library: Library) -> SourceDocuments:

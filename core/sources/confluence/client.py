@@ -13,7 +13,6 @@ one goes on there.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from base64 import b64encode
@@ -221,9 +220,8 @@ class ConfluenceClient:
         """The list of a method of the old remote API, by JSON-RPC 2.0. RecordRefused where that is switched off, or not
         for this account.
         """
-        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": values}).encode()
-        head = {"Content-Type": "application/json"}
-        response = await self.http.ask(self._url(path), method="POST", headers=head, content=asked)
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": values}
+        response = await self.http.post_json(self._url(path), asked)
         if response.status in CALL_REFUSALS:
             raise RecordRefused(f"{method} is not there, or not for this account.")
         self._require_ok(response, path)

@@ -148,28 +148,35 @@ class ConfluenceEndpoints:
 def viewers_among(found: Iterable[tuple[str, str]]) -> ReadRestriction:
     """The restriction of a space to these: USERS or GROUPS, and a name or an id."""
     viewers = list(found)
-    return ReadRestriction(
-        is_set=True,
-        users={name: "" for kind, name in viewers if kind == USERS},
-        groups=frozenset(name for kind, name in viewers if kind == GROUPS),
+    users = {name: "" for kind, name in viewers if kind == USERS}
+    groups = frozenset(name for kind, name in viewers if kind == GROUPS)
+    return ReadRestriction(is_set=True, users=users, groups=groups)
+
+
+def common_of(found: Json) -> dict[str, Any]:
+    """The fields that pages and attachments have in common."""
+    version: Json = found.get("version") or {}
+    return {
+        "id": str(found["id"]),
+        "title": str(found.get("title") or ""),
+        "version": int(version.get("number") or 0),
+        "link": str((found.get("_links") or {}).get("webui") or ""),
+        "changed_at": moment_of(version.get("createdAt") or version.get("when")),
+    }
+
+
+def body_in(found: Json, space: object) -> ConfluenceBody:
+    storage = ((found.get("body") or {}).get("storage") or {}).get("value")
+    return ConfluenceBody(
+        space=str(space), storage=str(storage or ""), is_current=found.get("status") == "current"
     )
-
-
-def storage_of(found: Json) -> str:
-    """The body of a page, in the storage format."""
-    return str(((found.get("body") or {}).get("storage") or {}).get("value") or "")
 
 
 def joined(parts: Sequence[ReadRestriction]) -> ReadRestriction:
     """A restriction of which each part is on a page of its own."""
-    users: dict[str, str] = {}
-    for part in parts:
-        users |= part.users
-    return ReadRestriction(
-        is_set=any(part.is_set for part in parts),
-        users=users,
-        groups=frozenset().union(*(part.groups for part in parts)),
-    )
+    users = {user: email for part in parts for user, email in part.users.items()}
+    groups = frozenset(group for part in parts for group in part.groups)
+    return ReadRestriction(is_set=any(part.is_set for part in parts), users=users, groups=groups)
 
 
 def is_full(listed: Mapping[str, Any]) -> bool:
@@ -180,7 +187,9 @@ def is_full(listed: Mapping[str, Any]) -> bool:
 
 V2 = "api/v2"
 LIST_LIMIT = 250  # entries of one answer of v2, its maximum
+SEARCH = f"{V1}/content/search"
 SEARCH_LIMIT = 200  # of a search with restrictions; a lower limit of the server holds
+ATTACHMENTS = ("= attachment", "version,container")
 LISTS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blogposts"}
 #: What pages may lie below beside pages, and where v2 has it.
 PLACES: Mapping[str, str] = {
@@ -230,28 +239,16 @@ class CloudApi(ConfluenceEndpoints):
         for kind, name in LISTS.items():
             asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
             found += await self.walk.all(f"{V2}/spaces/{space.id}/{name}", asked, _content_of(kind))
+        query = search_in(space, "in (page, blogpost)", RESTRICTIONS)
         restrictions = dict(
-            each
-            for each in await self.walk.all(
-                f"{V1}/content/search",
-                {
-                    "cql": f"space = {quoted(space.key)} and type in (page, blogpost)",
-                    "expand": RESTRICTIONS,
-                    "limit": SEARCH_LIMIT,
-                },
-                lambda found: (str(found.get("id")), self.listed_restriction(found)),
+            await self.walk.all(
+                SEARCH, query, lambda found: (str(found.get("id")), self.listed_restriction(found))
             )
-            if each[1] is not None
         )
         return [replace(each, restriction=restrictions.get(each.id)) for each in found]
 
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
-        asked: dict[str, str | int] = {
-            "cql": f"space = {quoted(space.key)} and type = attachment",
-            "expand": "version,container",
-            "limit": SEARCH_LIMIT,
-        }
-        return await self.walk.all(f"{V1}/content/search", asked, attachment_of)
+        return await self.walk.all(SEARCH, search_in(space, *ATTACHMENTS), attachment_of)
 
     async def parent_of(self, place: ContentParent) -> ContentParent | None:
         """The parent of something that was not listed. RecordRefused."""
@@ -276,14 +273,7 @@ class CloudApi(ConfluenceEndpoints):
     async def body_of(self, content: str, kind: ContentKind, /) -> ConfluenceBody:
         """RecordRefused."""
         found = await self.client.get(f"{V2}/{LISTS[kind]}/{content}?body-format=storage")
-        return ConfluenceBody(
-            space=str(found.get("spaceId")),
-            storage=storage_of(found),
-            is_current=found.get("status") == "current",
-        )
-
-    def is_in(self, body: ConfluenceBody, space: ConfluenceSpace) -> bool:
-        return body.space == space.id
+        return body_in(found, found.get("spaceId"))
 
     def file_of(self, container: str, file: str, _name: str, /) -> str:
         """The path of an attachment's bytes, below the context."""
@@ -305,10 +295,10 @@ class CloudApi(ConfluenceEndpoints):
         return str(found.get("publicName") or found.get("displayName") or "")
 
 
-def quoted(text: str) -> str:
-    """A text in CQL."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def search_in(space: ConfluenceSpace, kinds: str, expand: str) -> Mapping[str, str | int]:
+    """The search for what is of some kinds in a space, in CQL."""
+    key = space.key.replace("\\", "\\\\").replace('"', '\\"')
+    return {"cql": f'space = "{key}" and type {kinds}', "expand": expand, "limit": SEARCH_LIMIT}
 
 
 def _space(found: Json) -> ConfluenceSpace:
@@ -326,17 +316,8 @@ def _viewer(found: Json) -> tuple[str, str] | None:
 
 def _content_of(kind: ContentKind) -> Any:
     def content(found: Json) -> ConfluenceContent:
-        version: Json = found.get("version") or {}
-        return ConfluenceContent(
-            id=str(found["id"]),
-            kind=kind,
-            title=str(found.get("title") or ""),
-            version=int(version.get("number") or 0),
-            link=str((found.get("_links") or {}).get("webui") or ""),
-            changed_at=moment_of(version.get("createdAt")),
-            created=str(found.get("createdAt") or "")[:10],
-            parent=_parent(found),
-        )
+        created = str(found.get("createdAt") or "")[:10]
+        return ConfluenceContent(kind=kind, created=created, parent=_parent(found), **common_of(found))
 
     return content
 
@@ -349,12 +330,5 @@ def _parent(found: Json) -> ContentParent | None:
 
 def attachment_of(found: Json) -> ConfluenceAttachment:
     """An attachment as a search of either API shows it."""
-    version: Json = found.get("version") or {}
-    return ConfluenceAttachment(
-        id=str(found["id"]),
-        container=str((found.get("container") or {}).get("id") or ""),
-        title=str(found.get("title") or ""),
-        version=int(version.get("number") or 0),
-        link=str((found.get("_links") or {}).get("webui") or ""),
-        changed_at=moment_of(version.get("when")),
-    )
+    container = str((found.get("container") or {}).get("id") or "")
+    return ConfluenceAttachment(container=container, **common_of(found))

@@ -7,14 +7,17 @@ https://developer.atlassian.com/server/confluence/confluence-rest-api-examples a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from core.sources.confluence.client import PERMISSION_REFUSALS, Json, RecordRefused
 from core.sources.confluence.cloud import (
+    ATTACHMENTS,
     GROUPS,
     RESTRICTIONS,
+    SEARCH,
     USERS,
     V1,
     CloudApi,
@@ -27,11 +30,12 @@ from core.sources.confluence.cloud import (
     ContentParent,
     ReadRestriction,
     attachment_of,
-    quoted,
-    storage_of,
+    body_in,
+    common_of,
+    search_in,
     viewers_among,
 )
-from core.sources.source import SourceUnavailable, moment_of
+from core.sources.source import SourceUnavailable
 
 LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
 READINGS = 5  # of a list that moves while it is read
@@ -79,18 +83,12 @@ class DataCenterApi(ConfluenceEndpoints):
         return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **posts}, self._content)]
 
     def _content(self, found: Json) -> ConfluenceContent:
-        version: Json = found.get("version") or {}
-        kind: ContentKind = "blogpost" if found.get("type") == "blogpost" else "page"
         return ConfluenceContent(
-            id=str(found["id"]),
-            kind=kind,
-            title=str(found.get("title") or ""),
-            version=int(version.get("number") or 0),
-            link=str((found.get("_links") or {}).get("webui") or ""),
-            changed_at=moment_of(version.get("when")),
+            kind="blogpost" if found.get("type") == "blogpost" else "page",
             created=str((found.get("history") or {}).get("createdDate") or "")[:10],
             parent=_parent(found),
             restriction=self.listed_restriction(found),
+            **common_of(found),
         )
 
     async def _steady(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
@@ -98,22 +96,17 @@ class DataCenterApi(ConfluenceEndpoints):
         what is deleted meanwhile moves others over the edge of a page.
         """
         for _ in range(READINGS):
-            found = await self.walk.all(path, asked, _with_id(entry))
-            if not self.walk.is_long(path, asked):
-                return [each for _, each in found]
-            again = await self.walk.all(path, {**asked, "expand": ""}, _id)
-            if [name for name, _ in found] == again:
+            found = await self.walk.all(path, asked, lambda each: (_id(each), entry(each)))
+            is_long = self.walk.is_long(path, asked)
+            if not is_long or [name for name, _ in found] == await self.walk.all(
+                path, {**asked, "expand": ""}, _id
+            ):
                 return [each for _, each in found]
             self.walk.forget()
         raise SourceUnavailable(f"What {self.client.address.host} has changes faster than it can be listed.")
 
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
-        asked: dict[str, str | int] = {
-            "cql": f"space = {quoted(space.key)} and type = attachment",
-            "expand": "version,container",
-            "limit": LIST_LIMIT,
-        }
-        return await self._steady(f"{V1}/content/search", asked, attachment_of)
+        return await self._steady(SEARCH, search_in(space, *ATTACHMENTS), attachment_of)
 
     async def parent_of(self, place: ContentParent) -> ContentParent | None:
         return _parent(await self.client.get(f"{V1}/content/{place.id}", expand="ancestors", status="any"))
@@ -126,18 +119,12 @@ class DataCenterApi(ConfluenceEndpoints):
         except RecordRefused:
             viewers = _viewers_in(await self.client.call(REMOTE_API, PERMISSION_SETS, space.key))
         else:
-            viewers += await self._anonymous_viewers(f"{path}/anonymous")
+            # If whoever has not signed in may view the space, so may all others.
+            with suppress(RecordRefused):
+                anonymous = await self._permissions(f"{path}/anonymous")
+                viewers += [ANYBODY for each in anonymous if _lets_view(each)]
         found = {each for each in viewers if each is not None}
-        if ANYBODY in found:
-            return ReadRestriction()
-        return viewers_among(found)
-
-    async def _anonymous_viewers(self, path: str) -> list[Viewer | None]:
-        """Whoever has not signed in may view the space, and so may all others; nobody where that is not shown."""
-        try:
-            return [ANYBODY for each in await self._permissions(path) if _lets_view(each)]
-        except RecordRefused:
-            return []
+        return ReadRestriction() if ANYBODY in found else viewers_among(found)
 
     async def _permissions(self, path: str) -> Sequence[Json]:
         """A list, or one entry alone, as some versions answer."""
@@ -150,14 +137,7 @@ class DataCenterApi(ConfluenceEndpoints):
 
     async def body_of(self, content: str, _kind: ContentKind, /) -> ConfluenceBody:
         found = await self.client.get(f"{V1}/content/{content}", expand="body.storage,space")
-        return ConfluenceBody(
-            space=str((found.get("space") or {}).get("key")),
-            storage=storage_of(found),
-            is_current=found.get("status") == "current",
-        )
-
-    def is_in(self, body: ConfluenceBody, space: ConfluenceSpace) -> bool:
-        return body.space == space.key
+        return body_in(found, (found.get("space") or {}).get("key"))
 
     def file_of(self, container: str, _file: str, name: str, /) -> str:
         return f"download/attachments/{container}/{quote(name, safe='')}"
@@ -165,9 +145,8 @@ class DataCenterApi(ConfluenceEndpoints):
     async def email_of(self, user: str) -> str | None:
         """The profile as the mobile app sees it: the REST API itself names no e-mail addresses."""
         if user.startswith(KEYED):
-            user = str(
-                (await self.client.get(f"{V1}/user", key=user.removeprefix(KEYED))).get(self.USER) or ""
-            )
+            known = await self.client.get(f"{V1}/user", key=user.removeprefix(KEYED))
+            user = str(known.get(self.USER) or "")
         found = await self.client.get(f"rest/mobile/1.0/profile/{quote(user, safe='')}")
         return str(found.get("email") or "")
 
@@ -180,10 +159,6 @@ class DataCenterApi(ConfluenceEndpoints):
 
 def _id(found: Json) -> str:
     return str(found["id"])
-
-
-def _with_id(entry: Callable[[Json], T]) -> Callable[[Json], tuple[str, T]]:
-    return lambda found: (_id(found), entry(found))
 
 
 def _space(found: Json) -> ConfluenceSpace:

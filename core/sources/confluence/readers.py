@@ -40,26 +40,24 @@ CREATE TABLE IF NOT EXISTS people (
 """
 
 
-@dataclass(frozen=True, slots=True)
 class PeopleMemory(Memory):
     """The e-mail addresses of people whom Confluence was asked about."""
 
-    FILE = "confluence.db"
-    TABLES = _TABLES
+    __slots__ = ()
+    FILE, TABLES = "confluence.db", _TABLES
 
     def emails(self, now: float) -> dict[str, str | None]:
         """The addresses asked for within a day, by account id or name. A time to come counts as long ago."""
-        rows = self.database.rows(
-            "SELECT id, email FROM people WHERE asked_at > ? AND asked_at <= ?", (now - KEPT, now)
+        return dict(
+            self.rows("SELECT id, email FROM people WHERE asked_at > ? AND asked_at <= ?", now - KEPT, now)
         )
-        return {str(user): None if email is None else str(email) for user, email in rows}
 
     def keep(self, emails: Mapping[str, str | None], now: float) -> None:
         """Remember these addresses; what is older than a day goes."""
         with self.database.transaction():
             rows = ((user, email, now) for user, email in emails.items())
             self.write_all("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", rows)
-            self.write("DELETE FROM people WHERE asked_at <= ? OR asked_at > ?", (now - KEPT, now))
+            self.write("DELETE FROM people WHERE asked_at <= ? OR asked_at > ?", now - KEPT, now)
 
 
 @value

@@ -221,7 +221,7 @@ class ConfluenceSource:
             body = await self.api.body_of(content, kind)
         except RecordRefused:
             raise ItemGone("It is gone.") from None
-        if not body.is_current or not self.api.is_in(body, space):
+        if not body.is_current or body.space != space.id:
             raise ItemGone("It is in the trash, in the archive, or in another space.")
         names = {each: await self._name(each) for each in mentions_in(body.storage)[:MENTIONS]}
         told = {

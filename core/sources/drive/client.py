@@ -14,8 +14,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import InitVar, dataclass, field, replace
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -34,9 +34,6 @@ GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"  # RFC 7523, 2.1
 LIFETIME = 3_600  # seconds; Google grants at most an hour
 MARGIN = 60  # seconds before its end that a token is not used any more
 
-#: Sends a form, and returns the status and the JSON of the answer.
-PostForm = Callable[[str, dict[str, str]], Awaitable[tuple[int, Any]]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriveAccount:
@@ -50,13 +47,8 @@ class DriveAccount:
         """The signed statement that a token is asked for with."""
         from google.auth import jwt
 
-        claims = {
-            "iss": self.email,
-            "scope": SCOPE,
-            "aud": self.token_url,
-            "iat": int(now),
-            "exp": int(now) + LIFETIME,
-        }
+        times = {"iat": int(now), "exp": int(now) + LIFETIME}
+        claims = {"iss": self.email, "scope": SCOPE, "aud": self.token_url, **times}
         signed: bytes = jwt.encode(self._credentials.signer, claims)  # type: ignore[no-untyped-call]
         return signed.decode()
 
@@ -72,59 +64,19 @@ def read_account(path: str) -> DriveAccount:
         text = read_owner_only(file)
     except SettingsError as error:
         raise SourceUnavailable(f"DRIVE_CREDENTIALS: {error}") from None
-    return _account(text, file)
-
-
-def _account(text: str, file: Path) -> DriveAccount:
     from google.auth.exceptions import GoogleAuthError
     from google.oauth2.service_account import Credentials
 
     try:
         given = json.loads(text)
         credentials = Credentials.from_service_account_info(given, scopes=[SCOPE])  # type: ignore[no-untyped-call]
-        return DriveAccount(
-            email=str(given["client_email"]), token_url=str(given["token_uri"]), _credentials=credentials
-        )
+        email, token_url = str(given["client_email"]), str(given["token_uri"])
+        return DriveAccount(email=email, token_url=token_url, _credentials=credentials)
     except (ValueError, KeyError, TypeError, AttributeError, GoogleAuthError):
         # What the parsers say may hold a part of the key.
         raise SourceUnavailable(
             f"{file} is not the key of a service account: DRIVE_CREDENTIALS names the JSON file that Google gave you."
         ) from None
-
-
-@dataclass(slots=True, kw_only=True)
-class AccessTokens:
-    """The token that is in use, asked for anew before it ends."""
-
-    account: DriveAccount
-    post: PostForm
-    now: Callable[[], float] = time.time
-    _token: str = field(default="", repr=False)
-    _ends: float = 0.0
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def get(self, refused: str = "") -> str:
-        """A token other than the one that was refused. SourceUnavailable if the account is not accepted."""
-        async with self._asking:
-            if not self._token or self._token == refused or self.now() >= self._ends - MARGIN:
-                await self._ask()
-            return self._token
-
-    async def _ask(self) -> None:
-        assertion = await asyncio.to_thread(self.account.statement, self.now())
-        status, answer = await self.post(
-            self.account.token_url, {"grant_type": GRANT, "assertion": assertion}
-        )
-        token = answer.get("access_token") if isinstance(answer, dict) else None
-        if not isinstance(token, str):
-            reason = answer.get("error", "") if isinstance(answer, dict) else ""
-            raise SourceUnavailable(
-                f"Google does not accept the service account {self.account.email} ({reason or f'HTTP {status}'}): "
-                "its key may have been deleted, or the clock of this machine is wrong."
-            )
-        lifetime = answer.get("expires_in", LIFETIME)
-        self._token = token
-        self._ends = self.now() + (float(lifetime) if isinstance(lifetime, int | float) else LIFETIME)
 
 
 BASE = "https://www.googleapis.com/drive/v3"
@@ -179,12 +131,11 @@ class DriveClient:
 
     base: str
     http: HostClient
-    account: InitVar[DriveAccount]
-    now: InitVar[Callable[[], float]] = time.time
-    tokens: AccessTokens = field(init=False)
-
-    def __post_init__(self, account: DriveAccount, now: Callable[[], float]) -> None:
-        self.tokens = AccessTokens(account=account, post=self.post_form, now=now)
+    account: DriveAccount
+    now: Callable[[], float] = time.time
+    _token: str = field(default="", repr=False)  #: in use; it is asked for anew before it ends
+    _ends: float = 0.0  #: seconds since the epoch
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # What there is
 
@@ -208,11 +159,8 @@ class DriveClient:
 
     async def permissions(self, file_id: str) -> list[Mapping[str, Any]]:
         """The permissions of a file or a shared drive, with those that it inherits."""
-        asked = {
-            "fields": f"nextPageToken,permissions({PERMISSION_FIELDS})",
-            "pageSize": str(PERMISSIONS_PAGE),
-            "supportsAllDrives": "true",
-        }
+        fields = f"nextPageToken,permissions({PERMISSION_FIELDS})"
+        asked = {"fields": fields, "pageSize": str(PERMISSIONS_PAGE), "supportsAllDrives": "true"}
         pages = self._pages(f"/files/{file_id}/permissions", asked)
         return [each async for page in pages for each in page.get("permissions", ())]
 
@@ -269,23 +217,40 @@ class DriveClient:
         url = f"{self.base}{path}?{urlencode(asked)}"
         token = ""
         for _ in range(2):
-            token = await self.tokens.get(refused=token)
+            token = await self._access(refused=token)
             response = await self.http.ask(url, headers={"Authorization": f"Bearer {token}"})
             if response.status == OK:
                 return response
             if response.status != UNAUTHORIZED:
                 raise refusal(response)
-        raise SourceUnavailable(
-            f"Google Drive does not accept the service account {self.tokens.account.email} any more."
-        )
+        email = self.account.email
+        raise SourceUnavailable(f"Google Drive does not accept the service account {email} any more.")
 
-    async def post_form(self, url: str, form: dict[str, str]) -> tuple[int, Any]:
-        """The status and the JSON of the answer; None for what is no JSON."""
+    async def _access(self, refused: str) -> str:
+        """A token other than the one that was refused. SourceUnavailable if the account is not accepted."""
+        async with self._asking:
+            if not self._token or self._token == refused or self.now() >= self._ends - MARGIN:
+                await self._ask_for_token()
+            return self._token
+
+    async def _ask_for_token(self) -> None:
+        assertion = await asyncio.to_thread(self.account.statement, self.now())
+        form = urlencode({"grant_type": GRANT, "assertion": assertion}).encode()
         head = {"Content-Type": "application/x-www-form-urlencoded"}
-        response = await self.http.ask(url, method="POST", headers=head, content=urlencode(form).encode())
+        response = await self.http.ask(self.account.token_url, method="POST", headers=head, content=form)
         if response.status == TOO_MANY_REQUESTS or response.status >= SERVER_FAULT:
             raise refusal(response)
-        return response.status, response.json()
+        told = response.json()
+        answer: Mapping[str, Any] = told if isinstance(told, dict) else {}
+        token, lifetime = answer.get("access_token"), answer.get("expires_in", LIFETIME)
+        if not isinstance(token, str):
+            raise SourceUnavailable(
+                f"Google does not accept the service account {self.account.email}"
+                f" ({answer.get('error', '') or f'HTTP {response.status}'}): "
+                "its key may have been deleted, or the clock of this machine is wrong."
+            )
+        self._token = token
+        self._ends = self.now() + (float(lifetime) if isinstance(lifetime, int | float) else LIFETIME)
 
 
 def _of_drive(drive: str) -> dict[str, str]:
@@ -298,11 +263,9 @@ def refusal(response: Response) -> FootnoteError:
     if response.status == FORBIDDEN and reason in THROTTLES:
         response = replace(response, status=TOO_MANY_REQUESTS)
     if response.status >= SERVER_FAULT:
-        pause = seconds_asked(response.headers.get("retry-after"))
-        return DriveFault(
-            f"Google Drive has a fault (HTTP {response.status}).",
-            retry_after=FAULT_PAUSE if pause is None else pause,
-        )
+        asked = seconds_asked(response.headers.get("retry-after"))
+        sentence = f"Google Drive has a fault (HTTP {response.status})."
+        return DriveFault(sentence, retry_after=FAULT_PAUSE if asked is None else asked)
     if (throttled := throttle(response, "Google Drive", pause=THROTTLES.get(reason, RATE_PAUSE))) is not None:
         return throttled
     if reason in DISABLED:

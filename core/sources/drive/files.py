@@ -102,25 +102,15 @@ class DriveFile:
 def file_of(given: Mapping[str, Any]) -> DriveFile:
     """A file without its readers."""
     kind, name = str(given.get("mimeType", "")), str(given.get("name", ""))
-    return DriveFile(
-        id=str(given["id"]),
-        name=name,
-        kind=kind,
-        parent=str(next(iter(given.get("parents", ())), "")),
-        drive=str(given.get("driveId", "")),
-        target=str(given.get("shortcutDetails", {}).get("targetId", "")) if kind == SHORTCUT else "",
-        version=_version(given, kind),
-        suffix=_suffix(kind, name),
-        url=given.get("webViewLink"),
-        changed_at=moment_of(given.get("modifiedTime")),
-    )
-
-
-def _suffix(kind: str, name: str) -> str:
-    if kind.startswith(_GOOGLE):
-        return export_of(kind)[1]
     suffix = PurePosixPath(name).suffix.lower()
-    return suffix if suffix in SUFFIXES else SUFFIX_OF_TYPE.get(kind, "")
+    if kind.startswith(_GOOGLE) or suffix not in SUFFIXES:
+        suffix = export_of(kind)[1] or SUFFIX_OF_TYPE.get(kind, "")
+    return DriveFile(
+        id=str(given["id"]), name=name, kind=kind, parent=str(next(iter(given.get("parents", ())), "")),
+        drive=str(given.get("driveId", "")), version=_version(given, kind), suffix=suffix,
+        target=str(given.get("shortcutDetails", {}).get("targetId", "")) if kind == SHORTCUT else "",
+        url=given.get("webViewLink"), changed_at=moment_of(given.get("modifiedTime")),
+    )  # fmt: skip
 
 
 def export_of(kind: str) -> tuple[str, str]:
@@ -154,21 +144,14 @@ def own_access(given: Mapping[str, Any], now: float) -> DriveAccess:
 
 def access_of(permissions: Iterable[Mapping[str, Any]], now: float) -> DriveAccess:
     """Who may read what has these permissions, as far as they name addresses and domains. Others may not."""
-    found: set[str] = set()
-    has_groups = False
-    for each in permissions:
-        if not _counts(each, now):
-            continue
-        kind = each.get("type")
-        if kind == "anyone":
-            return DriveAccess(readers=None)
-        if kind == "group":
-            has_groups = True
-        elif kind == "user":
-            found.add(str(each.get("emailAddress", "")).lower())
-        elif kind == "domain" and each.get("domain"):
-            found.add(f"@{str(each['domain']).lower()}")
-    return DriveAccess(readers=frozenset(found - {""}), gap="groups" if has_groups else "")
+    counted = [each for each in permissions if _counts(each, now)]
+    kinds = {each.get("type") for each in counted}
+    if "anyone" in kinds:
+        return DriveAccess(readers=None)
+    users = (str(each.get("emailAddress", "")).lower() for each in counted if each.get("type") == "user")
+    domains = (str(each.get("domain") or "").lower() for each in counted if each.get("type") == "domain")
+    found = {*users, *(f"@{each}" for each in domains if each)}
+    return DriveAccess(readers=frozenset(found - {""}), gap="groups" if "group" in kinds else "")
 
 
 def _counts(permission: Mapping[str, Any], now: float) -> bool:
@@ -193,15 +176,9 @@ def item_of(file: DriveFile, path: str, access: DriveAccess) -> SourceItem:
     is_exported = file.kind.startswith(_GOOGLE)
     has_suffix = not is_exported and PurePosixPath(name).suffix.lower() == file.suffix
     return SourceItem(
-        id=file.id,
-        version=file.version,
-        name=name if has_suffix else name + file.suffix,
-        source=path,
-        title=name if is_exported else "",
-        url=file.url,
-        changed_at=file.changed_at,
-        readers=access.readers,
-    )
+        id=file.id, version=file.version, name=name if has_suffix else name + file.suffix, source=path,
+        title=name if is_exported else "", url=file.url, changed_at=file.changed_at, readers=access.readers,
+    )  # fmt: skip
 
 
 def plain_name(name: str) -> str:
@@ -242,11 +219,8 @@ class DriveTree:
             self.via = {each.id: each.parent for each in self.nodes.values() if each.parent in self.nodes}
             return
         self.via = self._reached()
-        self.nodes = {
-            file_id: node
-            for file_id, node in self.nodes.items()
-            if file_id == self.root or file_id in self.via
-        }
+        reached = {self.root, *self.via}
+        self.nodes = {file_id: node for file_id, node in self.nodes.items() if file_id in reached}
 
     def _reached(self) -> dict[str, str]:
         """The way to each node: from the root through folders, and then through shortcuts. Each once."""
@@ -302,9 +276,8 @@ class DriveTree:
 
     def left_alone(self, before: set[str]) -> list[DriveFile]:
         """Nodes whose folder was among these, and is not there any more."""
-        return [
-            each for each in self.nodes.values() if each.parent in before and each.parent not in self.nodes
-        ]
+        nodes = self.nodes
+        return [each for each in nodes.values() if each.parent in before and each.parent not in nodes]
 
     def anchors(self, drive: str) -> list[DriveFile]:
         """Nodes of a shared drive whose folder is not known: they change with folders that are not known either."""
@@ -367,11 +340,6 @@ def browser_address(name: str) -> str | None:
     return canonical_address(PREFIX + found[1]) if found else None
 
 
-def folder_of(address: str) -> str:
-    """The identifier of the folder; empty for all that the account may read."""
-    return address.removeprefix(PREFIX)
-
-
 def typed_address(typed: str) -> str:
     """An address as it is kept, of what a browser shows, an ID alone, or a kept one."""
     if (found := browser_address(typed)) is not None:
@@ -382,16 +350,15 @@ def typed_address(typed: str) -> str:
 def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:
     """The key of a service account, with which the folder is shared."""
     given = settings.drive_credentials
-    return (
-        Credential(
-            setting="DRIVE_CREDENTIALS",
-            entry="/PATH/OF/KEY.json",
-            made_at="https://console.cloud.google.com/iam-admin/serviceaccounts",
-            rights="a JSON key of a service account, with whose address the folder is shared, as an editor",
-            is_set=bool(given),
-            file=Path(given).expanduser() if given else None,
-        ),
+    key = Credential(
+        setting="DRIVE_CREDENTIALS",
+        entry="/PATH/OF/KEY.json",
+        made_at="https://console.cloud.google.com/iam-admin/serviceaccounts",
+        rights="a JSON key of a service account, with whose address the folder is shared, as an editor",
+        is_set=bool(given),
+        file=Path(given).expanduser() if given else None,
     )
+    return (key,)
 
 
 GUIDE = SourceGuide(

@@ -90,7 +90,10 @@ class TreeReader:
                 yield await self.take_page(page, via=part.folder)
 
     async def take_page(self, page: Sequence[Mapping[str, Any]], *, via: str) -> list[DriveFile]:
-        found = [each for each in await self._nodes(page) if self._is_kept(each)]
+        nodes = list[DriveFile]()
+        for begin in range(0, len(page), AT_ONCE):
+            nodes += await asyncio.gather(*map(self.node, page[begin : begin + AT_ONCE]))
+        found = [each for each in nodes if self._is_kept(each)]
         for node in found:
             self.tree.put(node, via=via or node.parent)
         return found + await self._led_to(found)
@@ -148,12 +151,6 @@ class TreeReader:
         return True
 
     # A file
-
-    async def _nodes(self, given: Sequence[Mapping[str, Any]]) -> list[DriveFile]:
-        found = list[DriveFile]()
-        for begin in range(0, len(given), AT_ONCE):
-            found += await asyncio.gather(*map(self.node, given[begin : begin + AT_ONCE]))
-        return found
 
     async def node(self, given: Mapping[str, Any]) -> DriveFile:
         """A file with its readers."""
@@ -297,54 +294,48 @@ class DriveProgress:
         return cursor in {f"{self.name}/{self.step}", f"{self.name}/{self.handed}"}
 
 
-@dataclass(frozen=True, slots=True)
 class DriveMemory(Memory):
     """The tree, the logs, and how far both were read."""
 
-    FILE = "drive.db"
-    TABLES = _TABLES
+    __slots__ = ()
+    FILE, TABLES = "drive.db", _TABLES
 
     def progress(self) -> DriveProgress:
-        found: dict[str, str] = dict(self.database.rows("SELECT name, value FROM progress"))
-        return DriveProgress(
-            name=str(found.get("name", "")),
-            step=int(found.get("step", 0)),
-            handed=int(found.get("handed", 0)),
-            note=str(found.get("note", "")),
-        )
+        found: dict[str, Any] = dict(self.rows("SELECT name, value FROM progress"))
+        return DriveProgress(**{**found, **{name: int(found.get(name, 0)) for name in ("step", "handed")}})
 
     def nodes(self) -> dict[str, DriveFile]:
-        rows = self.database.rows("SELECT id, file FROM nodes ORDER BY rowid")
+        rows = self.rows("SELECT id, file FROM nodes ORDER BY rowid")
         return {str(file_id): _node(json.loads(text)) for file_id, text in rows}
 
     def is_empty(self) -> bool:
-        return not self.database.rows("SELECT 1 FROM nodes LIMIT 1")
+        return not self.rows("SELECT 1 FROM nodes LIMIT 1")
 
     def tokens(self) -> dict[str, str]:
         """The tokens where logs go on, by shared drive; the account's own comes first."""
-        return dict(self.database.rows("SELECT drive, token FROM logs ORDER BY drive"))
+        return dict(self.rows("SELECT drive, token FROM logs ORDER BY drive"))
 
     def listed(self) -> set[str]:
-        return {str(part) for (part,) in self.database.rows("SELECT part FROM listed")}
+        return {str(part) for (part,) in self.rows("SELECT part FROM listed")}
 
     def begin(self, tokens: Mapping[str, str], nodes: Iterable[DriveFile]) -> None:
         """Forget everything but these."""
         with self.database.transaction():
             for table in ("nodes", "logs", "listed", "doubts", "progress"):
                 self.write(f"DELETE FROM {table}")
-            self.write("INSERT INTO progress VALUES ('name', ?)", (secrets.token_hex(8),))
+            self.write("INSERT INTO progress VALUES ('name', ?)", secrets.token_hex(8))
         self.save(step=0, nodes=nodes, tokens=tokens)
 
     def doubts(self) -> list[str]:
-        return [str(file_id) for (file_id,) in self.database.rows("SELECT id FROM doubts ORDER BY id")]
+        return [str(file_id) for (file_id,) in self.rows("SELECT id FROM doubts ORDER BY id")]
 
     def doubt(self, file_id: str) -> None:
         """Note that the engine is told other readers of a file than the tree has."""
-        self.write("INSERT OR IGNORE INTO doubts VALUES (?)", (file_id,))
+        self.write("INSERT OR IGNORE INTO doubts VALUES (?)", file_id)
 
     def hand(self, step: int) -> None:
         """Note that the engine is told a step."""
-        self.write("INSERT OR REPLACE INTO progress VALUES ('handed', ?)", (str(step),))
+        self.write("INSERT OR REPLACE INTO progress VALUES ('handed', ?)", str(step))
 
     def save(
         self,
@@ -358,33 +349,23 @@ class DriveMemory(Memory):
         note: str | None = None,
     ) -> None:
         """Write what the engine took. ``tokens``: all that are followed from now on; None: as before."""
-        with self.database.transaction() as writing:
-            writing.executemany(
+        progress = {"step": str(step), "handed": str(step)} | ({} if note is None else {"note": note})
+        with self.database.transaction():
+            self.write_all(
                 "INSERT INTO nodes VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET file = excluded.file",
-                ((node.id, json.dumps(_row(node))) for node in nodes),
+                ((node.id, json.dumps(asdict(node), default=sorted)) for node in nodes),
             )
-            writing.executemany("DELETE FROM nodes WHERE id = ?", ((file_id,) for file_id in gone))
-            writing.executemany("INSERT OR IGNORE INTO listed VALUES (?)", ((part,) for part in listed))
-            writing.executemany("DELETE FROM doubts WHERE id = ?", ((file_id,) for file_id in settled))
+            self.write_all("DELETE FROM nodes WHERE id = ?", ((file_id,) for file_id in gone))
+            self.write_all("INSERT OR IGNORE INTO listed VALUES (?)", ((part,) for part in listed))
+            self.write_all("DELETE FROM doubts WHERE id = ?", ((file_id,) for file_id in settled))
             if tokens is not None:
-                writing.execute("DELETE FROM logs")
-                writing.executemany("INSERT INTO logs VALUES (?, ?)", tokens.items())
-            if note is not None:
-                writing.execute("INSERT OR REPLACE INTO progress VALUES ('note', ?)", (note,))
-            for name in ("step", "handed"):
-                writing.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (name, str(step)))
-
-
-def _row(node: DriveFile) -> dict[str, Any]:
-    row = asdict(node)
-    if node.access is not None and node.access.readers is not None:
-        row["access"]["readers"] = sorted(node.access.readers)
-    return row
+                self.write("DELETE FROM logs")
+                self.write_all("INSERT INTO logs VALUES (?, ?)", tokens.items())
+            self.write_all("INSERT OR REPLACE INTO progress VALUES (?, ?)", progress.items())
 
 
 def _node(row: dict[str, Any]) -> DriveFile:
-    access = row["access"]
-    if access is not None:
+    if (access := row["access"]) is not None:
         readers = access["readers"]
         access = DriveAccess(readers=None if readers is None else frozenset(readers), gap=access["gap"])
     return DriveFile(**{**row, "access": access})

@@ -46,7 +46,6 @@ from core.sources.drive.files import (
     canonical_address,
     differing,
     file_of,
-    folder_of,
     own_access,
 )
 from core.sources.drive.reader import (
@@ -142,7 +141,7 @@ class DriveSource:
 
     @property
     def email(self) -> str:
-        return self.client.tokens.account.email
+        return self.client.account.email
 
     async def _load(self) -> tuple[TreeReader, DriveProgress]:
         progress = await asyncio.to_thread(self.memory.progress)
@@ -166,10 +165,12 @@ class DriveSource:
             if given is None:
                 return False
             await reader.follow(file_of(given).drive)
-            reader.tree.put(await reader.node(given), via="")
-        if not self.root:
-            for drive in await self.client.drives():
-                await self._begin_drive(reader, str(drive["id"]), str(drive.get("name", "")))
+            tree.put(await reader.node(given), via="")
+        for found in () if self.root else await self.client.drives():
+            drive, name = str(found["id"]), str(found.get("name", ""))
+            await reader.follow(drive)
+            access = await reader.asked(drive)
+            tree.put(DriveFile(id=drive, name=name, kind=FOLDER, drive=drive, access=access), via="")
         await asyncio.to_thread(self.memory.begin, tokens, list(tree.nodes.values()))
         return True
 
@@ -196,11 +197,6 @@ class DriveSource:
         elif await self._folder() is None:
             raise SourceUnavailable(MISSING.format(label=self.label, email=self.email))
 
-    async def _begin_drive(self, reader: TreeReader, file_id: str, name: str) -> None:
-        await reader.follow(file_id)
-        access = await reader.asked(file_id)
-        reader.tree.put(DriveFile(id=file_id, name=name, kind=FOLDER, drive=file_id, access=access), via="")
-
     async def _list(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
         listed = await asyncio.to_thread(self.memory.listed)
         waiting = deque(each for each in self._parts(reader) if each.name not in listed)
@@ -224,12 +220,8 @@ class DriveSource:
         """The parts to be listed, as far as is known yet."""
         if not self.root:
             return [part for drive in sorted(reader.tokens) for part in parts_of_corpus(drive)]
-        nodes = reader.tree.nodes
-        return [
-            reader.part_of_folder(file_id)
-            for file_id in (self.root, *reader.tree.via)
-            if nodes[file_id].is_folder
-        ]
+        reached = (self.root, *reader.tree.via)
+        return [reader.part_of_folder(each) for each in reached if reader.tree.nodes[each].is_folder]
 
     # The logs of changes
 
@@ -263,11 +255,10 @@ class DriveSource:
     async def _settle(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
         """Tell the engine again whose files' readers the tree has by now."""
         tree, doubts = reader.tree, await asyncio.to_thread(self.memory.doubts)
-        known = [each for each in doubts if each in tree.nodes]
-        agreed = [
-            each for each in known if (await self._access_now(each)).readers == tree.access(each).readers
-        ]
-        gone = [each for each in doubts if each not in tree.nodes]
+        gone, agreed = [each for each in doubts if each not in tree.nodes], list[str]()
+        for each in doubts:
+            if each in tree.nodes and (await self._access_now(each)).readers == tree.access(each).readers:
+                agreed.append(each)
         if agreed or gone:
             save = partial(self.memory.save, settled=[*agreed, *gone])
             yield TreeStep(items=[tree.item(each) for each in agreed], gone=gone, save=save)
@@ -287,12 +278,14 @@ class DriveSource:
                 raise ItemUnreadable("could not be read: Google failed to give it out") from None
             raise
         except DriveRefused as refused:
-            raise _judged(refused, item) from refused
+            if refused.status in (NOT_FOUND, GONE):
+                raise ItemGone(f"{item.source} is gone.") from refused
+            told = f"was refused by Google (HTTP {refused.status} {refused.reason})"
+            raise ItemUnreadable(REFUSALS.get(refused.reason, told)) from refused
         if access.readers != item.readers:
             await asyncio.to_thread(self.memory.doubt, item.id)
-            raise ItemChanged(
-                f"Others may read {item.source} now.", item=replace(item, readers=access.readers)
-            )
+            now = replace(item, readers=access.readers)
+            raise ItemChanged(f"Others may read {item.source} now.", item=now)
         return data
 
     async def _access_now(self, file_id: str) -> DriveAccess:
@@ -318,13 +311,6 @@ class DriveSource:
         return await self.client.export(file_id, WORD)  # where this format is not given out
 
 
-def _judged(refused: DriveRefused, item: SourceItem) -> ItemGone | ItemUnreadable:
-    if refused.status in (NOT_FOUND, GONE):
-        return ItemGone(f"{item.source} is gone.")
-    named = REFUSALS.get(refused.reason, f"was refused by Google (HTTP {refused.status} {refused.reason})")
-    return ItemUnreadable(named)
-
-
 def parse_exported(item: SourceItem, data: bytes) -> Document:
     """The document of what was fetched. DocumentError."""
     is_word = item.name.endswith(".md") and data.startswith(ZIP_SIGNATURE)
@@ -337,12 +323,13 @@ async def open_drive(
 ) -> AsyncIterator[DriveSource]:
     """Raises SourceUnavailable for credentials that cannot be used."""
     account = await asyncio.to_thread(read_account, context.settings.drive_credentials)
-    urls, private = (base, account.token_url), context.settings.private_hosts
-    any_kind = {"Accept": "*/*"}
-    async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=any_kind) as http:
+    urls, private, head = (base, account.token_url), context.settings.private_hosts, {"Accept": "*/*"}
+    async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=head) as http:
         client = DriveClient(base=base, http=http, account=account, now=now)
         with open_memory(DriveMemory, context.folder) as memory:
-            yield DriveSource(root=folder_of(text), label=text, client=client, memory=memory, now=now)
+            yield DriveSource(
+                root=text.removeprefix(PREFIX), label=text, client=client, memory=memory, now=now
+            )
 
 
 async def check_drive(text: str, context: SourceContext, *, base: str = BASE) -> None:

@@ -5,24 +5,30 @@ user and of the system is not read. Only one protocol is allowed to each command
 A host was checked before (:mod:`core.sources.http`), and over HTTPS git connects to exactly the addresses that were
 checked and follows no redirect. A token goes in the environment of the process, which only its owner can read.
 
-The contents of files are fetched many at once, and read one by one.
+The contents of files are fetched many at once, and read one by one. A document is put together from one commit, within
+the folder that is read. The version of one that includes others names them too, so that it is new when one of them
+changed, came or went.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
+import hashlib
+import json
 import logging
 import os
+import posixpath
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from core.errors import SettingsError
+from core.errors import DocumentError, SettingsError
+from core.library.formats import includes
+from core.library.formats.encoding import decode
 from core.library.formats.read import FILE_LIMIT
 from core.sources.git.address import DEFAULT_PORTS, GitAddress
 from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
@@ -47,11 +53,7 @@ logger = logging.getLogger(__name__)
 
 
 class GitFailed(Exception):
-    """A command ended with an error; ``said`` is what it wrote, in English."""
-
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
+    """A command ended with an error; its text is what git wrote, in English."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +76,15 @@ class Git:
 
     async def ask(self, *arguments: str, given: bytes = b"") -> tuple[bytes, str]:
         """The output and notes of a command that talks to the host. GitFailed, SourceUnavailable, SourceThrottled."""
-        settings = {**STALLED, **self._pin(), **self._credentials()}
-        scheme = environment(self.address, settings, protocol=self.address.scheme)
+        variables = environment(self.address, self._connection(), protocol=self.address.scheme)
         for left in reversed(range(LOCK_TRIES)):
             try:
-                return await self._run(arguments, scheme, given, NETWORK_TIME)
+                return await self._run(arguments, variables, given, NETWORK_TIME)
             except GitFailed as failed:
-                logger.info("git failed: %s", failed.said[-STDERR_LOGGED:])
-                lock = _LOCK.search(failed.said)
+                logger.info("git failed: %s", str(failed)[-STDERR_LOGGED:])
+                lock = _LOCK.search(str(failed))
                 if lock is None:
-                    if (told := trouble(failed.said, self.address)) is not None:
+                    if (told := trouble(str(failed), self.address)) is not None:
                         raise told from failed
                     raise
                 if not left:
@@ -104,9 +105,8 @@ class Git:
             async with asyncio.timeout(seconds):
                 printed, noted = await process.communicate(given)
         except TimeoutError:
-            raise SourceUnavailable(
-                f"{self.address.name} took more than {seconds / 60:.0f} minutes."
-            ) from None
+            name = self.address.name
+            raise SourceUnavailable(f"{name} took more than {seconds / 60:.0f} minutes.") from None
         finally:
             if process.returncode is None:
                 process.kill()
@@ -116,22 +116,19 @@ class Git:
             raise GitFailed(said)
         return printed, said
 
-    def _pin(self) -> Mapping[str, str]:
-        if self.address.scheme != "https" or not self.pinned:
-            return {}
-        port = self.address.port or DEFAULT_PORTS["https"]
-        addresses = ",".join(f"[{each}]" if ":" in each else each for each in self.pinned)
-        return {"http.curloptResolve": f"{self.address.host}:{port}:{addresses}"}
-
-    def _credentials(self) -> Mapping[str, str]:
-        token = self.tokens.get(self.address.host)
-        if self.address.scheme != "https" or not token:
-            return {}
-        login = token if ":" in token else f"{USER}:{token}"
-        # For this host alone, whatever else it names.
-        return {
-            f"http.https://{self.address.place}/.extraHeader": f"Authorization: Basic {base64.b64encode(login.encode()).decode()}"
-        }
+    def _connection(self) -> Mapping[str, str]:
+        """Settings that pin the host to the addresses that were checked, and hold its token."""
+        address, settings = self.address, dict(STALLED)
+        if address.scheme == "https" and self.pinned:
+            pinned = ",".join(f"[{each}]" if ":" in each else each for each in self.pinned)
+            settings["http.curloptResolve"] = (
+                f"{address.host}:{address.port or DEFAULT_PORTS['https']}:{pinned}"
+            )
+        if address.scheme == "https" and (token := self.tokens.get(address.host)):
+            login = base64.b64encode((token if ":" in token else f"{USER}:{token}").encode()).decode()
+            # For this host alone, whatever else it names.
+            settings[f"http.https://{address.place}/.extraHeader"] = f"Authorization: Basic {login}"
+        return settings
 
 
 def _remove_if_old(lock: Path) -> None:
@@ -259,7 +256,7 @@ class Blobs:
                     "--end-of-options", "origin", given="".join(f"{blob}\n" for blob in sorted(blobs)).encode(),
                 )  # fmt: skip
             except GitFailed as failed:
-                lost = blobs & set(re.findall(r"not our ref ([0-9a-f]{40,64})", failed.said))
+                lost = blobs & set(re.findall(r"not our ref ([0-9a-f]{40,64})", str(failed)))
                 if not lost:
                     raise SourceUnavailable(
                         f"Files of {self.git.address.name} could not be fetched; LOG_LEVEL=info shows why."
@@ -274,7 +271,7 @@ class Blobs:
         await self.have(set(blobs))
         found = dict.fromkeys(blobs, b"")
         for blob in blobs - self.lost:
-            with contextlib.suppress(ItemUnreadable):
+            with suppress(ItemUnreadable):
                 found[blob] = await self.read(blob)
         return found
 
@@ -289,24 +286,22 @@ class Blobs:
             except BaseException as fault:  # its output is of no use any more
                 await self.close()
                 if isinstance(fault, asyncio.IncompleteReadError | OSError | ValueError):
-                    raise SourceUnavailable(
-                        f"{self.git.address.name} has a fault: a file is missing."
-                    ) from fault
+                    name = self.git.address.name
+                    raise SourceUnavailable(f"{name} has a fault: a file is missing.") from fault
                 raise
 
     async def close(self) -> None:
-        if self._reader is not None:
-            reader, self._reader = self._reader, None
-            if reader.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    reader.kill()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            with suppress(ProcessLookupError):
+                reader.kill()
             await reader.wait()
 
 
 async def _content(reader: asyncio.subprocess.Process, blob: str) -> bytes:
     """The content of a blob by ``git cat-file --batch``; ItemUnreadable for one that is too large, ValueError for none."""
-    assert reader.stdin is not None
-    assert reader.stdout is not None
+    assert reader.stdin
+    assert reader.stdout
     reader.stdin.write(f"{blob}\n".encode())
     await reader.stdin.drain()
     _, _, length = (await reader.stdout.readuntil(b"\n")).decode().split(" ")
@@ -320,3 +315,85 @@ async def _content(reader: asyncio.subprocess.Process, blob: str) -> bytes:
     if is_too_large:
         raise ItemUnreadable(f"is larger than {FILE_LIMIT // 1024**2} MB")
     return b"".join(parts)[:-1]
+
+
+MEMORY = "included.jsonl"  # in the source's folder: a line for each document that was read, later ones count
+MARK = "+"  # in a version, between the blob and what is included
+
+
+def blob_of(version: str) -> str:
+    return version.partition(MARK)[0]
+
+
+def version_of(blob: str, included: Iterable[str], blobs: Mapping[str, str]) -> str:
+    """The version of a document with this content that includes these files, at a commit with these blobs."""
+    named = [(path, blobs.get(path, "")) for path in sorted(included)]
+    return blob + MARK + hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16] if named else blob
+
+
+@dataclass(slots=True, kw_only=True)
+class CommitFiles:
+    """The files of a commit below a folder, as far as they are here."""
+
+    root: PurePosixPath
+    blobs: Mapping[str, str]  #: git's names of the contents, by path
+    contents: Mapping[str, bytes]  #: by blob
+    files: set[str] = field(default_factory=set)  #: that are included, or would be if they were there
+    missing: set[str] = field(default_factory=set)  #: blobs that are needed, and are not among the contents
+
+    def find(self, name: str, path: PurePosixPath) -> PurePosixPath | None:
+        """Beside the document, or below a folder between it and the root."""
+        for folder in path.parents:
+            if not folder.is_relative_to(self.root):
+                break
+            file = PurePosixPath(posixpath.normpath(folder / name))
+            if not file.is_relative_to(self.root) or includes.is_hidden(file.relative_to(self.root)):
+                continue
+            if str(file) in self.blobs or folder == path.parent:
+                self.files.add(str(file))
+            if str(file) in self.blobs:
+                return file
+        return None
+
+    def read(self, file: PurePosixPath) -> str | None:
+        blob = self.blobs[str(file)]
+        if blob not in self.contents:
+            self.missing.add(blob)
+            return None
+        data = self.contents[blob]
+        try:
+            return decode(data) if len(data) <= includes.FILE_LIMIT else None
+        except DocumentError:
+            return None
+
+
+@dataclass(slots=True)
+class IncludedFiles:
+    """Which document includes which files, in a file. It may vanish: then everything is listed anew."""
+
+    file: Path
+    known: dict[str, Sequence[str]] = field(default_factory=dict)  #: by the document's path; those with some
+
+    def load(self) -> bool:
+        """False where there is none, or it is damaged."""
+        try:
+            lines = self.file.read_text(encoding="utf-8").splitlines()
+            self.known = {path: files for path, files in map(json.loads, lines) if files}
+        except (OSError, ValueError, TypeError):
+            return False
+        return True
+
+    def begin(self) -> None:
+        """An empty one, in place of what is there."""
+        self.known = {}
+        self.file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self.file.write_text("", encoding="utf-8")
+
+    def note(self, path: str, files: Iterable[str]) -> None:
+        """Written before the document is: a process that ends in between only reads it once more."""
+        wanted = sorted(files)
+        if wanted == list(self.known.get(path, ())):
+            return
+        with self.file.open("a", encoding="utf-8") as opened:
+            opened.write(json.dumps([path, wanted]) + "\n")
+        self.known[path] = wanted

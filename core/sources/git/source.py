@@ -14,13 +14,11 @@ import contextlib
 import logging
 import re
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from core.conversation import value
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats.encoding import decode
@@ -39,13 +37,17 @@ from core.sources.git.address import (
     place_of,
     without_branch,
 )
-from core.sources.git.client import IS_UNFILTERED, STDERR_LOGGED, Blobs, Git, GitFailed
-from core.sources.git.included import (
+from core.sources.git.client import (
+    IS_UNFILTERED,
+    MARK,
     MEMORY,
+    STDERR_LOGGED,
+    Blobs,
     CommitFiles,
+    Git,
+    GitFailed,
     IncludedFiles,
     blob_of,
-    is_put_together,
     version_of,
 )
 from core.sources.http import addresses_of
@@ -69,19 +71,12 @@ UNFILTERED = "filtering not recognized"  # what git notes of a host that cannot 
 FILES = ("100644", "100755")  # modes of git: links and submodules are no documents
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # begins a file that lies in Git LFS
 LARGE_FILE_LIMIT = 1_024  # bytes of such a file
+VERIFY = ("rev-parse", "--quiet", "--verify", "--end-of-options")
 NO_BRANCH = "There is no branch or tag {branch} in {name}."
 
 _COMMIT = re.compile(rb"\x01([0-9a-f]{40,64}) (\d+)")
 
 logger = logging.getLogger(__name__)
-
-
-@value
-class TreeFile:
-    """A file of a commit that is a document."""
-
-    path: str  #: in the repository
-    blob: str  #: git's name of its content
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,63 +91,52 @@ class GitSource:
 
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         try:
-            async with contextlib.aclosing(self._changes(cursor)) as batches:
-                async for batch in batches:
-                    yield batch
+            yield await self._batch(cursor)
         except GitFailed as failed:
-            logger.warning("git failed: %s", failed.said[-STDERR_LOGGED:])
             if self.address.scheme != "file":  # what was fetched may be damaged
                 await asyncio.to_thread(shutil.rmtree, self.git.folder, ignore_errors=True)
-            raise SourceUnavailable(f"git cannot read {self.address.name}; the log says more.") from failed
+            raise self._trouble(failed) from failed
 
-    async def _changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+    def _trouble(self, failed: GitFailed) -> SourceUnavailable:
+        logger.warning("git failed: %s", str(failed)[-STDERR_LOGGED:])
+        return SourceUnavailable(f"git cannot read {self.address.name}; the log says more.")
+
+    async def _batch(self, cursor: str | None) -> SourceBatch:
         if not self.included.load():
             if cursor is not None:
                 raise CursorExpired(f"It is not known any more what files of {self.address.name} include.")
             self.included.begin()
         tip = await self._tip()
         self._tree = await self._tree_of(tip) if cursor != tip else {}
-        files: Sequence[TreeFile] = ()
+        if cursor == tip:
+            return SourceBatch(cursor=tip)
         gone: Sequence[str] = ()
         if cursor is None:
-            printed = await self.git.read("ls-tree", "-r", "-z", "--full-tree", tip, *self._within)
-            files = list(self._files(printed))
-        elif cursor != tip:
+            files = {path: blob for path, blob in self._tree.items() if is_document(path)}
+        else:
             files, gone = await self._difference(cursor, tip)
             if self.included.known:
-                listed = {file.path for file in files}
-                files = [*files, *self._including(await self._tree_of(cursor), listed)]
-        dates = await self._dates(cursor, tip) if cursor != tip else {}
-        items = [self._item(file, tip, dates) for file in files]
-        yield SourceBatch(items=items, gone=gone, total=len(items) if cursor is None else None, cursor=tip)
+                files |= self._including(await self._tree_of(cursor))
+        dates = await self._dates(cursor, tip)
+        items = [self._item(path, blob, tip, dates.get(path)) for path, blob in files.items()]
+        return SourceBatch(items=items, gone=gone, total=len(items) if cursor is None else None, cursor=tip)
 
     @property
     def _within(self) -> Sequence[str]:
         return ("--", self.address.folder) if self.address.folder else ()
 
-    def _item(self, file: TreeFile, commit: str, dates: dict[str, float]) -> SourceItem:
-        name = item_of(file.path, self.address.folder)
-        place = (
-            self.address.name.removesuffix(f"/{name}")
-            if file.path == self.address.folder
-            else self.address.name
-        )
+    def _item(self, path: str, blob: str, commit: str, changed_at: float | None) -> SourceItem:
+        name, place = item_of(path, self.address.folder), self.address.name
+        if path == self.address.folder:
+            place = place.removesuffix(f"/{name}")
         return SourceItem(
             id=name,
-            version=version_of(file.blob, self.included.known.get(file.path, ()), self._tree),
+            version=version_of(blob, self.included.known.get(path, ()), self._tree),
             name=PurePosixPath(name).name,
             source=printable(f"{place}/{name}"),
-            url=self.address.page_of(file.path, commit),
-            changed_at=dates.get(file.path),
+            url=self.address.page_of(path, commit),
+            changed_at=changed_at,
         )
-
-    def _files(self, printed: bytes) -> Iterator[TreeFile]:
-        """The documents that ``git ls-tree`` printed."""
-        for entry in filter(None, printed.split(b"\0")):
-            described, _, path = entry.partition(b"\t")
-            mode, _, blob = described.decode().split(" ")
-            if mode in FILES and is_document(name := path.decode(errors="replace")):
-                yield TreeFile(path=name, blob=blob)
 
     async def _tree_of(self, commit: str) -> Mapping[str, str]:
         """The contents of all files of a commit, by path."""
@@ -163,23 +147,22 @@ class GitSource:
         )
         return {path: blob for path, (mode, _, blob) in found if mode in FILES}
 
-    def _including(self, old: Mapping[str, str], listed: Collection[str]) -> Iterator[TreeFile]:
-        """Documents that are the same, and include what is not."""
-        for path, files in self.included.known.items():
-            is_same = all(old.get(file) == self._tree.get(file) for file in files)
-            if not is_same and path in self._tree and path not in listed:
-                yield TreeFile(path=path, blob=self._tree[path])
+    def _including(self, old: Mapping[str, str]) -> dict[str, str]:
+        """Documents that include what is not the same any more."""
+        tree, known = self._tree, self.included.known.items()
+        changed = (path for path, files in known if any(old.get(each) != tree.get(each) for each in files))
+        return {path: tree[path] for path in changed if path in tree}
 
-    async def _difference(self, old: str, new: str) -> tuple[list[TreeFile], list[str]]:
+    async def _difference(self, old: str, new: str) -> tuple[dict[str, str], list[str]]:
         """Files that are new or changed, and items that are gone. Raises CursorExpired."""
         try:
-            await self.git.read("rev-parse", "--quiet", "--verify", "--end-of-options", f"{old}^{{tree}}")
+            await self.git.read(*VERIFY, f"{old}^{{tree}}")
             printed = await self.git.read(
                 "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", old, new, *self._within
             )  # fmt: skip
         except GitFailed:
             raise CursorExpired(f"{self.address.name} has a history of its own now.") from None
-        files, gone = [], []
+        files, gone = dict[str, str](), list[str]()
         parts = iter(printed.split(b"\0")[:-1])
         for described, path in zip(parts, parts, strict=True):
             _, mode, _, blob, _ = described.decode().removeprefix(":").split(" ")
@@ -187,7 +170,7 @@ class GitSource:
             if not is_document(name):
                 continue
             if mode in FILES:
-                files.append(TreeFile(path=name, blob=blob))
+                files[name] = blob
             else:
                 gone.append(item_of(name, self.address.folder))
         return files, gone
@@ -200,7 +183,10 @@ class GitSource:
             "--no-mailmap", "--no-notes", "--no-show-signature", "--no-ext-diff", "--format=%x01%H %ct", "--name-only",
             tip, *newer, *self._within,
         )  # fmt: skip
-        cut_off = await self._oldest_fetched()
+        shallow = await self.git.read("rev-parse", "--git-path", "shallow")
+        cut_off = set[bytes]()  # the commits behind which nothing was fetched
+        with contextlib.suppress(FileNotFoundError):
+            cut_off |= set((self.git.folder / shallow.decode().strip()).read_bytes().split())
         found: dict[str, float] = {}
         at: float | None = None
         for part in printed.split(b"\0"):
@@ -210,14 +196,6 @@ class GitSource:
             elif at is not None and (name := part.removeprefix(b"\n").decode(errors="replace")):
                 found.setdefault(name, at)
         return {name: when for name, when in found.items() if is_document(name)}
-
-    async def _oldest_fetched(self) -> frozenset[bytes]:
-        """The commits behind which nothing was fetched."""
-        printed = await self.git.read("rev-parse", "--git-path", "shallow")
-        file = self.git.folder / printed.decode().strip()
-        with contextlib.suppress(FileNotFoundError):
-            return frozenset(file.read_bytes().split())
-        return frozenset()
 
     # What is fetched
 
@@ -236,8 +214,7 @@ class GitSource:
         try:
             await (self._tip_here() if self.address.scheme == "file" else self._tip_there())
         except GitFailed as failed:
-            logger.warning("git failed: %s", failed.said[-STDERR_LOGGED:])
-            raise SourceUnavailable(f"git cannot read {self.address.name}; the log says more.") from failed
+            raise self._trouble(failed) from failed
 
     async def _tip_here(self) -> str:
         branch = self.address.branch
@@ -249,9 +226,7 @@ class GitSource:
 
     async def _commit(self, ref: str) -> str | None:
         try:
-            printed = await self.git.read(
-                "rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}"
-            )
+            printed = await self.git.read(*VERIFY, f"{ref}^{{commit}}")
         except GitFailed:
             return None
         return printed.decode().strip()
@@ -267,11 +242,8 @@ class GitSource:
         for name in names:
             if name in found:
                 return found.get(f"{name}^{{}}", found[name]), name
-        raise SourceUnavailable(
-            NO_BRANCH.format(branch=branch, name=self.address.name)
-            if branch
-            else f"{self.address.name} is empty."
-        )
+        name = self.address.name
+        raise SourceUnavailable(NO_BRANCH.format(branch=branch, name=name) if branch else f"{name} is empty.")
 
     async def _fetch(self, ref: str) -> None:
         """Commits and trees, of a host that can leave files out; else the newest commit with all files."""
@@ -316,10 +288,9 @@ class GitSource:
             return data  # which is said when it is parsed
         if not self._tree:
             self._tree = await self._tree_of(await self._tip())
-        path = PurePosixPath(self.address.folder) / item.id
-        contents: dict[str, bytes] = {}
+        root, contents = PurePosixPath(self.address.folder), dict[str, bytes]()
+        path = root / item.id
         for _ in range(DEPTH_LIMIT + 1):
-            root = PurePosixPath(self.address.folder)
             files = CommitFiles(root=root, blobs=self._tree, contents=contents)
             lines = put_together(text, path, files)
             if not files.missing:
@@ -331,19 +302,12 @@ class GitSource:
             raise ItemChanged(f"{item.source} includes others.", item=replace(item, version=version))
         return "".join(line for line, _ in lines).encode("utf-8", "surrogatepass") if files.files else data
 
-    async def close(self) -> None:
-        await self.blobs.close()
-
 
 def is_document(path: str) -> bool:
     """True if a file of a repository is read, by the same rules as a file of a folder."""
-    *folders, name = path.split("/")
-    is_hidden = any(part.startswith(".") for part in chain(folders, [name]))
-    return (
-        not is_hidden
-        and SKIPPED_FOLDERS.isdisjoint(folders)
-        and PurePosixPath(name).suffix.lower() in SUFFIXES
-    )
+    *folders, name = parts = path.split("/")
+    is_read = PurePosixPath(name).suffix.lower() in SUFFIXES and SKIPPED_FOLDERS.isdisjoint(folders)
+    return is_read and not any(part.startswith(".") for part in parts)
 
 
 @asynccontextmanager
@@ -355,18 +319,15 @@ async def open_git(text: str, context: SourceContext) -> AsyncIterator[GitSource
         if not is_repository(git.folder):
             raise SourceUnavailable(f"{git.folder} is no git repository any more.")
     else:
-        pinned = await addresses_of(
-            address.host, address.port or DEFAULT_PORTS[address.scheme], settings.private_hosts
-        )
+        port = address.port or DEFAULT_PORTS[address.scheme]
+        pinned = await addresses_of(address.host, port, settings.private_hosts)
         git = Git(address=address, folder=context.folder, tokens=settings.git_tokens, pinned=pinned)
         await _make_repository(git)
-    source = GitSource(
-        address=address, git=git, included=IncludedFiles(context.folder / MEMORY), blobs=Blobs(git=git)
-    )
+    included, blobs = IncludedFiles(context.folder / MEMORY), Blobs(git=git)
     try:
-        yield source
+        yield GitSource(address=address, git=git, included=included, blobs=blobs)
     finally:
-        await source.close()
+        await blobs.close()
 
 
 async def _make_repository(git: Git) -> None:
@@ -382,7 +343,7 @@ async def _make_repository(git: Git) -> None:
 
 def parse_git(item: SourceItem, data: bytes) -> Document:
     document = parse_as_file(item, data)
-    return replace(document, has_lines=False) if is_put_together(item.version) else document
+    return replace(document, has_lines=False) if MARK in item.version else document
 
 
 async def check_git(text: str, context: SourceContext) -> None:
@@ -391,13 +352,6 @@ async def check_git(text: str, context: SourceContext) -> None:
 
 
 KIND = SourceKind(
-    prefixes=PREFIXES,
-    canonical=canonical_address,
-    label=lambda address: parse(address).name,
-    open=open_git,
-    parse=parse_git,
-    without_version=without_branch,
-    place=place_of,
-    check=check_git,
-    guide=GUIDE,
-)
+    prefixes=PREFIXES, canonical=canonical_address, label=lambda address: parse(address).name, open=open_git,
+    parse=parse_git, without_version=without_branch, place=place_of, check=check_git, guide=GUIDE,
+)  # fmt: skip

@@ -201,35 +201,29 @@ CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 
-@dataclass(frozen=True, slots=True)
 class ListMemory(Memory):
     """Lists by their URLs, and notes."""
 
-    FILE = "github.db"
-    TABLES = _TABLES
+    __slots__ = ()
+    FILE, TABLES = "github.db", _TABLES
 
     def lists(self) -> dict[str, Cached]:
-        rows = self.database.rows("SELECT url, etag, modified, entries, more FROM lists")
-        return {
-            url: (etag, modified, json.loads(entries), more) for url, etag, modified, entries, more in rows
-        }
+        rows = self.rows("SELECT url, etag, modified, entries, more FROM lists")
+        return {url: (etag, modified, json.loads(kept), more) for url, etag, modified, kept, more in rows}
 
     def keep(self, lists: Mapping[str, Cached]) -> None:
-        self.write_all(
-            "INSERT OR REPLACE INTO lists VALUES (?, ?, ?, ?, ?)",
-            (
-                (url, etag, modified, json.dumps(entries), more)
-                for url, (etag, modified, entries, more) in lists.items()
-            ),
+        rows = (
+            (url, etag, changed, json.dumps(kept), more) for url, (etag, changed, kept, more) in lists.items()
         )
+        self.write_all("INSERT OR REPLACE INTO lists VALUES (?, ?, ?, ?, ?)", rows)
 
     def forget(self, urls: Iterable[str]) -> None:
         self.write_all("DELETE FROM lists WHERE url = ?", ((url,) for url in urls))
 
     def note(self, name: str, text: str) -> None:
-        self.write("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, text))
+        self.write("INSERT OR REPLACE INTO notes VALUES (?, ?)", name, text)
 
     def noted(self, name: str) -> str:
         """Empty if nothing was."""
-        rows = self.database.rows("SELECT value FROM notes WHERE name = ?", (name,))
+        rows = self.rows("SELECT value FROM notes WHERE name = ?", name)
         return str(rows[0][0]) if rows else ""

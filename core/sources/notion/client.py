@@ -11,13 +11,12 @@ not the client.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from core.conversation import value
@@ -40,6 +39,9 @@ REFUSED = "Notion does not take the token: set NOTION_TOKEN to that of an integr
 NO_RIGHT = "may not be read with NOTION_TOKEN: its integration needs the capability to read content"
 
 logger = logging.getLogger(__name__)
+
+
+ThingKind = Literal["page", "database", "data_source", "block"]
 
 
 class NotionMissing(FootnoteError):
@@ -87,10 +89,8 @@ class NotionApi:
 
         ``since``: ISO 8601; those that were made then or later. ``is_brief``: without their properties.
         """
-        asked: dict[str, Any] = {
-            "sorts": [{"timestamp": "created_time", "direction": "ascending"}],
-            "result_type": "page",
-        }
+        order = {"timestamp": "created_time", "direction": "ascending"}
+        asked: dict[str, Any] = {"sorts": [order], "result_type": "page"}
         if since:
             asked["filter"] = {"timestamp": "created_time", "created_time": {"on_or_after": since}}
         brief = "?filter_properties=title" if is_brief else ""
@@ -100,31 +100,18 @@ class NotionApi:
         """The blocks within one. NotionMissing, CursorLost."""
         return await self._list(f"blocks/{block}/children", cursor)
 
-    async def page(self, page: str) -> Mapping[str, Any]:
-        """NotionMissing."""
-        return await self._ask(f"pages/{page}")
-
-    async def database(self, database: str) -> Mapping[str, Any]:
-        """NotionMissing."""
-        return await self._ask(f"databases/{database}")
-
-    async def data_source(self, data_source: str) -> Mapping[str, Any]:
-        """NotionMissing."""
-        return await self._ask(f"data_sources/{data_source}")
-
-    async def block(self, block: str) -> Mapping[str, Any]:
-        """NotionMissing."""
-        return await self._ask(f"blocks/{block}")
+    async def one(self, kind: ThingKind, this: str) -> Mapping[str, Any]:
+        """A thing by its ID. NotionMissing."""
+        return await self._ask(f"{kind}s/{this}")
 
     async def _list(
         self, path: str, cursor: str | None, *, body: Mapping[str, Any] | None = None
     ) -> ResultPage:
         """A part of a list. Where a cursor is not known any more, Notion says that the request is not valid."""
         part = {"page_size": PAGE_SIZE} | ({"start_cursor": cursor} if cursor else {})
+        asked = f"{path}?{urlencode(part)}" if body is None else path
         try:
-            if body is None:
-                return _page(await self._ask(f"{path}?{urlencode(part)}"))
-            return _page(await self._ask(path, {**body, **part}))
+            return _page(await self._ask(asked, None if body is None else {**body, **part}))
         except NotionRefused as refused:
             if cursor is not None and "start_cursor" in str(refused):
                 raise CursorLost(str(refused)) from refused
@@ -132,15 +119,13 @@ class NotionApi:
 
     async def _ask(self, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The answer of an endpoint; with a body, it is posted."""
-        await self._await_turn()
+        async with self._turn:
+            clock = asyncio.get_running_loop().time
+            if (wait := self._free_at - clock()) > 0:
+                await self.pause(wait)
+            self._free_at = max(self._free_at, clock()) + self.interval
         url = f"{self.origin}/v1/{path}"
-        if body is None:
-            response = await self.http.ask(url)
-        else:
-            head = {"Content-Type": "application/json"}
-            response = await self.http.ask(
-                url, method="POST", headers=head, content=json.dumps(body).encode()
-            )
+        response = await (self.http.ask(url) if body is None else self.http.post_json(url, body))
         self.now = response.date or self.now  # the times of changes are of Notion's clock
         answer = response.json()
         if response.status != OK:
@@ -150,13 +135,6 @@ class NotionApi:
         if not isinstance(answer, dict):
             raise SourceUnavailable("Notion answered with something else than its API does.")
         return answer
-
-    async def _await_turn(self) -> None:
-        async with self._turn:
-            clock = asyncio.get_running_loop().time
-            if (wait := self._free_at - clock()) > 0:
-                await self.pause(wait)
-            self._free_at = max(self._free_at, clock()) + self.interval
 
 
 def _page(answer: Mapping[str, Any]) -> ResultPage:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.conversation import value
-from core.sources.documents import AnchoredPart, table_of
+from core.sources.documents import AnchoredPart, joined, table_of
 from core.sources.notion.client import bare_id
 
 CHECKED, UNCHECKED = "☑", "☐"
@@ -69,12 +69,8 @@ def _name(held: Mapping[str, Any]) -> str:
     return str(held.get("name") or "")
 
 
-def _date(held: Mapping[str, Any]) -> str:
-    return " – ".join(str(moment) for moment in (held.get("start"), held.get("end")) if moment)
-
-
-def _number(held: float) -> str:
-    return f"{held:g}" if isinstance(held, float) and held.is_integer() else str(held)
+def _both(between: str, *names: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda held: between.join(str(held[name]) for name in names if held.get(name))
 
 
 def _unique_id(held: Mapping[str, Any]) -> str:
@@ -82,22 +78,18 @@ def _unique_id(held: Mapping[str, Any]) -> str:
     return "" if number is None else f"{prefix}-{number}" if prefix else str(number)
 
 
-def _place(held: Mapping[str, Any]) -> str:
-    return ", ".join(str(each) for each in (held.get("name"), held.get("address")) if each)
-
-
 #: How the value of each type of property is written. Files are named: where they lie changes with each request.
 PROPERTIES: Mapping[str, Callable[[Any], str]] = {
     "rich_text": plain,
     "title": plain,
-    "number": _number,
+    "number": lambda held: f"{held:g}" if isinstance(held, float) and held.is_integer() else str(held),
     "string": str,
     "boolean": lambda held: CHECKED if held else UNCHECKED,
     "checkbox": lambda held: CHECKED if held else UNCHECKED,
     "select": _name,
     "status": _name,
     "multi_select": _list(_name),
-    "date": _date,
+    "date": _both(" – ", "start", "end"),
     "people": _list(_name),
     "files": _list(_name),
     "url": str,
@@ -106,7 +98,7 @@ PROPERTIES: Mapping[str, Callable[[Any], str]] = {
     "created_by": _name,
     "created_time": str,
     "unique_id": _unique_id,
-    "place": _place,
+    "place": _both(", ", "name", "address"),
     "verification": lambda held: str(held.get("state") or ""),
     "formula": text_of,
     "rollup": text_of,
@@ -119,9 +111,8 @@ def table(title: tuple[str, str], cells: Sequence[tuple[str, str]]) -> str:
     return table_of([title, *cells]) if cells else ""
 
 
-HEADINGS: Mapping[str, int] = {
-    f"heading_{level}": level + 1 for level in range(1, 5)
-}  # the title has the first
+#: The title has the first level.
+HEADINGS: Mapping[str, int] = {f"heading_{level}": level + 1 for level in range(1, 5)}
 LISTS = frozenset({"bulleted_list_item", "numbered_list_item", "to_do", "toggle"})
 #: Blocks that are nothing but where their children stand.
 FRAMES = frozenset({"column_list", "column", "synced_block", "tab"})
@@ -167,52 +158,30 @@ def parts_of(blocks: Sequence[PageBlock]) -> Iterator[AnchoredPart]:
         if block.type in FRAMES:
             yield from parts_of(block.children)
         else:
+            is_item = block.type in LISTS
             yield AnchoredPart(
-                text="\n".join(_lines(block, number)),
+                text=_item(block, number) if is_item else BLOCKS.get(block.type, _unknown)(block),
                 anchor=bare_id(str(block.data.get("id", ""))),
-                is_tight=block.type in LISTS and block.type == before,
+                is_tight=is_item and block.type == before,
             )
             if block.type in HEADINGS:  # one that folds
                 yield from parts_of(block.children)
         before = block.type
 
 
-def _lines(block: PageBlock, number: int) -> list[str]:
-    kind = block.type
-    if kind in LISTS:
-        return _item(block, number)
-    write = BLOCKS.get(kind, _unknown)
-    return write(block).split("\n")
-
-
-def _nested(blocks: Sequence[PageBlock]) -> list[str]:
-    """The lines of blocks within another."""
-    lines: list[str] = []
-    for part in parts_of(blocks):
-        if part.text.strip():
-            lines += [*([] if part.is_tight or not lines else [""]), *part.text.split("\n")]
-    return lines
-
-
-def _item(block: PageBlock, number: int) -> list[str]:
+def _item(block: PageBlock, number: int) -> str:
     mark = f"{number}. " if block.type == "numbered_list_item" else "- "
     text = inline(block.content.get("rich_text") or ())
     if block.type == "to_do":
         text = f"{CHECKED if block.content.get('checked') else UNCHECKED} {text}"
+    if inner := joined(parts_of(block.children)).text:
+        text += ("\n" if block.children[0].type in LISTS else "\n\n") + inner
     first, *others = text.split("\n")
-    inner = _nested(block.children)
-    is_list = bool(block.children) and block.children[0].type in LISTS
-    lines = [*others, *([] if is_list or not inner else [""]), *inner]
-    return [mark + first, *(f"{' ' * len(mark)}{line}" if line else "" for line in lines)]
+    return "\n".join([mark + first, *(f"{' ' * len(mark)}{line}" if line else "" for line in others)])
 
 
-def _paragraph(block: PageBlock) -> str:
-    return "\n".join(_with_children(inline(block.content.get("rich_text") or ()), block))
-
-
-def _with_children(text: str, block: PageBlock) -> list[str]:
-    inner = _nested(block.children)
-    return [*([text] if text else []), *([""] if text and inner else []), *inner]
+def _with_children(text: str, block: PageBlock) -> str:
+    return "\n\n".join(filter(None, (text, joined(parts_of(block.children)).text)))
 
 
 def _heading(block: PageBlock) -> str:
@@ -224,8 +193,8 @@ def _quote(block: PageBlock) -> str:
     icon = block.content.get("icon") or {}
     emoji = f"{icon['emoji']} " if icon.get("type") == "emoji" else ""
     text = inline(block.content.get("rich_text") or ())
-    lines = "\n".join(_with_children(f"{emoji}{text}".strip(), block)).split("\n")
-    return "\n".join(f"> {line}".rstrip() for line in lines) if any(lines) else ""
+    whole = _with_children(f"{emoji}{text}".strip(), block)
+    return "\n".join(f"> {line}".rstrip() for line in whole.split("\n")) if whole.strip("\n") else ""
 
 
 def _code(block: PageBlock) -> str:
@@ -237,11 +206,8 @@ def _code(block: PageBlock) -> str:
 
 
 def _table(block: PageBlock) -> str:
-    rows = [
-        [inline(each, escapes=False) for each in row.content.get("cells") or ()]
-        for row in block.children
-        if row.type == "table_row"
-    ]
+    listed = (row.content.get("cells") or () for row in block.children if row.type == "table_row")
+    rows = [[inline(each, escapes=False) for each in cells] for cells in listed]
     if not rows:
         return ""
     return table_of(rows if block.content.get("has_column_header") else [[], *rows])
@@ -276,11 +242,11 @@ def _unknown(block: PageBlock) -> str:
     held = block.content
     texts = (held.get(name) for name in ("title", "rich_text", "caption"))
     text = "\n\n".join(filter(None, (inline(each) for each in texts if isinstance(each, list))))
-    return "\n".join(_with_children(text, block))
+    return _with_children(text, block)
 
 
 BLOCKS: Mapping[str, Callable[[PageBlock], str]] = {
-    "paragraph": _paragraph,
+    "paragraph": lambda block: _with_children(inline(block.content.get("rich_text") or ()), block),
     **dict.fromkeys(HEADINGS, _heading),
     "quote": _quote,
     "callout": _quote,

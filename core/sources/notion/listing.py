@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from core.sources.notion.client import (
@@ -23,6 +25,7 @@ from core.sources.notion.client import (
     NotionMissing,
     NotionRefused,
     ResultPage,
+    ThingKind,
     bare_id,
 )
 from core.sources.notion.convert import CHILDREN, PageBlock
@@ -45,6 +48,12 @@ ROWS_EVERY = 86_400.0  # seconds after which all rows of a data source are liste
 OVERLAP = 120.0  # seconds: times of rows are rounded to the minute
 ASKED_AT_ONCE = 20  # pages that are asked for one by one, before those that are there are told
 RESTARTS = 5  # of lists whose cursor Notion does not know any more
+#: By Notion's names of what a thing lies in; anything else is a block.
+THINGS: Mapping[str, ThingKind] = {
+    "page_id": "page",
+    "database_id": "database",
+    "data_source_id": "data_source",
+}
 DEEPEST = 200  # things within one another
 
 T = TypeVar("T")
@@ -92,7 +101,7 @@ class PageListing:
     # Lists
 
     async def _search(self) -> None:
-        page = await self._part(lambda: self.api.search(self._cursor))
+        page = await self._part(partial(self.api.search, self._cursor))
         if page is None:
             return
         self._cursor = page.next_cursor
@@ -118,9 +127,8 @@ class PageListing:
         if self._row_list is None:
             self._row_list = await self._begin_rows(data_source)
         try:
-            page = await self._part(
-                lambda: self.api.rows(data_source, self._cursor, since=self._since, is_brief=is_brief)
-            )
+            ask = partial(self.api.rows, data_source, self._cursor, since=self._since, is_brief=is_brief)
+            page = await self._part(ask)
         except NotionMissing:
             self._end_rows()
             return
@@ -175,9 +183,8 @@ class PageListing:
         await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
 
     async def _find(self, pages: Sequence[NotionPage]) -> None:
-        await asyncio.to_thread(
-            lambda: self.memory.keep({page.id: page.title for page in pages}, are_items=False)
-        )
+        titles = {page.id: page.title for page in pages}
+        await asyncio.to_thread(partial(self.memory.keep, titles, are_items=False))
         for page in pages:
             self._seen[page.id] = page.edited
             self._parents[page.id] = (page.parent, page.parent_kind)
@@ -198,7 +205,7 @@ class PageListing:
 
     async def _look_into(self, database: str) -> None:
         try:
-            data = await self.api.database(database)
+            data = await self.api.one("database", database)
         except (NotionMissing, NotionRefused):
             self._known.add(database)
             return
@@ -216,7 +223,7 @@ class PageListing:
             if each in self._seen:
                 continue
             try:
-                page = page_of(await self.api.page(each), self.serves)
+                page = page_of(await self.api.one("page", each), self.serves)
             except NotionMissing:
                 page = None
             except NotionRefused as refused:
@@ -245,13 +252,8 @@ class PageListing:
         return False
 
     async def _find_parent(self, this: str, kind: str) -> tuple[str, str]:
-        ask = {
-            "page_id": self.api.page,
-            "database_id": self.api.database,
-            "data_source_id": self.api.data_source,
-        }.get(kind, self.api.block)
         try:
-            data = await ask(this)
+            data = await self.api.one(THINGS.get(kind, "block"), this)
         except (NotionMissing, NotionRefused):
             return "", ""
         if is_trashed(data):
@@ -278,11 +280,8 @@ class BlockTree:
 
     async def read(self, block: str, depth: int = 0) -> tuple[PageBlock, ...]:
         """The blocks within one, or within a page. NotionMissing, NotionRefused, ItemUnreadable."""
-        found = []
-        for data in await self._level(block):
-            within = await self._within(data, depth + 1)
-            found.append(PageBlock(data=data, children=within))
-        return tuple(found)
+        level = await self._level(block)
+        return tuple([PageBlock(data=each, children=await self._within(each, depth + 1)) for each in level])
 
     async def _within(self, data: Mapping[str, Any], depth: int) -> tuple[PageBlock, ...]:
         kind, block = str(data.get("type", "")), bare_id(str(data.get("id", "")))
@@ -302,13 +301,10 @@ class BlockTree:
             raise
 
     async def _level(self, block: str) -> list[Mapping[str, Any]]:
-        for left in reversed(range(TRIES)):
-            try:
+        for _ in range(TRIES):
+            with suppress(CursorLost):
                 return await self._pages(block)
-            except CursorLost:
-                if not left:
-                    raise ItemUnreadable("changes too often to be read") from None
-        return []
+        raise ItemUnreadable("changes too often to be read")
 
     async def _pages(self, block: str) -> list[Mapping[str, Any]]:
         found, cursor = list[Mapping[str, Any]](), None

@@ -17,7 +17,6 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -29,7 +28,6 @@ from core.sources.documents import AnchoredPart, AnchoredText, joined
 from core.sources.notion.client import LABEL, bare_id
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
 from core.sources.source import Memory, SourceItem, moment_of
-from core.storage.database import Connection
 
 #: Where Notion keeps files: its buckets in Amazon S3, of each region, and its own hosts.
 _HOSTS = re.compile(
@@ -226,22 +224,16 @@ CREATE TABLE IF NOT EXISTS pages (
 CREATE TABLE IF NOT EXISTS children (  -- pages and databases that a page names where they lie in it
     page TEXT NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (page, id)
 );
-"""
-_FILES = """
 CREATE TABLE IF NOT EXISTS files (
     page TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL,
     block TEXT NOT NULL,  -- in which it lies; empty: in a property of the page
     PRIMARY KEY (page, key)
 );
-"""
-_ROW_LISTS = """
 CREATE TABLE IF NOT EXISTS row_lists (  -- of data sources; seconds since the epoch, by Notion's clock
     data_source TEXT PRIMARY KEY,
     full_at REAL NOT NULL,  -- when all rows were listed last
     read_at REAL NOT NULL   -- when rows were listed last that had been added
 );
-"""
-_MARK = """
 CREATE TABLE IF NOT EXISTS marks (mark TEXT NOT NULL);  -- one row, which tells this memory from one made anew
 """
 
@@ -257,12 +249,11 @@ class RowList:
     read_at: float  #: all, or those that were added since
 
 
-@dataclass(frozen=True, slots=True)
 class NotionMemory(Memory):
     """Pages, what lies within them, and the rows of data sources."""
 
-    FILE = "notion.db"
-    TABLES = _TABLES + _FILES + _ROW_LISTS + _MARK
+    __slots__ = ()
+    FILE, TABLES = "notion.db", _TABLES
 
     def keep(self, titles: Mapping[str, str], *, are_items: bool) -> None:
         """Remember pages by their IDs; one that is an item stays one."""
@@ -274,84 +265,69 @@ class NotionMemory(Memory):
 
     def items(self) -> frozenset[str]:
         """The pages that belonged to the source."""
-        return frozenset(
-            str(page) for (page,) in self.database.rows("SELECT id FROM pages WHERE is_item = 1")
-        )
+        return frozenset(page for (page,) in self.rows("SELECT id FROM pages WHERE is_item = 1"))
 
     def titles(self, pages: Iterable[str]) -> dict[str, str]:
         """The titles of those of these pages that are remembered."""
-        rows = self.among("SELECT id, title FROM pages WHERE id IN {}", pages)
-        return {str(page): str(title) for page, title in rows}
+        return dict(self.among("SELECT id, title FROM pages WHERE id {}", pages))
 
     def keep_children(self, page: str, children: Mapping[str, ChildKind]) -> None:
         """Remember what lies within a page."""
-        with self.database.transaction() as writing:
-            writing.execute("DELETE FROM children WHERE page = ?", (page,))
-            writing.executemany(
-                "INSERT INTO children VALUES (?, ?, ?)",
-                ((page, child, kind) for child, kind in children.items()),
-            )
+        with self.database.transaction():
+            self.write("DELETE FROM children WHERE page = ?", page)
+            rows = ((page, child, kind) for child, kind in children.items())
+            self.write_all("INSERT INTO children VALUES (?, ?, ?)", rows)
 
     def keep_files(self, page: str, files: Iterable[NotionFile]) -> None:
         """Remember which files lie in the blocks of a page."""
-        with self.database.transaction() as writing:
-            writing.execute("DELETE FROM files WHERE page = ? AND block <> ''", (page,))
-            _insert(writing, page, files)
+        with self.database.transaction():
+            self.write("DELETE FROM files WHERE page = ? AND block <> ''", page)
+            self._insert(page, files)
 
     def keep_row_files(self, files: Mapping[str, Iterable[NotionFile]]) -> None:
         """Remember which files lie in properties, by page."""
-        with self.database.transaction() as writing:
+        with self.database.transaction():
             for page, each in files.items():
-                writing.execute("DELETE FROM files WHERE page = ? AND block = ''", (page,))
-                _insert(writing, page, each)
+                self.write("DELETE FROM files WHERE page = ? AND block = ''", page)
+                self._insert(page, each)
+
+    def _insert(self, page: str, files: Iterable[NotionFile]) -> None:
+        rows = ((page, each.key, each.name, each.block) for each in files)
+        self.write_all("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
 
     def files(self, pages: Iterable[str]) -> dict[str, list[NotionFile]]:
         """The files of these pages."""
         found = dict[str, list[NotionFile]]()
-        query = "SELECT page, key, name, block FROM files WHERE page IN {} ORDER BY rowid"
+        query = "SELECT page, key, name, block FROM files WHERE page {} ORDER BY rowid"
         for page, key, name, block in self.among(query, pages):
             found.setdefault(page, []).append(NotionFile(key=key, name=name, block=block))
         return found
 
     def keep_row_lists(self, lists: Mapping[str, RowList]) -> None:
         """Remember when rows were listed, by data source."""
-        self.write_all(
-            "INSERT OR REPLACE INTO row_lists VALUES (?, ?, ?)",
-            ((data_source, each.full_at, each.read_at) for data_source, each in lists.items()),
-        )
+        rows = ((data_source, each.full_at, each.read_at) for data_source, each in lists.items())
+        self.write_all("INSERT OR REPLACE INTO row_lists VALUES (?, ?, ?)", rows)
 
     def row_list(self, data_source: str) -> RowList | None:
         """The last listing of a data source's rows; None if there was none."""
-        rows = self.database.rows(
-            "SELECT full_at, read_at FROM row_lists WHERE data_source = ?", (data_source,)
-        )
+        rows = self.rows("SELECT full_at, read_at FROM row_lists WHERE data_source = ?", data_source)
         return RowList(full_at=rows[0][0], read_at=rows[0][1]) if rows else None
 
     def mark(self) -> str:
         """The same as long as this memory is there."""
         with self.database.transaction() as writing:
-            rows = list(writing.execute("SELECT mark FROM marks"))
-            if not rows:
-                rows = [(secrets.token_hex(4),)]
-                writing.execute("INSERT INTO marks VALUES (?)", rows[0])
+            rows = list(writing.execute("SELECT mark FROM marks")) or [(secrets.token_hex(4),)]
+            self.write("INSERT INTO marks SELECT ? WHERE NOT EXISTS (SELECT 1 FROM marks)", *rows[0])
         return str(rows[0][0])
 
     def children(self, kind: ChildKind) -> frozenset[str]:
         """The pages or databases within any page."""
-        rows = self.database.rows("SELECT id FROM children WHERE kind = ?", (kind,))
-        return frozenset(str(child) for (child,) in rows)
+        rows = self.rows("SELECT id FROM children WHERE kind = ?", kind)
+        return frozenset(child for (child,) in rows)
 
     def forget(self, pages: Iterable[str]) -> None:
         """Pages that are gone."""
-        with self.database.transaction() as writing:
-            for page in pages:
-                writing.execute("DELETE FROM pages WHERE id = ?", (page,))
-                writing.execute("DELETE FROM children WHERE page = ?", (page,))
-                writing.execute("DELETE FROM files WHERE page = ?", (page,))
-
-
-def _insert(writing: Connection, page: str, files: Iterable[NotionFile]) -> None:
-    writing.executemany(
-        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
-        ((page, each.key, each.name, each.block) for each in files),
-    )
+        rows = [(page,) for page in pages]
+        with self.database.transaction():
+            for table, column in (("pages", "id"), ("children", "page"), ("files", "page")):
+                self.write_all(f"DELETE FROM {table} WHERE {column} = ?", rows)

@@ -29,7 +29,7 @@ from core.sources.notion.client import (
     read_file,
     root_of,
 )
-from core.sources.notion.listing import BlockTree, PageListing
+from core.sources.notion.listing import THINGS, BlockTree, PageListing
 from core.sources.notion.page import (
     PAGE_NAME,
     NotionMemory,
@@ -92,7 +92,10 @@ class NotionSource:
             while (pages := await self._next_pages(self._listing)) is not None:
                 if pages:
                     yield await self._batch(pages)
-                    await asyncio.to_thread(self._keep, pages)
+                    titles = {page.id: page.title for page in pages}
+                    await asyncio.to_thread(partial(self.memory.keep, titles, are_items=True))
+                    files = {page.id: page.files for page in pages}
+                    await asyncio.to_thread(self.memory.keep_row_files, files)
         except NotionRefused as refused:
             raise SourceUnavailable(f"What is in Notion {refused}.") from refused
         if not self._told:
@@ -108,9 +111,9 @@ class NotionSource:
         """A page that is away is not an empty one."""
         if not self.root:
             return
-        for ask in (self.api.page, self.api.database, self.api.data_source):
+        for kind in THINGS.values():
             try:
-                data = await ask(self.root)
+                data = await self.api.one(kind, self.root)
             except (NotionMissing, NotionRefused):
                 continue
             if is_trashed(data):
@@ -125,25 +128,18 @@ class NotionSource:
         """
         found = await listing.more()
         if found is None:
-            return await self._later_pages(listing)
-        now = [page for page in found if not self.root and not page.related]
+            part = list(self._later.values())[:BATCH]
+            below = [page for page in part if not self.root or await listing.lies_below(page, self.root)]
+            for page in part:
+                del self._later[page.id]
+            return below if part else None
         self._later |= {page.id: page for page in found if self.root or page.related}
-        return now
-
-    async def _later_pages(self, listing: PageListing) -> list[NotionPage] | None:
-        if not self._later:
-            return None
-        part = list(self._later.values())[:BATCH]
-        below = [page for page in part if not self.root or await listing.lies_below(page, self.root)]
-        for page in part:
-            del self._later[page.id]
-        return below
+        return [page for page in found if not self.root and not page.related]
 
     async def _batch(self, pages: Sequence[NotionPage]) -> SourceBatch:
         self._pages = {page.id: page for page in pages}
-        titles = await asyncio.to_thread(
-            self.memory.titles, [each for page in pages for each in page.related]
-        )
+        related = [each for page in pages for each in page.related]
+        titles = await asyncio.to_thread(self.memory.titles, related)
         items = [item_of(page, titles, self.api.now, self.mark) for page in pages]
         self._told |= {item.id: item for item in items}
         return SourceBatch(items=items, cursor=str(len(self._told)))
@@ -154,10 +150,6 @@ class NotionSource:
         """
         files = self.memory.files(self._told)
         return [item for page in self._told.values() for item in file_items(page, files.get(page.id, ()))]
-
-    def _keep(self, pages: Sequence[NotionPage]) -> None:
-        self.memory.keep({page.id: page.title for page in pages}, are_items=True)
-        self.memory.keep_row_files({page.id: page.files for page in pages})
 
     def _unread(self, listing: PageListing) -> list[UnreadItem]:
         """Pages that cannot be looked at now, and their files."""
@@ -188,7 +180,7 @@ class NotionSource:
             raise ItemUnreadable(str(refused)) from None
 
     async def _page(self, this: str) -> bytes:
-        page = self._pages.get(this) or page_of(await self.api.page(this))
+        page = self._pages.get(this) or page_of(await self.api.one("page", this))
         if page is None:
             raise ItemGone(f"{this} is in the trash.")
         tree = BlockTree(api=self.api, serves=self.serves)
@@ -206,7 +198,7 @@ class NotionSource:
         """Its address is asked for now: it ends after an hour."""
         files = (await asyncio.to_thread(self.memory.files, [page])).get(page, ())
         block = next((each.block for each in files if each.key == key), "")
-        data = await self.api.block(block) if block else await self.api.page(page)
+        data = await (self.api.one("block", block) if block else self.api.one("page", page))
         url = None if is_trashed(data) else url_of(data, key, self.serves)
         if url is None:
             raise ItemGone(f"The file {key} of {page} is gone.")
@@ -229,12 +221,13 @@ async def open_notion(
     serves: Serves = is_of_notion,
 ) -> AsyncIterator[NotionSource]:
     """Raises SourceUnavailable where Notion may not be read, SettingsError where something is missing for it."""
-    token = context.settings.notion_token
+    token, private = context.settings.notion_token, context.settings.private_hosts
     if not token:
         raise SettingsError(UNSET)
-    private = context.settings.private_hosts
-    opened = partial(open_api, token, private=private, origin=origin, interval=interval, pause=pause)
-    async with opened(connections=AT_ONCE) as api:
+    opened = open_api(
+        token, private=private, origin=origin, interval=interval, pause=pause, connections=AT_ONCE
+    )
+    async with opened as api:
         with open_memory(NotionMemory, context.folder) as memory:
             yield NotionSource(
                 root=root_of(text), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
@@ -243,10 +236,6 @@ async def open_notion(
 
 
 KIND = SourceKind(
-    prefixes=(PREFIX,),
-    canonical=canonical_address,
-    label=lambda _address: LABEL,
-    open=open_notion,
-    parse=parse_item,
-    guide=GUIDE,
-)
+    prefixes=(PREFIX,), canonical=canonical_address, label=lambda _address: LABEL, open=open_notion,
+    parse=parse_item, guide=GUIDE,
+)  # fmt: skip

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, fields, replace
 from typing import Literal
 
 from core.conversation import value
 from core.sources.source import Memory
+from core.storage.database import placeholders
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS pages (  -- that answered with a page, at the last look
@@ -84,12 +85,11 @@ class FrontierUrl:
 _PAGE = tuple(each.name for each in fields(PageRecord))
 
 
-@dataclass(frozen=True, slots=True)
 class SiteMemory(Memory):
     """The course of a crawl, its pages and its sitemaps."""
 
-    FILE = "website.db"
-    TABLES = _TABLES
+    __slots__ = ()
+    FILE, TABLES = "website.db", _TABLES
 
     def begin(self) -> str:
         """Forget the last crawl's course; the name of a new one."""
@@ -97,28 +97,25 @@ class SiteMemory(Memory):
         with self.database.transaction():
             self.write("DELETE FROM frontier")
             self.write("DELETE FROM crawl")
-            self.write("INSERT INTO crawl VALUES ('name', ?)", (name,))
+            self.write("INSERT INTO crawl VALUES ('name', ?)", name)
         return name
 
     def name(self) -> str:
         """The name of the crawl that is under way; empty if none is."""
-        return self._note("name")
-
-    def _note(self, name: str) -> str:
-        rows = self.database.rows("SELECT value FROM crawl WHERE name = ?", (name,))
+        rows = self.rows("SELECT value FROM crawl WHERE name = 'name'")
         return str(rows[0][0]) if rows else ""
 
     def notes(self) -> frozenset[str]:
         """Which limits the crawl met."""
-        rows = self.database.rows("SELECT name FROM crawl WHERE name <> 'name'")
+        rows = self.rows("SELECT name FROM crawl WHERE name <> 'name'")
         return frozenset(str(name) for (name,) in rows)
 
     def note(self, name: str) -> None:
-        self.write("INSERT INTO crawl VALUES (?, '1') ON CONFLICT DO NOTHING", (name,))
+        self.write("INSERT INTO crawl VALUES (?, '1') ON CONFLICT DO NOTHING", name)
 
     def count(self) -> int:
         """Addresses that the crawl knows."""
-        ((count,),) = self.database.rows("SELECT count(*) FROM frontier")
+        ((count,),) = self.rows("SELECT count(*) FROM frontier")
         return int(count)
 
     def add(self, found: Iterable[FrontierUrl], *, limit: int) -> bool:
@@ -138,9 +135,8 @@ class SiteMemory(Memory):
         return True
 
     def next(self, limit: int) -> list[FrontierUrl]:
-        rows = self.database.rows(
-            "SELECT url, depth, lastmod FROM frontier WHERE outcome = '' ORDER BY number LIMIT ?", (limit,)
-        )
+        query = "SELECT url, depth, lastmod FROM frontier WHERE outcome = '' ORDER BY number LIMIT ?"
+        rows = self.rows(query, limit)
         return [FrontierUrl(url=url, depth=depth, lastmod=lastmod) for url, depth, lastmod in rows]
 
     def close(self, outcomes: Sequence[tuple[str, Outcome, str]]) -> None:
@@ -152,17 +148,17 @@ class SiteMemory(Memory):
 
     def orphans(self, limit: int) -> list[str]:
         """Copies of pages that are not there, or are copies of them in turn."""
-        rows = self.database.rows(
+        rows = self.rows(
             "SELECT f.url FROM frontier f WHERE f.outcome = 'copy' AND NOT EXISTS (SELECT 1 FROM frontier t"
             " WHERE t.url = f.target AND (t.outcome = 'item' OR t.outcome = 'copy' AND t.target <> f.url))"
             " ORDER BY f.number LIMIT ?",
-            (limit,),
+            limit,
         )
         return [str(url) for (url,) in rows]
 
     def has_items(self) -> bool:
         """True if the crawl found any page."""
-        return bool(self.database.rows("SELECT 1 FROM frontier WHERE outcome IN ('item', 'copy') LIMIT 1"))
+        return bool(self.rows("SELECT 1 FROM frontier WHERE outcome IN ('item', 'copy') LIMIT 1"))
 
     def end(self) -> None:
         """Forget pages that are no part of the website any more."""
@@ -175,41 +171,31 @@ class SiteMemory(Memory):
 
     def pages(self, urls: Sequence[str]) -> Mapping[str, PageRecord]:
         """The remembered ones of these pages."""
-        rows = self.among(f"SELECT {', '.join(_PAGE)} FROM pages WHERE url IN {{}}", urls)
+        rows = self.among(f"SELECT {', '.join(_PAGE)} FROM pages WHERE url {{}}", urls)
         named = (dict(zip(_PAGE, row, strict=True)) for row in rows)
-        return {
-            row["url"]: PageRecord(
-                **{**row, "links": tuple(json.loads(row["links"])), "is_hidden": bool(row["is_hidden"])}
-            )
+        kept = (
+            row | {"links": tuple(json.loads(row["links"])), "is_hidden": bool(row["is_hidden"])}
             for row in named
-        }
+        )
+        return {row["url"]: PageRecord(**row) for row in kept}
 
     def keep(self, pages: Iterable[PageRecord]) -> None:
-        with self.database.transaction() as writing:
-            writing.executemany(
-                f"INSERT OR REPLACE INTO pages ({', '.join(_PAGE)}) VALUES ({', '.join('?' * len(_PAGE))})",
-                (
-                    (
-                        page.url, page.etag, page.modified, page.lastmod, page.hash, page.suffix, page.canonical,
-                        int(page.is_hidden), json.dumps(page.links), page.tries,
-                    )
-                    for page in pages
-                ),
-            )  # fmt: skip
+        rows = (asdict(replace(page, links=())) | {"links": json.dumps(page.links)} for page in pages)
+        query = f"INSERT OR REPLACE INTO pages ({', '.join(_PAGE)}) VALUES ({placeholders(_PAGE)})"
+        self.write_all(query, (tuple(row.values()) for row in rows))
 
     def count_try(self, url: str) -> None:
         """Have a page read again at the next sync, whatever it is then."""
-        self.write("UPDATE pages SET tries = tries + 1 WHERE url = ?", (url,))
+        self.write("UPDATE pages SET tries = tries + 1 WHERE url = ?", url)
 
     def sitemap(self, url: str) -> SitemapRecord | None:
-        rows = self.database.rows("SELECT url, etag, modified, entries FROM sitemaps WHERE url = ?", (url,))
-        for found, etag, modified, entries in rows:
-            listed = tuple((loc, lastmod, bool(nested)) for loc, lastmod, nested in json.loads(entries))
-            return SitemapRecord(url=found, etag=etag, modified=modified, entries=listed)
-        return None
+        rows = self.rows("SELECT url, etag, modified, entries FROM sitemaps WHERE url = ?", url)
+        if not rows:
+            return None
+        found, etag, modified, entries = rows[0]
+        listed = tuple((loc, lastmod, bool(nested)) for loc, lastmod, nested in json.loads(entries))
+        return SitemapRecord(url=found, etag=etag, modified=modified, entries=listed)
 
     def keep_sitemap(self, sitemap: SitemapRecord) -> None:
-        self.write(
-            "INSERT OR REPLACE INTO sitemaps VALUES (?, ?, ?, ?)",
-            (sitemap.url, sitemap.etag, sitemap.modified, json.dumps(sitemap.entries)),
-        )
+        row = (sitemap.url, sitemap.etag, sitemap.modified, json.dumps(sitemap.entries))
+        self.write("INSERT OR REPLACE INTO sitemaps VALUES (?, ?, ?, ?)", *row)
