@@ -73,7 +73,7 @@ async def test_a_page_is_found_by_its_number_and_by_its_title(wiki, tmp_path, pa
 
 
 async def test_an_unchanged_wiki_costs_little(desk, wiki):
-    author = WikiAuthor(wiki, own_documents(), hides=False)
+    author = WikiAuthor(wiki, ["\n\n".join(own_documents())], hides=False)
     wiki.page_limit = 200
     author.begin(60)
     await ingest(desk, wiki.address("/spaces/ENG"))

@@ -73,14 +73,14 @@ async def test_the_index_equals_the_website_after_each_sync(desk, site, dated):
 @pytest.mark.parametrize("dated", [False, True])
 async def test_an_unchanged_website_costs_little(desk, site, dated):
     author = WebAuthor(site, own_documents(), dated=dated)
-    author.begin(60)
+    author.begin(90)
     await ingest(desk, address_of(site))
     first, looks = site.sent, len(site.asked)
     site.forget_counts()
 
     report = await ingest(desk, address_of(site))
 
-    assert report == SyncReport(skipped=60)
+    assert report == SyncReport(skipped=90)
     assert site.sent <= 0.02 * first
     assert len(site.asked) <= (looks * 0.25 if dated else looks)
     assert set(site.statuses) <= {200, 304, 404}
