@@ -27,7 +27,6 @@ from core.sources.source import (
     CursorExpired,
     SourceBatch,
     SourceContext,
-    SourceItem,
     SourceKind,
     SourceUnavailable,
     kind_of,
@@ -158,25 +157,16 @@ async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
         context = SourceContext(settings=settings, folder=Path(folder, "source"))
         meant = await kind.resolve(address, context)
         async with kind.open(meant, context) as source, aclosing(source.changes(None)) as batches:
-            seen: list[SourceBatch] = []
-            is_whole = True
+            seen, is_whole = list[SourceBatch](), True
             try:
                 async for batch in batches:
                     seen.append(batch)
-                    if _has_enough(seen):
+                    if sum(len(each.items) for each in seen) >= TITLES or len(seen) >= BATCHES:
                         is_whole = False
                         break
             except CursorExpired as expired:
                 raise SourceUnavailable("The source cannot list what it has.") from expired
-    return glimpse_of(seen, is_whole=is_whole)
-
-
-def _has_enough(seen: Sequence[SourceBatch]) -> bool:
-    return sum(len(batch.items) for batch in seen) >= TITLES or len(seen) >= BATCHES
-
-
-def glimpse_of(seen: Sequence[SourceBatch], *, is_whole: bool) -> Glimpse:
-    items: list[SourceItem] = [item for batch in seen for item in batch.items]
+    items = [item for batch in seen for item in batch.items]
     told = max((batch.total for batch in seen if batch.total is not None), default=0)
     return Glimpse(
         titles=[item.title or item.source for item in items[:TITLES]],
