@@ -290,6 +290,11 @@ def _no_credentials(_address: str, _settings: Settings) -> Sequence[Credential]:
     return ()
 
 
+def with_scheme(typed: str) -> str:
+    """What a person typed of an address of the web, with the scheme that may be left out."""
+    return typed if "://" in typed else f"https://{typed}"
+
+
 @value
 class SourceGuide:
     """Questions and hints for a person who adds a source of a kind."""

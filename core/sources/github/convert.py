@@ -16,7 +16,7 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.documents import AnchoredPart, AnchoredText, joined
-from core.sources.source import Credential, SourceGuide
+from core.sources.source import Credential, SourceGuide, with_scheme
 from core.web.hosts import canonical
 
 GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
@@ -207,11 +207,6 @@ def label_of(address: str) -> str:
     return f"{parsed.repository}/{parsed.kind}"
 
 
-def typed_address(typed: str) -> str:
-    """An address as it is kept, of one with its scheme or without."""
-    return canonical_address(typed if "://" in typed else f"https://{typed}")
-
-
 def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
     """A token; without one, GitHub answers 60 requests an hour about what is public."""
     address = parse(text)
@@ -230,6 +225,6 @@ GUIDE = SourceGuide(
     title="Issues or pull requests of GitHub",
     asks="The address of their list",
     example="https://github.com/acme/handbook/issues",
-    address=typed_address,
+    address=lambda typed: canonical_address(with_scheme(typed)),
     credentials=credentials_of,
 )

@@ -243,9 +243,8 @@ def bare_id(text: str) -> str:
 
 def typed_address(typed: str) -> str:
     """An address as it is kept, of a link to a page, an ID alone, or a kept one."""
-    if (found := page_address(typed)) is not None:
-        return found
-    return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")
+    kept = typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}"
+    return page_address(typed) or canonical_address(kept)
 
 
 def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:

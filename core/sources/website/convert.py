@@ -20,7 +20,7 @@ from core.library.documents import Document
 from core.library.formats.encoding import decode
 from core.library.formats.markdown import heading_text
 from core.library.formats.read import parse_html
-from core.sources.source import SourceGuide, SourceItem, parse_as_file
+from core.sources.source import SourceGuide, SourceItem, parse_as_file, with_scheme
 from core.web.hosts import URL_LIMIT, canonical
 
 PREFIXES = ("site+https://", "site+http://")
@@ -162,11 +162,6 @@ def sitemap_address(name: str) -> str | None:
 def label_of(address: str) -> str:
     """The name of a website for people: as they typed it."""
     return address.removeprefix(MARK)
-
-
-def typed_address(typed: str) -> str:
-    """The address of a website as it is kept, with its scheme or without."""
-    return canonical_address(typed if "://" in typed else f"https://{typed}")
 
 
 AGENT = "footnote"  # the name under which robots.txt and pages may speak to us
@@ -317,6 +312,6 @@ GUIDE = SourceGuide(
     title="A website, by its links and its sitemap",
     asks="The address of its first page, or of its sitemap",
     example="https://docs.example.org/guide/",
-    address=typed_address,
+    address=lambda typed: canonical_address(with_scheme(typed)),
     every="1d",
 )
