@@ -27,7 +27,6 @@ from core.sources.notion.client import (
     canonical_address,
     open_api,
     read_file,
-    root_of,
 )
 from core.sources.notion.listing import THINGS, BlockTree, PageListing
 from core.sources.notion.page import (
@@ -230,7 +229,7 @@ async def open_notion(
     async with opened as api:
         with open_memory(NotionMemory, context.folder) as memory:
             yield NotionSource(
-                root=root_of(text), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
+                root=text.removeprefix(PREFIX), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
                 private_hosts=private, serves=serves,
             )  # fmt: skip
 
