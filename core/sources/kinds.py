@@ -108,9 +108,7 @@ def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind]
 
 
 def parts_of(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> list[str]:
-    """The sources that have this address but for the folder or the version that they are read of, as people type
-    them; in order.
-    """
+    """The sources of this address, of whatever folder or version, as people type them; in order."""
     kind = kind_of(name, kinds)
     if kind is None:
         return []

@@ -94,9 +94,7 @@ class SourceSyncs:
         return replace(report, failed=report.failed or (self._failure(kept, NOTHING_THERE),))
 
     async def add(self, address: str, *, collection: str, every: float) -> int:
-        """Have a source read soon, and then every so many seconds; its number. Raises as opening it does, so that who
-        asks learns what is in the way.
-        """
+        """The number of a source that is read soon, and then every so many seconds. Raises as opening it does."""
         kept = await self.resolve(address, collection)
         async with self._opened(kept, collection, self._folder(0)):
             number, _ = await asyncio.to_thread(self.store.add, collection, kept, every=every, now=self.now())
@@ -262,9 +260,7 @@ def forget_in_sources(
     collection: str | None = None,
     kinds: Mapping[str, AddressKind] = KINDS,
 ) -> bool:
-    """Have sources forget what a person means by a name, before the library does: else the next sync would bring it
-    back. Whether a whole source was meant.
-    """
+    """Forget what a person means by a name, before the library does; True if a whole source was meant."""
     labels = source_labels(store, collection=collection, kinds=kinds)
     if not labels:
         return False
@@ -330,9 +326,7 @@ class SourceSchedule:
             logger.warning("a change of a source was not taken; the next sync finds it", exc_info=True)
 
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
-        """Have these items of the sources with an address read again, or all of them if none is named; ``change`` is the
-        id of what was told.
-        """
+        """Have these items of the sources at an address read again, or all; ``change``: the id of what was told."""
         for record in await asyncio.to_thread(self.store.at, address):
             name, details = (LOOK_AGAIN, {"items": [*items]}) if items else (SYNC_SOURCE, {})
             await self.enqueue(self._command(record, name, f"look-{record.number}-{change}", details))

@@ -214,9 +214,7 @@ class ConfluenceClient:
         return self._json_of(response)
 
     async def call(self, path: str, method: str, *values: str) -> Sequence[Any]:
-        """The list of a method of the old remote API, by JSON-RPC 2.0. RecordRefused where that is switched off, or not
-        for this account.
-        """
+        """The list of a method of the old JSON-RPC 2.0 API. RecordRefused where it is off, or not for this account."""
         asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": values}
         response = await self.http.post_json(self._url(path), asked)
         if response.status in CALL_REFUSALS:

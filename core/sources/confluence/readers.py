@@ -132,9 +132,7 @@ class PageReaders:
     async def _look_up(
         self, place: ContentParent, *, is_listed: bool = False
     ) -> tuple[ReadRestriction | None, ContentParent | None]:
-        """A restriction that did not come along with a listing, and what the place lies below; neither if it may not be
-        looked at.
-        """
+        """A restriction that was not listed, and what the place lies below; neither if it may not be looked at."""
         if place.id not in self._looked_up:
             try:
                 restriction = await self.api.restriction_of(place.id)

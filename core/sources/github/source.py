@@ -186,9 +186,7 @@ class IssueSource:
         await asyncio.to_thread(self.memory.note, SAID_UNTIL, begin)
 
     async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Mapping[str, Any]], None]:
-        """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift
-        whenever something changes.
-        """
+        """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift."""
         query = {"state": "all"} if path == "issues" else {}
         while True:
             page = list[Mapping[str, Any]]()

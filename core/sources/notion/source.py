@@ -144,9 +144,7 @@ class NotionSource:
         return SourceBatch(items=items, cursor=str(len(self._told)))
 
     def _file_items(self) -> list[SourceItem]:
-        """The files of all pages. Which lie in the blocks of one is known once it was read, in this sync or an earlier
-        one.
-        """
+        """The files of all pages. Which lie in blocks is known once a page was read, in whatever sync."""
         files = self.memory.files(self._told)
         return [item for page in self._told.values() for item in file_items(page, files.get(page.id, ()))]
 
