@@ -24,14 +24,11 @@ from core.library.sync import printable
 from core.sources.confluence.client import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
-    GUIDE,
-    PREFIXES,
     ConfluenceAddress,
     ConfluenceClient,
     Json,
     ListWalk,
     RecordRefused,
-    canonical_address,
     label_of,
     not_taken,
     open_client,
@@ -56,7 +53,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     open_memory,
     parse_as_file,
@@ -294,9 +290,3 @@ async def _is_cloud(client: ConfluenceClient) -> bool:
     except RecordRefused:
         return False
     return True
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_confluence, parse=parse_item,
-    guide=GUIDE,
-)  # fmt: skip

@@ -32,7 +32,6 @@ from core.sources.drive.client import (
 )
 from core.sources.drive.files import (
     FOLDER,
-    GUIDE,
     LOCKED,
     MARKDOWN,
     PREFIX,
@@ -43,7 +42,6 @@ from core.sources.drive.files import (
     DriveFile,
     DriveTree,
     access_of,
-    canonical_address,
     differing,
     file_of,
     own_access,
@@ -67,7 +65,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     open_memory,
     parse_as_file,
@@ -330,15 +327,3 @@ async def open_drive(
             yield DriveSource(
                 root=text.removeprefix(PREFIX), label=text, client=client, memory=memory, now=now
             )
-
-
-async def check_drive(text: str, context: SourceContext, *, base: str = BASE) -> None:
-    """Raises SourceUnavailable, SourceThrottled or SettingsError if it cannot be read now."""
-    async with open_drive(text, context, base=base) as source:
-        await source.check()
-
-
-KIND = SourceKind(
-    prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported,
-    check=check_drive, guide=GUIDE,
-)  # fmt: skip

@@ -27,15 +27,10 @@ from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
 from core.sources.git.address import (
     DEFAULT_PORTS,
-    GUIDE,
-    PREFIXES,
     GitAddress,
-    canonical_address,
     is_repository,
     item_of,
     parse,
-    place_of,
-    without_branch,
 )
 from core.sources.git.client import (
     IS_UNFILTERED,
@@ -59,7 +54,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     parse_as_file,
 )
@@ -344,14 +338,3 @@ async def _make_repository(git: Git) -> None:
 def parse_git(item: SourceItem, data: bytes) -> Document:
     document = parse_as_file(item, data)
     return replace(document, has_lines=False) if MARK in item.version else document
-
-
-async def check_git(text: str, context: SourceContext) -> None:
-    async with open_git(text, context) as source:
-        await source.check()
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=lambda address: parse(address).name, open=open_git,
-    parse=parse_git, without_version=without_branch, place=place_of, check=check_git, guide=GUIDE,
-)  # fmt: skip

@@ -20,14 +20,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from core.conversation import value
-from core.sources.documents import parse_item, to_bytes
+from core.sources.documents import to_bytes
 from core.sources.github.client import GitHubRepository, ListMemory, open_repository
 from core.sources.github.convert import (
-    GUIDE,
-    PREFIXES,
     IssueRecord,
     IssuesAddress,
-    canonical_address,
     label_of,
     parse,
     record_of,
@@ -39,7 +36,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     moment_of,
     open_memory,
 )
@@ -289,8 +285,3 @@ async def open_github(
             finally:
                 used = {url: lists[url] for url in repository.used & lists.keys()}
                 await asyncio.to_thread(memory.keep, used)
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_github, parse=parse_item, guide=GUIDE,
-)  # fmt: skip

@@ -16,7 +16,6 @@ from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources.documents import parse_anchored, to_bytes
 from core.sources.notion.client import (
-    GUIDE,
     INTERVAL,
     LABEL,
     ORIGIN,
@@ -24,7 +23,6 @@ from core.sources.notion.client import (
     NotionApi,
     NotionMissing,
     NotionRefused,
-    canonical_address,
     open_api,
     read_file,
 )
@@ -48,7 +46,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     UnreadItem,
     open_memory,
@@ -230,9 +227,3 @@ async def open_notion(
                 root=text.removeprefix(PREFIX), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
                 private_hosts=private, serves=serves,
             )  # fmt: skip
-
-
-KIND = SourceKind(
-    prefixes=(PREFIX,), canonical=canonical_address, label=lambda _address: LABEL, open=open_notion,
-    parse=parse_item, guide=GUIDE,
-)  # fmt: skip

@@ -27,7 +27,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceThrottled,
     SourceUnavailable,
     UnreadItem,
@@ -46,15 +45,10 @@ from core.sources.website.client import (
     seeds_of,
 )
 from core.sources.website.convert import (
-    GUIDE,
-    PREFIXES,
     WebsiteAddress,
-    canonical_address,
     head_of,
-    label_of,
     normal_url,
     parse,
-    parse_page,
 )
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.web.request import OK
@@ -334,17 +328,3 @@ async def open_website(
             yield WebsiteSource(
                 site=site, client=client, memory=memory, rules=rules, page_limit=page_limit, depth_limit=depth_limit
             )  # fmt: skip
-
-
-async def check_website(text: str, context: SourceContext) -> None:
-    async with open_website(text, context) as source:
-        await source.check()
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=label_of, open=open_website, parse=parse_page,
-    typed=label_of, check=check_website, guide=GUIDE,
-    # Without it, the address of a first page would mean that page alone.
-    options=lambda address: () if parse(address).is_sitemap else ("--follow",),
-    place=lambda address: address.partition("://")[2],  # over https or without
-)  # fmt: skip
