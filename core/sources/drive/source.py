@@ -36,24 +36,20 @@ from core.sources.drive.files import (
     MARKDOWN,
     PREFIX,
     STORED,
-    UNKNOWN,
     WORD,
-    DriveAccess,
     DriveFile,
     DriveTree,
-    access_of,
     differing,
     file_of,
-    own_access,
 )
 from core.sources.drive.reader import (
     AT_ONCE,
-    OUT_OF_SIGHT,
     OWN_LOG,
     DriveMemory,
     DriveProgress,
     ListingPart,
     TreeReader,
+    access_now,
     parts_of_corpus,
 )
 from core.sources.http import GONE, NOT_FOUND, open_http
@@ -254,8 +250,9 @@ class DriveSource:
         tree, doubts = reader.tree, await asyncio.to_thread(self.memory.doubts)
         gone, agreed = [each for each in doubts if each not in tree.nodes], list[str]()
         for each in doubts:
-            if each in tree.nodes and (await self._access_now(each)).readers == tree.access(each).readers:
-                agreed.append(each)
+            if each in tree.nodes:
+                now = await access_now(self.client, each, self.now())
+                agreed += [each] if now.readers == tree.access(each).readers else []
         if agreed or gone:
             save = partial(self.memory.save, settled=[*agreed, *gone])
             yield TreeStep(items=[tree.item(each) for each in agreed], gone=gone, save=save)
@@ -268,7 +265,7 @@ class DriveSource:
             raise ItemUnreadable(REFUSALS["cannotDownloadFile"])
         try:
             data = await self._content(item.id, kind)
-            access = await self._access_now(item.id)
+            access = await access_now(self.client, item.id, self.now())
         except DriveFault:
             self._faults[item.id] += 1
             if self._faults[item.id] >= FAULTS_OF_A_FILE:
@@ -284,16 +281,6 @@ class DriveSource:
             now = replace(item, readers=access.readers)
             raise ItemChanged(f"Others may read {item.source} now.", item=now)
         return data
-
-    async def _access_now(self, file_id: str) -> DriveAccess:
-        """Who may read a file at this moment, asked of the API."""
-        try:
-            return access_of(await self.client.permissions(file_id), self.now())
-        except DriveRefused as refused:
-            if refused.status not in OUT_OF_SIGHT:
-                raise
-        given = await self.client.file(file_id)
-        return UNKNOWN if given.get("driveId") else own_access(given, self.now())
 
     async def _content(self, file_id: str, kind: str) -> bytes:
         if kind == STORED:
