@@ -81,6 +81,12 @@ def to_bytes(text: AnchoredText) -> bytes:
     return json.dumps({"text": text.text, "anchors": text.anchors}, ensure_ascii=False).encode()
 
 
+def headings_of(document: Document) -> list[tuple[int, str]]:
+    """The headings of a document: where they begin, and their text."""
+    headings = (block for block in document.blocks if block.kind == "heading")
+    return [(each.start, markdown.heading_text(document.text[each.start : each.end])) for each in headings]
+
+
 def parse_item(_item: SourceItem, data: bytes) -> Document:
     """For the kinds of sources whose items are fetched like this."""
     return parse_anchored(data)

@@ -18,8 +18,8 @@ from core.conversation import value
 from core.errors import DocumentError, SettingsError
 from core.library.documents import Document
 from core.library.formats.encoding import decode
-from core.library.formats.markdown import heading_text
 from core.library.formats.read import parse_html
+from core.sources.documents import headings_of
 from core.sources.source import SourceGuide, SourceItem, parse_as_file, with_scheme
 from core.web.hosts import URL_LIMIT, canonical
 
@@ -264,14 +264,12 @@ def anchors_of(document: Document, data: bytes) -> tuple[tuple[int, str], ...]:
     """
     named = list(_named_headings(data))
     found, begin = [], 0
-    for block in document.blocks:
-        if block.kind != "heading":
-            continue
-        words = _words(heading_text(document.text[block.start : block.end]))
+    for start, text in headings_of(document):
+        words = _words(text)
         at = next((number for number in range(begin, len(named)) if named[number][0] == words), None)
         if at is not None:
             begin = at + 1
-        found.append((block.start, named[at][1] if at is not None else ""))
+        found.append((start, named[at][1] if at is not None else ""))
     return tuple(found) if any(name for _, name in found) else ()
 
 
