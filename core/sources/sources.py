@@ -71,12 +71,7 @@ class SourceSyncs:
     _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def ingest(
-        self,
-        address: str,
-        *,
-        collection: str,
-        every: float | None = None,
-        notify: Notify = _ignore_progress,
+        self, address: str, *, collection: str, every: float | None = None, notify: Notify = _ignore_progress
     ) -> SyncReport:
         """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before.
 

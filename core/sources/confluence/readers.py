@@ -16,12 +16,7 @@ from dataclasses import dataclass, field
 
 from core.conversation import value
 from core.sources.confluence.client import RecordRefused
-from core.sources.confluence.cloud import (
-    ConfluenceContent,
-    ConfluenceSpace,
-    ContentParent,
-    ReadRestriction,
-)
+from core.sources.confluence.cloud import ConfluenceContent, ConfluenceSpace, ContentParent, ReadRestriction
 from core.sources.confluence.data_center import ConfluenceApi
 from core.sources.source import Memory, SourceUnavailable
 

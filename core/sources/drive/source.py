@@ -22,14 +22,7 @@ from typing import Any
 from core.conversation import value
 from core.library.documents import Document
 from core.library.formats.read import parse_file
-from core.sources.drive.client import (
-    BAD_REQUEST,
-    BASE,
-    DriveClient,
-    DriveFault,
-    DriveRefused,
-    read_account,
-)
+from core.sources.drive.client import BAD_REQUEST, BASE, DriveClient, DriveFault, DriveRefused, read_account
 from core.sources.drive.files import (
     FOLDER,
     LOCKED,

@@ -25,13 +25,7 @@ from core.library.formats.encoding import decode
 from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
 from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
-from core.sources.git.address import (
-    DEFAULT_PORTS,
-    GitAddress,
-    is_repository,
-    item_of,
-    parse,
-)
+from core.sources.git.address import DEFAULT_PORTS, GitAddress, is_repository, item_of, parse
 from core.sources.git.client import (
     IS_UNFILTERED,
     MARK,

@@ -22,14 +22,7 @@ from urllib.parse import urlencode
 from core.conversation import value
 from core.sources.documents import to_bytes
 from core.sources.github.client import GitHubRepository, ListMemory, open_repository
-from core.sources.github.convert import (
-    IssueRecord,
-    IssuesAddress,
-    label_of,
-    parse,
-    record_of,
-    text_of_issue,
-)
+from core.sources.github.convert import IssueRecord, IssuesAddress, label_of, parse, record_of, text_of_issue
 from core.sources.source import (
     CursorExpired,
     ItemGone,

@@ -44,12 +44,7 @@ from core.sources.website.client import (
     read_rules,
     seeds_of,
 )
-from core.sources.website.convert import (
-    WebsiteAddress,
-    head_of,
-    normal_url,
-    parse,
-)
+from core.sources.website.convert import WebsiteAddress, head_of, normal_url, parse
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.web.request import OK
 
