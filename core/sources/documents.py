@@ -13,7 +13,7 @@ import hashlib
 import json
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -71,18 +71,20 @@ def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:
 def table_of(rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown, whose head is the first row."""
     width = max(map(len, rows))
-    cells = ([*map(_cell, row), *[""] * (width - len(row))] for row in rows)
-    head, *others = (f"| {' | '.join(row)} |" for row in cells)
+    cells = ([" ".join(cell.replace("|", "\\|").split()) for cell in row] for row in rows)
+    head, *others = (f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in cells)
     return "\n".join((head, f"|{' --- |' * width}", *others))
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
 
 
 def to_bytes(text: AnchoredText) -> bytes:
     """The bytes of a text, by which the library compares it."""
     return json.dumps({"text": text.text, "anchors": text.anchors}, ensure_ascii=False).encode()
+
+
+def headings_of(document: Document) -> list[tuple[int, str]]:
+    """The headings of a document: where they begin, and their text."""
+    headings = (block for block in document.blocks if block.kind == "heading")
+    return [(each.start, markdown.heading_text(document.text[each.start : each.end])) for each in headings]
 
 
 def parse_item(_item: SourceItem, data: bytes) -> Document:
@@ -163,10 +165,11 @@ class Sightings:
 
     def marked(self, outcome: Outcome) -> Outcome:
         """The outcome, with when those of its documents were last seen that were not for too long."""
-        return outcome.with_citations(self._marked) if self.stale_after else outcome
-
-    def _marked(self, citations: Sequence[Citation]) -> tuple[Citation, ...]:
-        return tuple(replace(each, unseen_since=self._of(each)) for each in citations)
+        if not self.stale_after:
+            return outcome
+        return outcome.with_citations(
+            lambda citations: tuple(replace(each, unseen_since=self._of(each)) for each in citations)
+        )
 
     def _of(self, citation: Citation) -> float | None:
         if citation.origin != "documents":
@@ -192,12 +195,9 @@ class Sightings:
                 item = entry.address.removeprefix(record.place_of(""))
                 items.setdefault(record, {})[item] = entry
         for record, known in items.items():
-            seen |= self._seen_of(record, known)
+            left = self.sources.last_seen(record.number, known)
+            seen |= {entry.id: left.get(item, record.seen_at) for item, entry in known.items()}
         return seen
-
-    def _seen_of(self, record: SourceRecord, known: Mapping[str, Entry]) -> dict[int, float]:
-        left = self.sources.last_seen(record.number, known)
-        return {entry.id: left.get(item, record.seen_at) for item, entry in known.items()}
 
     def is_stale(self, record: SourceRecord) -> bool:
         """True if a source itself was not seen for too long."""

@@ -1,51 +1,91 @@
 """The kinds of sources, the names by which people mean a source, and a first look at one: what it would read, without
-reading or storing it. A new kind is its folder, and its line here.
+reading or storing it. A new kind is its folder, and its entry here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from core.conversation import value
 from core.errors import SettingsError
 from core.settings import Settings
+from core.sources.confluence import client as spaces
 from core.sources.confluence import source as confluence
-from core.sources.confluence.client import pasted_address as confluence_address
+from core.sources.documents import parse_item
+from core.sources.drive import files as folders
 from core.sources.drive import source as drive
-from core.sources.drive.files import browser_address as drive_address
+from core.sources.git import address as git_places
 from core.sources.git import source as git
-from core.sources.git.address import local_address
+from core.sources.github import convert as issues
 from core.sources.github import source as github
-from core.sources.github.convert import list_address as github_address
+from core.sources.notion import client as workspace
 from core.sources.notion import source as notion
-from core.sources.notion.client import page_address as notion_address
 from core.sources.source import (
     AddressKind,
     CursorExpired,
     SourceBatch,
     SourceContext,
-    SourceItem,
     SourceKind,
     SourceUnavailable,
     kind_of,
     require_kind,
 )
 from core.sources.store import SourceStore
+from core.sources.website import convert as pages
 from core.sources.website import source as website
-from core.sources.website.convert import canonical_address as website_address
-from core.sources.website.convert import sitemap_address
+
+
+class CheckedSource(Protocol):
+    """A source that can say with few requests whether it can be read now."""
+
+    async def check(self) -> None: ...
+
+
+def _check_of(
+    opened: Callable[[str, SourceContext], AbstractAsyncContextManager[CheckedSource]],
+) -> Callable[[str, SourceContext], Awaitable[None]]:
+    async def check(address: str, context: SourceContext) -> None:
+        async with opened(address, context) as source:
+            await source.check()
+
+    return check
+
 
 KINDS: Mapping[str, SourceKind] = {
-    "git": git.KIND,
-    "website": website.KIND,
-    "drive": drive.KIND,
-    "confluence": confluence.KIND,
-    "notion": notion.KIND,
-    "github": github.KIND,
-}
+    "git": SourceKind(
+        prefixes=git_places.PREFIXES, canonical=git_places.canonical_address, guide=git_places.GUIDE,
+        label=lambda address: git_places.parse(address).name, place=git_places.place_of,
+        without_version=git_places.without_branch, open=git.open_git, parse=git.parse_git,
+        check=_check_of(git.open_git),
+    ),
+    "website": SourceKind(
+        prefixes=pages.PREFIXES, canonical=pages.canonical_address, guide=pages.GUIDE, label=pages.label_of,
+        typed=pages.label_of, place=lambda address: address.partition("://")[2],  # over https or without
+        # Without it, the address of a first page would mean that page alone.
+        options=lambda address: () if pages.parse(address).is_sitemap else ("--follow",),
+        open=website.open_website, parse=pages.parse_page, check=_check_of(website.open_website),
+    ),
+    "drive": SourceKind(
+        prefixes=(folders.PREFIX,), canonical=folders.canonical_address, guide=folders.GUIDE, label=str,
+        open=drive.open_drive, parse=drive.parse_exported, check=_check_of(drive.open_drive),
+    ),
+    "confluence": SourceKind(
+        prefixes=spaces.PREFIXES, canonical=spaces.canonical_address, guide=spaces.GUIDE, label=spaces.label_of,
+        open=confluence.open_confluence, parse=confluence.parse_item,
+    ),
+    "notion": SourceKind(
+        prefixes=(workspace.PREFIX,), canonical=workspace.canonical_address, guide=workspace.GUIDE,
+        label=lambda _address: workspace.LABEL, open=notion.open_notion, parse=notion.parse_item,
+    ),
+    "github": SourceKind(
+        prefixes=issues.PREFIXES, canonical=issues.canonical_address, guide=issues.GUIDE, label=issues.label_of,
+        open=github.open_github, parse=parse_item,
+    ),
+}  # fmt: skip
 
 
 def source_address(
@@ -65,8 +105,8 @@ def source_address(
     if (pasted := _pasted(name, settings)) is not None:
         return pasted
     if follow and name.startswith(("http://", "https://")):
-        return website_address(name)
-    return sitemap_address(name) or local_address(name)
+        return pages.canonical_address(name)
+    return pages.sitemap_address(name) or git_places.local_address(name)
 
 
 def _pasted(name: str, settings: Settings | None) -> str | None:
@@ -74,10 +114,10 @@ def _pasted(name: str, settings: Settings | None) -> str | None:
     hosts = (*settings.git_tokens, *settings.private_hosts) if settings else ()
     tokens = settings.confluence_tokens if settings else {}
     return (
-        drive_address(name)
-        or confluence_address(name, tokens)
-        or (notion_address(name) if settings and settings.notion_token else None)
-        or github_address(name, hosts)
+        folders.browser_address(name)
+        or spaces.pasted_address(name, tokens)
+        or (workspace.page_address(name) if settings and settings.notion_token else None)
+        or issues.list_address(name, hosts)
     )
 
 
@@ -109,9 +149,7 @@ def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind]
 
 
 def parts_of(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> list[str]:
-    """The sources that have this address but for the folder or the version that they are read of, as people type
-    them; in order.
-    """
+    """The sources of this address, of whatever folder or version, as people type them; in order."""
     kind = kind_of(name, kinds)
     if kind is None:
         return []
@@ -158,25 +196,16 @@ async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
         context = SourceContext(settings=settings, folder=Path(folder, "source"))
         meant = await kind.resolve(address, context)
         async with kind.open(meant, context) as source, aclosing(source.changes(None)) as batches:
-            seen: list[SourceBatch] = []
-            is_whole = True
+            seen, is_whole = list[SourceBatch](), True
             try:
                 async for batch in batches:
                     seen.append(batch)
-                    if _has_enough(seen):
+                    if sum(len(each.items) for each in seen) >= TITLES or len(seen) >= BATCHES:
                         is_whole = False
                         break
             except CursorExpired as expired:
                 raise SourceUnavailable("The source cannot list what it has.") from expired
-    return glimpse_of(seen, is_whole=is_whole)
-
-
-def _has_enough(seen: Sequence[SourceBatch]) -> bool:
-    return sum(len(batch.items) for batch in seen) >= TITLES or len(seen) >= BATCHES
-
-
-def glimpse_of(seen: Sequence[SourceBatch], *, is_whole: bool) -> Glimpse:
-    items: list[SourceItem] = [item for batch in seen for item in batch.items]
+    items = [item for batch in seen for item in batch.items]
     told = max((batch.total for batch in seen if batch.total is not None), default=0)
     return Glimpse(
         titles=[item.title or item.source for item in items[:TITLES]],

@@ -81,9 +81,7 @@ M = TypeVar("M", bound=Memory)
 
 @contextmanager
 def open_memory(kind: type[M], folder: Path) -> Iterator[M]:
-    """The memory in the folder of a source. One that is damaged, or of another version of Footnote, is made anew with
-    all that lies in the folder.
-    """
+    """The memory in the folder of a source. A damaged one is made anew, with all that lies in the folder."""
     schema = Schema(tables=kind.TABLES, cure="Delete it: it is made anew.")
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     try:
@@ -234,9 +232,7 @@ class KnowledgeSource(Protocol):
         ...
 
     async def fetch(self, item: SourceItem) -> bytes:
-        """The bytes of a file with the item's name. Raises ItemGone, ItemUnreadable, and ItemChanged where the source
-        sees, after it has the bytes, that others may read the item than it was listed with.
-        """
+        """The bytes of a file with the item's name. ItemGone, ItemUnreadable, ItemChanged if others may read it now."""
         ...
 
 
@@ -286,8 +282,9 @@ async def as_it_is(address: str, _context: SourceContext) -> str:
     return address
 
 
-def _no_credentials(_address: str, _settings: Settings) -> Sequence[Credential]:
-    return ()
+def with_scheme(typed: str) -> str:
+    """What a person typed of an address of the web, with the scheme that may be left out."""
+    return typed if "://" in typed else f"https://{typed}"
 
 
 @value
@@ -298,12 +295,8 @@ class SourceGuide:
     asks: str  #: what is to be typed
     example: str
     address: Callable[[str], str]  #: the address as it is kept, of what was typed; SettingsError
-    credentials: Callable[[str, Settings], Sequence[Credential]] = _no_credentials  #: of a kept address
+    credentials: Callable[[str, Settings], Sequence[Credential]] = lambda *_: ()  #: of a kept address
     every: str = "1h"  #: how often it is read unless a person says otherwise, as it is typed
-
-
-def _no_options(_address: str) -> tuple[str, ...]:
-    return ()
 
 
 @value
@@ -316,7 +309,7 @@ class AddressKind:
     #: how people name the source of a kept address: the sources of its items begin with it
     label: Callable[[str], str]
     typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
-    options: Callable[[str], tuple[str, ...]] = _no_options  #: that are typed behind it to have it ingested
+    options: Callable[[str], tuple[str, ...]] = lambda _: ()  #: that are typed behind it to have it ingested
     #: of a kept address, what it means however it was written: two sources of which one lies in the other share items
     place: Callable[[str], str] = str
     #: a kept address without what chooses one of several versions of the same place, as a branch does

@@ -12,7 +12,7 @@ import logging
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -52,8 +52,7 @@ OWN_FAULT = "Footnote has a fault of its own here; its log says more."
 logger = logging.getLogger(__name__)
 
 
-def _ignore_progress(*_: object) -> None:
-    return None
+def _ignore_progress(*_: object) -> None: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,39 +71,25 @@ class SourceSyncs:
     _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def ingest(
-        self,
-        address: str,
-        *,
-        collection: str,
-        every: float | None = None,
-        notify: Notify = _ignore_progress,
+        self, address: str, *, collection: str, every: float | None = None, notify: Notify = _ignore_progress
     ) -> SyncReport:
         """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before.
 
         A new one in which there is nothing to read is not kept. SettingsError for what is no source.
         """
         kept = await self.resolve(address, collection)
-        number, is_new = await asyncio.to_thread(
-            self.store.add,
-            collection,
-            kept,
-            every=every,
-            now=self.now(),
-            typed=partial(typed_of, kinds=self.kinds),
-            place=self._place_of,
-        )
+        typed = partial(typed_of, kinds=self.kinds)
+        add = partial(self.store.add, every=every, now=self.now(), typed=typed, place=self._place_of)
+        number, is_new = await asyncio.to_thread(add, collection, kept)
         report = await self.sync(number, notify=notify, retries=True)
         record = await asyncio.to_thread(self.store.get, number)
         if not is_new or record is None or not await asyncio.to_thread(self._drop_empty, number):
             return report
         # A name was mistyped, or nothing is shared yet.
-        nothing = self._failure(kept, NOTHING_THERE)
-        return report if report.failed else replace(report, failed=(nothing,))
+        return replace(report, failed=report.failed or (self._failure(kept, NOTHING_THERE),))
 
     async def add(self, address: str, *, collection: str, every: float) -> int:
-        """Have a source read soon, and then every so many seconds; its number. Raises as opening it does, so that who
-        asks learns what is in the way.
-        """
+        """The number of a source that is read soon, and then every so many seconds. Raises as opening it does."""
         kept = await self.resolve(address, collection)
         async with self._opened(kept, collection, self._folder(0)):
             number, _ = await asyncio.to_thread(self.store.add, collection, kept, every=every, now=self.now())
@@ -115,9 +100,9 @@ class SourceSyncs:
     async def resolve(self, address: str, collection: str) -> str:
         """The address as it is kept. SettingsError for what is no source, SourceUnavailable if it cannot be looked up."""
         kept = self.address_of(address)
-        kind = kind_of(kept, self.kinds)
+        kind = require_kind(kept, self.kinds)
         context = SourceContext(settings=self.settings, folder=self._folder(0), collection=collection)
-        return await kind.resolve(kept, context) if kind else kept
+        return await kind.resolve(kept, context)
 
     async def forget_author(self, author: str) -> int:
         """Remove all that somebody wrote, with what stands beside it until it is read again; how many documents."""
@@ -185,38 +170,34 @@ class SourceSyncs:
         retries: bool = False,
     ) -> SyncReport:
         """The report of work on a source, with whatever stopped it."""
+        folder = self._folder(record.number)
+        opening = self._opened(record.address, record.collection, folder, waits=record.number)
+        threads = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="sync")
         try:
-            return await self._run(record, work, notify, retries=retries)
+            async with opening as (kind, source):
+                run = SyncRun(
+                    record=record, source=source, library=self.library, store=self.store, notify=notify,
+                    now=self.now, pause=self.pause, threads=threads, parse=kind.parse, typed=kind.typed,
+                    retries=retries,
+                )  # fmt: skip
+                return await work(run)
         except SourceForgotten:
             return SyncReport()
         except SourceThrottled as throttled:
             return await self._fail(record, str(throttled), next_at=self.now() + throttled.retry_after)
-        except SourceWithdrawn as withdrawn:
-            return await self._withdraw(record, str(withdrawn))
+        except SourceWithdrawn as withdrawn:  # the source stays, as it may come back
+            logger.info("a source was withdrawn: %s", withdrawn, extra={"source": record.number})
+            remove = partial(withdraw, library=self.library, store=self.store, reason=str(withdrawn))
+            failed = self._failure(record.address, str(withdrawn))
+            return SyncReport(removed=await asyncio.to_thread(remove, record), failed=(failed,))
         except (SourceUnavailable, ItemUnreadable, SettingsError) as trouble:
             return await self._fail(record, str(trouble))
         except Exception:
             # The boundary of a sync: whatever a source sends, the others go on.
             logger.exception("a source could not be read", extra={"source": record.number})
             return await self._fail(record, OWN_FAULT)
-
-    async def _run(
-        self,
-        record: SourceRecord,
-        work: Callable[[SyncRun], Awaitable[SyncReport]],
-        notify: Notify,
-        *,
-        retries: bool,
-    ) -> SyncReport:
-        folder = self._folder(record.number)
-        opening = self._opened(record.address, record.collection, folder, waits=record.number)
-        async with _own_threads() as threads, opening as (kind, source):
-            run = SyncRun(
-                record=record, source=source, library=self.library, store=self.store, notify=notify,
-                now=self.now, pause=self.pause, threads=threads, parse=kind.parse, typed=kind.typed,
-                retries=retries,
-            )  # fmt: skip
-            return await work(run)
+        finally:  # nobody waits for what still blocks in one
+            threads.shutdown(wait=False, cancel_futures=True)
 
     @asynccontextmanager
     async def _opened(
@@ -233,23 +214,11 @@ class SourceSyncs:
                 except SourceThrottled as throttled:
                     if waits is None or throttled.retry_after > LONGEST_WAIT:
                         raise
-                    await self._wait(waits, throttled)
+                    await asyncio.to_thread(self.store.fail, waits, f"{throttled} It is waited for.")
+                    await self.pause(throttled.retry_after)
             else:
                 source = await stack.enter_async_context(kind.open(address, context))
             yield kind, source
-
-    async def _wait(self, number: int, throttled: SourceThrottled) -> None:
-        waiting = f"{throttled} It is waited for."
-        await asyncio.to_thread(self.store.fail, number, waiting)
-        await self.pause(throttled.retry_after)
-
-    async def _withdraw(self, record: SourceRecord, reason: str) -> SyncReport:
-        """Remove what may not be read any more; the source stays, as it may come back."""
-        removed = await asyncio.to_thread(
-            withdraw, record, library=self.library, store=self.store, reason=reason
-        )
-        logger.info("a source was withdrawn: %s", reason, extra={"source": record.number})
-        return SyncReport(removed=removed, failed=(self._failure(record.address, reason),))
 
     async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
         logger.info("a sync did not end: %s", reason, extra={"source": record.number})
@@ -265,16 +234,6 @@ class SourceSyncs:
 
     def _folder(self, number: int) -> Path:
         return folder_of(self.settings.data_dir, number)
-
-
-@asynccontextmanager
-async def _own_threads() -> AsyncIterator[Executor]:
-    """The threads of one sync. At the end nobody waits for what still blocks in one."""
-    threads = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="sync")
-    try:
-        yield threads
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def folder_of(data_dir: Path, number: int) -> Path:
@@ -296,9 +255,7 @@ def forget_in_sources(
     collection: str | None = None,
     kinds: Mapping[str, AddressKind] = KINDS,
 ) -> bool:
-    """Have sources forget what a person means by a name, before the library does: else the next sync would bring it
-    back. Whether a whole source was meant.
-    """
+    """Forget what a person means by a name, before the library does; True if a whole source was meant."""
     labels = source_labels(store, collection=collection, kinds=kinds)
     if not labels:
         return False
@@ -344,11 +301,9 @@ class SourceSchedule:
             self.due.clear()
 
     async def enqueue_due(self) -> None:
-        now = self.now()
-        for record in await asyncio.to_thread(self.store.due, now):
-            await self.enqueue(
-                self._command(record, SYNC_SOURCE, f"source-{record.number}-{record.next_at:.0f}", {})
-            )
+        for record in await asyncio.to_thread(self.store.due, self.now()):
+            task = f"source-{record.number}-{record.next_at:.0f}"
+            await self.enqueue(self._command(record, SYNC_SOURCE, task, {}))
 
     def follow(self, prefix: str, work: Callable[[], Awaitable[None]]) -> None:
         """Have this done soon, if there is a source whose address begins so. It is not waited for, as who tells of a
@@ -366,25 +321,17 @@ class SourceSchedule:
             logger.warning("a change of a source was not taken; the next sync finds it", exc_info=True)
 
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
-        """Have these items of the sources with an address read again, or all of them if none is named; ``change`` is the
-        id of what was told.
-        """
+        """Have these items of the sources at an address read again, or all; ``change``: the id of what was told."""
         for record in await asyncio.to_thread(self.store.at, address):
             name, details = (LOOK_AGAIN, {"items": [*items]}) if items else (SYNC_SOURCE, {})
             await self.enqueue(self._command(record, name, f"look-{record.number}-{change}", details))
 
     def _command(self, record: SourceRecord, name: str, task: str, details: dict[str, Any]) -> Command:
-        place = self.place
-        return Command(
-            id=f"{self.prefix}{task}",
-            conversation=Conversation(
-                platform=place.platform,
-                space=place.space,
-                channel=place.channel,
-                thread=f"source-{record.number}",
-            ),
-            author="",
-            name=name,
-            details={"source": record.number, **details},
-            said_at=self.now(),
+        place, thread = self.place, f"source-{record.number}"
+        conversation = Conversation(
+            platform=place.platform, space=place.space, channel=place.channel, thread=thread
         )
+        return Command(
+            id=f"{self.prefix}{task}", conversation=conversation, author="", name=name, said_at=self.now(),
+            details={"source": record.number, **details},
+        )  # fmt: skip

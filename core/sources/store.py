@@ -161,8 +161,7 @@ class SourceStore(Tables):
         typed: Callable[[str], str] = str,
         place: Callable[[str], str] = str,
     ) -> tuple[int, bool]:
-        """The number of a source, and whether it is new. SettingsError for a new one that overlaps another of its
-        collection.
+        """The number of a source, and whether it is new. SettingsError if it overlaps another of its collection.
 
         ``every``: seconds between two syncs, 0 for none; None leaves what was chosen before. ``typed``: an address as
         a person reads it; ``place``: what it means, however it was written.
@@ -176,22 +175,17 @@ class SourceStore(Tables):
                         f"{typed(address)} and {typed(other)} share files, and the latter is a source of this collection already. "
                         "Forget it first, or choose another --collection."
                     )
-            inserted = writing.execute(
+            inserted = self.write(
                 "INSERT INTO sources (number, collection, address, every, added_at) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT (collection, address) DO NOTHING",
-                (secrets.randbits(NUMBER_BITS), collection, address, every or None, now),
-            ).rowcount
+                secrets.randbits(NUMBER_BITS), collection, address, every or None, now,
+            )  # fmt: skip
             (number,) = writing.execute(
                 "SELECT number FROM sources WHERE collection = ? AND address = ?", (collection, address)
             ).fetchone()
             if every is not None:
-                next_at = now + every if every else None
-                self.write(
-                    "UPDATE sources SET every = ?, next_at = ? WHERE number = ?",
-                    every or None,
-                    next_at,
-                    number,
-                )
+                query = "UPDATE sources SET every = ?, next_at = ? WHERE number = ?"
+                self.write(query, every or None, now + every if every else None, number)
         return int(number), inserted > 0
 
     def all(self) -> list[SourceRecord]:

@@ -342,9 +342,7 @@ class SyncRun:
         self.store.mark(self.record.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
-        """Cut off, the next sync does it again before it reads anything: a source might still hand out what it lists
-        no more.
-        """
+        """Cut off, the next sync does it first: a source might still hand out what it lists no more."""
         self.store.make("gone", self.record.number, ids)
         for each in ids:
             self.removed += self._documents.remove(self.record.place_of(each))

@@ -12,7 +12,7 @@ from fakes.git_server import GitServer, Repository, make_certificate
 from source_desk import Clock, Desk, Follower, open_desk
 
 from core.settings import Settings
-from core.sources.drive.source import KIND, open_drive
+from core.sources.drive.source import open_drive
 from core.sources.kinds import KINDS
 from core.sources.source import SourceContext
 from core.web.fetch import default_tls
@@ -90,7 +90,7 @@ def drive_settings(settings, tmp_path) -> Settings:
 @pytest.fixture
 def drive_desk(drive_settings, clock, google) -> Iterator[Desk]:
     """A desk that reads a Google Drive of ours."""
-    kinds = {**KINDS, "drive": replace(KIND, open=partial(open_drive, base=google.base))}
+    kinds = {**KINDS, "drive": replace(KINDS["drive"], open=partial(open_drive, base=google.base))}
     with open_desk(drive_settings, clock, kinds) as desk:
         yield desk
 

@@ -16,7 +16,7 @@ from source_desk import open_desk
 
 from core.library.sync import SyncReport
 from core.sources.drive.client import RATE_PAUSE, read_account
-from core.sources.drive.source import KIND, open_drive
+from core.sources.drive.source import open_drive
 from core.sources.kinds import KINDS
 from core.sources.source import SourceUnavailable
 
@@ -229,7 +229,7 @@ async def test_keys_and_tokens_are_written_nowhere(drive_desk, google, author, d
 
 
 async def test_a_host_that_is_not_public_is_asked_only_if_it_is_named(drive_settings, clock, google, author):
-    kinds = {**KINDS, "drive": replace(KIND, open=partial(open_drive, base=google.base))}
+    kinds = {**KINDS, "drive": replace(KINDS["drive"], open=partial(open_drive, base=google.base))}
     with open_desk(replace(drive_settings, private_hosts=()), clock, kinds) as desk:
         report = await ingest(desk, author.root)
 

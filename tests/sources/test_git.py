@@ -13,7 +13,7 @@ from source_desk import open_desk
 
 from core.errors import SettingsError
 from core.library.sync import SyncReport
-from core.sources.git.source import KIND
+from core.sources.kinds import KINDS
 from core.sources.store import overlap
 
 
@@ -351,7 +351,10 @@ async def test_a_source_within_another_is_refused(desk, server, repository):
     ],
 )
 def test_two_addresses_of_the_same_files_are_known(one, other, is_same):
-    places = (KIND.place(KIND.canonical(one)), KIND.place(KIND.canonical(other)))
+    places = (
+        KINDS["git"].place(KINDS["git"].canonical(one)),
+        KINDS["git"].place(KINDS["git"].canonical(other)),
+    )
 
     assert (overlap(*places), overlap(*reversed(places))) == (is_same, is_same)
 

@@ -15,7 +15,7 @@ from core.errors import SettingsError
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
 from core.sources.github.convert import closed, parse, text_of_issue
-from core.sources.github.source import KIND, open_github
+from core.sources.github.source import open_github
 from core.sources.kinds import KINDS, source_address
 
 ISSUES = "github+https://github.com/acme/handbook/issues"
@@ -30,7 +30,10 @@ async def github():
 
 @pytest.fixture
 def kinds(github, clock):
-    return {**KINDS, "github": replace(KIND, open=partial(open_github, origin=github.url, now=clock.now))}
+    return {
+        **KINDS,
+        "github": replace(KINDS["github"], open=partial(open_github, origin=github.url, now=clock.now)),
+    }
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from core.conversation import Citation, Outcome
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
 from core.sources.kinds import KINDS, source_address
-from core.sources.notion.source import KIND, open_notion
+from core.sources.notion.source import open_notion
 
 
 @pytest.fixture
@@ -26,7 +26,10 @@ async def notion():
 
 @pytest.fixture
 def kinds(notion, clock):
-    return {**KINDS, "notion": replace(KIND, open=partial(open_notion, origin=notion.url, interval=0.0))}
+    return {
+        **KINDS,
+        "notion": replace(KINDS["notion"], open=partial(open_notion, origin=notion.url, interval=0.0)),
+    }
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from core.settings import Settings
 from core.sources import http
 from core.sources.kinds import KINDS
 from core.sources.notion.page import file_of_block, is_of_notion
-from core.sources.notion.source import KIND, open_notion
+from core.sources.notion.source import open_notion
 
 DAY = 86_400
 
@@ -43,7 +43,7 @@ def desk(settings, notion, clock):
         return url.startswith(notion.media.url)
 
     opened = partial(open_notion, origin=notion.url, interval=0.0, serves=serves)
-    with open_desk(settings, clock, {**KINDS, "notion": replace(KIND, open=opened)}) as desk:
+    with open_desk(settings, clock, {**KINDS, "notion": replace(KINDS["notion"], open=opened)}) as desk:
         yield desk
 
 

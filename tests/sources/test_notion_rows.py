@@ -12,7 +12,7 @@ from source_desk import Clock, open_desk
 
 from core.settings import Settings
 from core.sources.kinds import KINDS
-from core.sources.notion.source import KIND, open_notion
+from core.sources.notion.source import open_notion
 from core.sources.source import SourceContext
 
 DAY = 86_400
@@ -32,7 +32,7 @@ def settings(tmp_path):
 @pytest.fixture
 def desk(settings, notion):
     opened = partial(open_notion, origin=notion.url, interval=0.0)
-    with open_desk(settings, Clock(), {**KINDS, "notion": replace(KIND, open=opened)}) as desk:
+    with open_desk(settings, Clock(), {**KINDS, "notion": replace(KINDS["notion"], open=opened)}) as desk:
         yield desk
 
 

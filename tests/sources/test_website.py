@@ -22,7 +22,7 @@ from core.library.sync import SyncReport
 from core.sources.kinds import KINDS
 from core.sources.sources import forget_in_sources
 from core.sources.sync import WAITS
-from core.sources.website.source import KIND, open_website
+from core.sources.website.source import open_website
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def address_of(site, path="") -> str:
 
 
 def kinds_with(**options):
-    return {**KINDS, "website": replace(KIND, open=partial(open_website, **options))}
+    return {**KINDS, "website": replace(KINDS["website"], open=partial(open_website, **options))}
 
 
 async def ingest(desk, address, **more) -> SyncReport:

@@ -35,7 +35,14 @@ from core.sources.http import (
     open_http,
     throttle,
 )
-from core.sources.source import Credential, ItemGone, ItemUnreadable, SourceGuide, SourceUnavailable
+from core.sources.source import (
+    Credential,
+    ItemGone,
+    ItemUnreadable,
+    SourceGuide,
+    SourceUnavailable,
+    with_scheme,
+)
 from core.web.hosts import canonical
 from core.web.request import OK
 
@@ -50,18 +57,13 @@ _PLACE = re.compile(
 )
 _KEY = re.compile(r"~?[\w.:@-]+")  # of a space; that of a person begins with a tilde
 _ID = re.compile(r"[0-9]+")
-_FORMS = tuple(
-    map(
-        re.compile,
-        (
-            r"/spaces/(?P<key>[^/]+)/pages/(?P<page>\d+)(?:/.*)?",
-            r"/spaces/(?P<key>[^/]+)(?:/(?:overview|pages|blog|blogs))?/?",
-            r"/display/(?P<key>[^/]+)/?",
-            r"/display/(?P<key>[^/]+)/(?P<title>[^/]+)",
-            r"/pages/(?P<page>\d+)",
-            r"(?:/(?:dashboard|index)\.action)?",
-        ),
-    )
+_FORMS = (
+    r"/spaces/(?P<key>[^/]+)/pages/(?P<page>\d+)(?:/.*)?",
+    r"/spaces/(?P<key>[^/]+)(?:/(?:overview|pages|blog|blogs))?/?",
+    r"/display/(?P<key>[^/]+)/?",
+    r"/display/(?P<key>[^/]+)/(?P<title>[^/]+)",
+    r"/pages/(?P<page>\d+)",
+    r"(?:/(?:dashboard|index)\.action)?",
 )
 
 
@@ -141,7 +143,7 @@ def _named(path: str, query: str) -> tuple[str | None, str, str]:
         asked = {name: texts[0] for name, texts in parse_qs(query).items()}
         key, page, title = asked.get("spaceKey", ""), asked.get("pageId", ""), asked.get("title", "")
     else:
-        found = next((found for form in _FORMS if (found := form.fullmatch(path))), None)
+        found = next((found for form in _FORMS if (found := re.fullmatch(form, path))), None)
         if found is None:
             return None, "", ""
         named = {name: unquote_plus(text or "") for name, text in found.groupdict().items()}
@@ -171,11 +173,6 @@ def pasted_address(name: str, hosts: Collection[str]) -> str | None:
 def label_of(address: str) -> str:
     """The name of a source of Confluence for people: its host and its path."""
     return address.removeprefix(f"{MARK}https://")
-
-
-def typed_address(typed: str) -> str:
-    """An address as it is kept, of one with its scheme or without."""
-    return canonical_address(typed if "://" in typed else f"https://{typed}")
 
 
 CONNECTIONS = 4  # at once
@@ -217,9 +214,7 @@ class ConfluenceClient:
         return self._json_of(response)
 
     async def call(self, path: str, method: str, *values: str) -> Sequence[Any]:
-        """The list of a method of the old remote API, by JSON-RPC 2.0. RecordRefused where that is switched off, or not
-        for this account.
-        """
+        """The list of a method of the old JSON-RPC 2.0 API. RecordRefused where it is off, or not for this account."""
         asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": values}
         response = await self.http.post_json(self._url(path), asked)
         if response.status in CALL_REFUSALS:
@@ -306,9 +301,10 @@ async def open_client(
         )
     login = f"Basic {b64encode(token.encode()).decode()}" if ":" in token else f"Bearer {token}"
     headers = {"Authorization": login, "Accept": "application/json"}
-    async with open_http(
+    opened = open_http(
         address.base, private=private, connections=CONNECTIONS, name=address.host, headers=headers
-    ) as http:
+    )
+    async with opened as http:
         yield ConfluenceClient(address=address, http=http, private=private)
 
 
@@ -327,9 +323,8 @@ class ListWalk:
         try:
             return await self.all_if_shown(path, asked, entry)
         except RecordRefused as refused:
-            raise SourceUnavailable(
-                f"{self.client.address.host} does not let this account read {path}."
-            ) from refused
+            host = self.client.address.host
+            raise SourceUnavailable(f"{host} does not let this account read {path}.") from refused
 
     async def all_if_shown(
         self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]
@@ -355,9 +350,8 @@ class ListWalk:
             entries = [entry(each) for each in answer.get("results") or ()]
             return entries, None if following is None else _completed(following, link)
         except (KeyError, TypeError, ValueError, AttributeError) as strange:
-            raise SourceUnavailable(
-                f"{self.client.address.host} answers in a form that is not known."
-            ) from strange
+            host = self.client.address.host
+            raise SourceUnavailable(f"{host} answers in a form that is not known.") from strange
 
     def is_long(self, path: str, asked: Mapping[str, str | int]) -> bool:
         """True if a list that was read has several pages."""
@@ -388,21 +382,17 @@ def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
         entry, rights = "TOKEN", "View and administer the spaces: others are not shown who may view them"
         # "Using personal access tokens" of the documentation of Data Center
         page = f"{address.base}/plugins/personalaccesstokens/usertokens.action"
-    return (
-        Credential(
-            setting="CONFLUENCE_TOKENS",
-            entry=f"{address.host}={entry}",
-            made_at=page,
-            rights=rights,
-            is_set=bool(settings.confluence_tokens.get(address.host)),
-        ),
-    )
+    token = Credential(
+        setting="CONFLUENCE_TOKENS", entry=f"{address.host}={entry}", made_at=page, rights=rights,
+        is_set=bool(settings.confluence_tokens.get(address.host)),
+    )  # fmt: skip
+    return (token,)
 
 
 GUIDE = SourceGuide(
     title="A space or a page of Confluence",
     asks="Its address in a browser",
     example="https://acme.atlassian.net/wiki/spaces/ENG",
-    address=typed_address,
+    address=lambda typed: canonical_address(with_scheme(typed)),
     credentials=credentials_of,
 )

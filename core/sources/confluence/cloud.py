@@ -7,7 +7,8 @@ https://developer.atlassian.com/cloud/confluence/rest/v2 and …/rest/v1
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
@@ -93,6 +94,12 @@ class ConfluenceEndpoints:
 
     client: ConfluenceClient
     walk: ListWalk = field(repr=False)
+
+    async def known(self, asked: Awaitable[str]) -> str:
+        """The answer; empty where it is refused."""
+        with suppress(RecordRefused):
+            return await asked
+        return ""
 
     async def restriction_of(self, content: str) -> ReadRestriction:
         """The restriction of one page, over all pages of its list. RecordRefused."""
@@ -232,9 +239,7 @@ class CloudApi(ConfluenceEndpoints):
         raise RecordRefused("there is no page of this title")
 
     async def contents(self, space: ConfluenceSpace) -> Sequence[ConfluenceContent]:
-        """Which pages there are and their versions come from the lists, which are exact; the restrictions of most come
-        along with a search, whose index may lag behind.
-        """
+        """Pages and versions of the lists, which are exact; most restrictions of a search, which may lag behind."""
         found = list[ConfluenceContent]()
         for kind, name in LISTS.items():
             asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
@@ -280,9 +285,7 @@ class CloudApi(ConfluenceEndpoints):
         return f"{V1}/content/{container}/child/attachment/{file}/download"
 
     async def email_of(self, user: str) -> str | None:
-        """The address as its owner shows it ("Profile and visibility" of the Atlassian account), empty where it is
-        hidden; None for an app, which is nobody who asks. RecordRefused.
-        """
+        """The address, empty where its owner hides it; None for an app, which is nobody who asks. RecordRefused."""
         found = await self.client.get(f"{V1}/user", accountId=user)
         return None if found.get("accountType") == "app" else str(found.get("email") or "")
 

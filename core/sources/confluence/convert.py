@@ -9,7 +9,7 @@ not. A page that another includes is named.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.entities import name2codepoint
 from urllib.parse import quote
@@ -56,9 +56,13 @@ _HIDDEN = frozenset(
     {"ac:parameter", "ac:placeholder", "ac:adf-fallback", "ac:adf-attribute", "ac:adf-mark", "ac:task-id",
      "ac:task-uuid", "ac:task-status", "script", "style", "colgroup", "ac:default-parameter"}
 )  # fmt: skip
-_INLINE_MACROS = frozenset(
-    {"status", "jira", "anchor", "profile", "view-file", "viewpdf", "viewdoc", "viewxls", "viewppt"}
-)
+_NAMING_MACROS = frozenset({"profile", "view-file", "viewpdf", "viewdoc", "viewxls", "viewppt"})
+_INLINE_MACROS = _NAMING_MACROS | {"status", "jira", "anchor"}
+#: The attributes that name what references lead to.
+_NAMES: Mapping[str, str] = {
+    "ri:page": "content-title", "ri:blog-post": "content-title", "ri:attachment": "filename",
+    "ri:space": "space-key", "ri:url": "value",
+}  # fmt: skip
 _SIGNS: Mapping[str, str] = {
     "tick": "✓", "cross": "✗", "warning": "⚠", "information": "ℹ", "question": "?", "plus": "+", "minus": "-",
     "yellow-star": "★", "red-star": "★", "green-star": "★", "blue-star": "★", "light-on": "💡", "light-off": "💡",
@@ -136,7 +140,8 @@ class StorageText:
         if tag in _HIDDEN:
             return []
         if tag in _MACROS:
-            return self._macro(element)
+            writer = _WRITERS.get(attribute(element, "name"))
+            return writer(self, element) if writer is not None else self._body(element)
         if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
             text = SPACES.sub(" ", self.inside(element)).strip()
             return [f"{'#' * int(tag[1])} {text}"] if text else []
@@ -164,54 +169,28 @@ class StorageText:
         writer = _IN_LINE.get(tag)
         return writer(self, element) if writer is not None else self.inside(element)
 
-    def line_break(self, _: Element) -> str:
-        return "\n"
-
-    def code(self, element: Element) -> str:
-        return code_span(" ".join("".join(element.itertext()).split()))
-
-    def web_link(self, element: Element) -> str:
-        return link_to(self.inside(element), element.get("href") or "")
-
-    def moment(self, element: Element) -> str:
-        return element.get("datetime") or ""
-
     def sign(self, element: Element) -> str:
         fallback = attribute(element, "emoji-fallback")
         if fallback and not _SHORTCUT.fullmatch(fallback):
             return fallback
         return _SIGNS.get(attribute(element, "name"), "")
 
-    def plain_text(self, element: Element) -> str:
-        return escaped("".join(element.itertext()))
-
     def own_link(self, element: Element) -> str:
         """A link within Confluence, as its text: where it leads is known by a title, not by an address."""
-        for child in element:
-            if tag_of(child) in ("ac:link-body", "ac:plain-text-link-body") and (
-                text := self.inline(child).strip()
-            ):
-                return text
+        bodies = (each for each in element if tag_of(each) in ("ac:link-body", "ac:plain-text-link-body"))
+        if text := next(filter(None, (self.inline(each).strip() for each in bodies)), ""):
+            return text
         named = "".join(self.named(child) for child in element)
         return named or escaped(attribute(element, "anchor"))
 
     def named(self, element: Element) -> str:
         """The name behind a reference: of a person, a page, a file, a space."""
-        match tag_of(element):
-            case "ri:user":
-                user = attribute(element, "account-id", "ri") or attribute(element, "userkey", "ri")
-                name = self.names.get(user) or attribute(element, "username", "ri")
-                return escaped(f"@{name}") if name else ""
-            case "ri:page" | "ri:blog-post":
-                return escaped(attribute(element, "content-title", "ri"))
-            case "ri:attachment":
-                return escaped(attribute(element, "filename", "ri"))
-            case "ri:space":
-                return escaped(attribute(element, "space-key", "ri"))
-            case "ri:url":
-                return escaped(attribute(element, "value", "ri"))
-            case _:
-                return ""
+        tag = tag_of(element)
+        if tag != "ri:user":
+            return escaped(attribute(element, _NAMES[tag], "ri")) if tag in _NAMES else ""
+        user = attribute(element, "account-id", "ri") or attribute(element, "userkey", "ri")
+        name = self.names.get(user) or attribute(element, "username", "ri")
+        return escaped(f"@{name}") if name else ""
 
     def image(self, element: Element) -> str:
         """Its alternative text and its caption; an image without either says nothing."""
@@ -226,39 +205,23 @@ class StorageText:
         return quote(name, safe="/:?&=#%+,;@!$'*")
 
     def _inline_macro(self, element: Element) -> str:
-        match attribute(element, "name"):
-            case "status":
-                return escaped(_parameter(element, "title"))
-            case "jira":
-                return escaped(_parameter(element, "key"))
-            case "profile" | "view-file" | "viewpdf" | "viewdoc" | "viewxls" | "viewppt":
-                return "".join(
-                    self.named(child) for told in element for child in told if tag_of(told) == "ac:parameter"
-                )
-            case _:
-                return ""
+        name = attribute(element, "name")
+        if name in ("status", "jira"):
+            return escaped(_parameter(element, "title" if name == "status" else "key"))
+        told = (each for each in element if tag_of(each) == "ac:parameter") if name in _NAMING_MACROS else ()
+        return "".join(self.named(child) for each in told for child in each)
 
     # Blocks
-
-    def _macro(self, element: Element) -> list[str]:
-        """A macro in its own block: one that is known, or the text that it holds."""
-        writer = _WRITERS.get(attribute(element, "name"))
-        return writer(self, element) if writer is not None else self._body(element)
 
     def _body(self, element: Element) -> list[str]:
         found = list[str]()
         for body in _bodies(element):
-            if tag_of(body) == "ac:plain-text-body":
-                text = "".join(body.itertext())
-                found += [fenced(text, "")] if text.strip() else []
-            else:
-                found += self.blocks(body)
+            found += _fenced(_text(body)) if tag_of(body) == "ac:plain-text-body" else self.blocks(body)
         return found
 
     def code_macro(self, element: Element) -> list[str]:
-        text = "".join("".join(body.itertext()) for body in _bodies(element))
         language = _parameter(element, "language") if attribute(element, "name") == "code" else ""
-        return [*self._title(element), *([fenced(text, language)] if text.strip() else [])]
+        return [*self._title(element), *_fenced("".join(map(_text, _bodies(element))), language)]
 
     def titled_macro(self, element: Element) -> list[str]:
         return [*self._title(element), *self._body(element)]
@@ -275,7 +238,7 @@ class StorageText:
 
     def raw_macro(self, element: Element) -> list[str]:
         """Markdown in Markdown."""
-        text = "".join("".join(body.itertext()) for body in _bodies(element)).strip("\n")
+        text = "".join(map(_text, _bodies(element))).strip("\n")
         return [text] if text.strip() else []
 
     def list_(self, element: Element) -> list[str]:
@@ -311,8 +274,7 @@ class StorageText:
         return ["\n".join(items)] if items else []
 
     def table(self, element: Element) -> list[str]:
-        table = merged_table(element, self._cell)
-        return [table] if table else []
+        return [*filter(None, (merged_table(element, self._cell),))]
 
     def _cell(self, element: Element) -> str:
         """The text of a cell, in one line."""
@@ -327,25 +289,20 @@ class StorageText:
         text = "\n\n".join(self.blocks(element))
         return ["\n".join(f"> {line}".rstrip() for line in text.split("\n"))] if text else []
 
-    def preformatted(self, element: Element) -> list[str]:
-        text = "".join(element.itertext())
-        return [fenced(text, "")] if text.strip() else []
-
-    def rule(self, _: Element) -> list[str]:
-        return ["---"]
-
 
 _MACROS = frozenset({"ac:structured-macro", "ac:macro"})
 _IN_LINE: Mapping[str, Callable[[StorageText, Element], str]] = {
-    "br": StorageText.line_break, "a": StorageText.web_link, "time": StorageText.moment,
-    **dict.fromkeys(("code", "tt", "kbd", "samp"), StorageText.code),
+    "br": lambda _writer, _element: "\n", "time": lambda _writer, element: element.get("datetime") or "",
+    "a": lambda writer, element: link_to(writer.inside(element), element.get("href") or ""),
+    **dict.fromkeys(("code", "tt", "kbd", "samp"), lambda _, element: code_span(" ".join(_text(element).split()))),
     "ac:emoticon": StorageText.sign, "ac:link": StorageText.own_link, "ac:image": StorageText.image,
-    "ac:plain-text-link-body": StorageText.plain_text, "ri:user": StorageText.named, "ri:page": StorageText.named,
+    "ac:plain-text-link-body": lambda _writer, element: escaped(_text(element)), "ri:user": StorageText.named, "ri:page": StorageText.named,
 }  # fmt: skip
 _Writer = Callable[[StorageText, Element], list[str]]
 _BLOCKS: Mapping[str, _Writer] = {
     "ul": StorageText.list_, "ol": StorageText.list_, "ac:task-list": StorageText.tasks, "table": StorageText.table,
-    "blockquote": StorageText.quote, "pre": StorageText.preformatted, "hr": StorageText.rule,
+    "blockquote": StorageText.quote, "pre": lambda _writer, element: _fenced(_text(element)),
+    "hr": lambda _writer, _element: ["---"],
 }  # fmt: skip
 _WRITERS: Mapping[str, _Writer] = {
     "code": StorageText.code_macro, "noformat": StorageText.code_macro,
@@ -355,12 +312,20 @@ _WRITERS: Mapping[str, _Writer] = {
 }  # fmt: skip
 
 
-def _bodies(element: Element) -> Iterator[Element] | list[Element]:
+def _text(element: Element) -> str:
+    return "".join(element.itertext())
+
+
+def _fenced(text: str, language: str = "") -> list[str]:
+    return [fenced(text, language)] if text.strip() else []
+
+
+def _bodies(element: Element) -> list[Element]:
     return [child for child in element if tag_of(child) in ("ac:rich-text-body", "ac:plain-text-body")]
 
 
 def _parameter(element: Element, name: str) -> str:
     for child in element:
         if tag_of(child) == "ac:parameter" and attribute(child, "name") == name:
-            return " ".join("".join(child.itertext()).split())
+            return " ".join(_text(child).split())
     return ""

@@ -166,9 +166,7 @@ def _space(found: Json) -> ConfluenceSpace:
 
 
 def _viewer(found: Json) -> Viewer | None:
-    """The kind and the name of whom a permission lets view the space; None if it is one to do something else, or names
-    nobody.
-    """
+    """The kind and the name of whom a permission lets view the space; None if it lets nobody do that."""
     subject = found.get("subject") or {}
     kind = str(subject.get("type") or "").lower()
     if not _lets_view(found):

@@ -21,8 +21,7 @@ from xml.etree.ElementTree import Element
 
 from core.conversation import value
 from core.library.documents import Document
-from core.library.formats.markdown import heading_text
-from core.sources.documents import table_of
+from core.sources.documents import headings_of, table_of
 
 SPACES = re.compile(r"[ \t\r\n\f\u00a0]+")
 _SPECIAL = re.compile(r"[\\`*]|<(?=[\w/!?])|(?<!\w)_|_(?!\w)|\[(?=[^\[\]]*\]\()|~(?=~)")
@@ -182,15 +181,9 @@ def style_of(storage: str, *, is_cloud: bool) -> AnchorStyle:
 
 def anchors_of(document: Document, title: str, style: AnchorStyle) -> tuple[tuple[int, str], ...]:
     """The beginnings of sections and their names; empty for a name that is not known for sure."""
-    headings = [
-        (block.start, heading_text(document.text[block.start : block.end]))
-        for block in document.blocks
-        if block.kind == "heading"
-    ]
+    headings = headings_of(document)
     counts = Counter(text for _, text in headings)
-    found = tuple(
-        (start, _anchor(text, title, style) if counts[text] == 1 else "") for start, text in headings
-    )
+    found = tuple((at, _anchor(text, title, style) if counts[text] == 1 else "") for at, text in headings)
     return found if any(anchor for _, anchor in found) else ()
 
 
@@ -199,8 +192,5 @@ def _anchor(heading: str, title: str, style: AnchorStyle) -> str:
         return ""
     if style == "hyphens":
         return heading.replace(" ", "-")
-    return (
-        f"{title.replace(' ', '')}-{heading.replace(' ', '')}"
-        if style == "title" and _PLAIN.fullmatch(title)
-        else ""
-    )
+    is_named = style == "title" and _PLAIN.fullmatch(title)
+    return f"{title.replace(' ', '')}-{heading.replace(' ', '')}" if is_named else ""

@@ -16,12 +16,7 @@ from dataclasses import dataclass, field
 
 from core.conversation import value
 from core.sources.confluence.client import RecordRefused
-from core.sources.confluence.cloud import (
-    ConfluenceContent,
-    ConfluenceSpace,
-    ContentParent,
-    ReadRestriction,
-)
+from core.sources.confluence.cloud import ConfluenceContent, ConfluenceSpace, ContentParent, ReadRestriction
 from core.sources.confluence.data_center import ConfluenceApi
 from core.sources.source import Memory, SourceUnavailable
 
@@ -73,9 +68,8 @@ class PageReaders:
     """Finds out who may read pages. What it learns holds for one sync."""
 
     api: ConfluenceApi
-    open_spaces: frozenset[str] = (
-        frozenset()
-    )  #: keys in capitals, or EVERY_SPACE: who may view them is not asked
+    #: keys in capitals, or EVERY_SPACE: who may view them is not asked
+    open_spaces: frozenset[str] = frozenset()
     everyone: frozenset[str] = frozenset()  #: names of groups that hold everybody
     #: by user: empty where it is hidden, None of an app
     emails: dict[str, str | None] = field(default_factory=dict)
@@ -121,27 +115,19 @@ class PageReaders:
                 self.closed.append(space.key)
             return frozenset()
         for group in sorted(viewers.groups) if self.everyone else ():
-            if await self._name(group) in self.everyone:
+            if group not in self._names:
+                self._names[group] = await self.api.known(self.api.name_of_group(group))
+            if self._names[group] in self.everyone:
                 return None
         allowed = await self._allowed(viewers)
         if allowed is not None and not allowed and space.key not in self.unseen:
             self.unseen.append(space.key)
         return allowed
 
-    async def _name(self, group: str) -> str:
-        if group not in self._names:
-            try:
-                self._names[group] = await self.api.name_of_group(group)
-            except RecordRefused:
-                self._names[group] = ""
-        return self._names[group]
-
     async def _look_up(
         self, place: ContentParent, *, is_listed: bool = False
     ) -> tuple[ReadRestriction | None, ContentParent | None]:
-        """A restriction that did not come along with a listing, and what the place lies below; neither if it may not be
-        looked at.
-        """
+        """A restriction that was not listed, and what the place lies below; neither if it may not be looked at."""
         if place.id not in self._looked_up:
             try:
                 restriction = await self.api.restriction_of(place.id)
@@ -186,9 +172,8 @@ class PageReaders:
             except RecordRefused:
                 self.hidden.add(group)
                 members = {}
-            self._members[group] = frozenset(
-                [await self._email(user, email) for user, email in members.items()]
-            )
+            addresses = [await self._email(user, email) for user, email in members.items()]
+            self._members[group] = frozenset(addresses)
         return self._members[group]
 
     def note(self) -> str:
@@ -239,8 +224,5 @@ def _chain(page: str, parents: Mapping[str, ContentParent | None]) -> Iterator[s
 
 def _common(allowed: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
     """Who is in all of them."""
-    common: frozenset[str] | None = None
-    for each in allowed:
-        if each is not None:
-            common = each if common is None else common & each
-    return common
+    named = [each for each in allowed if each is not None]
+    return frozenset.intersection(*named) if named else None

@@ -12,7 +12,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -24,13 +24,11 @@ from core.library.sync import printable
 from core.sources.confluence.client import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
-    GUIDE,
-    PREFIXES,
     ConfluenceAddress,
     ConfluenceClient,
+    Json,
     ListWalk,
     RecordRefused,
-    canonical_address,
     label_of,
     not_taken,
     open_client,
@@ -55,7 +53,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     open_memory,
     parse_as_file,
@@ -107,9 +104,8 @@ class ConfluenceSource:
             try:
                 key, self._top = await self.api.find(page=address.page, key=key, title=address.title)
             except RecordRefused:
-                raise SourceUnavailable(
-                    f"There is no such page on {host}, or this account may not read it."
-                ) from None
+                told = f"There is no such page on {host}, or this account may not read it."
+                raise SourceUnavailable(told) from None
         self._spaces = await self.api.spaces(key)
         if not self._spaces:
             what = f"space {key}" if key else "space"
@@ -198,23 +194,17 @@ class ConfluenceSource:
     # Reading
 
     async def fetch(self, item: SourceItem) -> bytes:
-        space = await self._space_of(item)
+        parts = item.id.split("/")
+        key = parts[1] if parts[0] == "spaces" else ""
+        space = next((each for each in await self._all_spaces() if key in ("", each.key)), None)
+        if space is None:
+            raise ItemGone(f"The space {key} is gone.")
         now = (await self._items(space)).get(item.id)
         if now is None or now.readers != item.readers:
             raise ItemGone("It is not there any more, or for others; what is there is listed.")
-        parts = item.id.split("/")
         if item.name.endswith(SUFFIX):
             return await self._page(space, parts[-1], KINDS.get(parts[-2] if len(parts) > 1 else "", "page"))
         return await self.api.client.read(self.api.file_of(parts[-2], parts[-1], item.name))
-
-    async def _space_of(self, item: SourceItem) -> ConfluenceSpace:
-        spaces = await self._all_spaces()
-        parts = item.id.split("/")
-        key = parts[1] if parts[0] == "spaces" else ""
-        for space in spaces:
-            if key in ("", space.key):
-                return space
-        raise ItemGone(f"The space {key} is gone.")
 
     async def _page(self, space: ConfluenceSpace, content: str, kind: ContentKind) -> bytes:
         try:
@@ -223,21 +213,16 @@ class ConfluenceSource:
             raise ItemGone("It is gone.") from None
         if not body.is_current or body.space != space.id:
             raise ItemGone("It is in the trash, in the archive, or in another space.")
-        names = {each: await self._name(each) for each in mentions_in(body.storage)[:MENTIONS]}
+        mentioned = mentions_in(body.storage)[:MENTIONS]
+        for each in mentioned:
+            if each not in self._names:
+                self._names[each] = await self.api.known(self.api.name_of(each))
         told = {
             "storage": body.storage,
-            "names": {each: name for each, name in names.items() if name},
+            "names": {each: name for each in mentioned if (name := self._names[each])},
             "anchors": style_of(body.storage, is_cloud=isinstance(self.api, CloudApi)),
         }
         return json.dumps(told, ensure_ascii=False).encode()
-
-    async def _name(self, user: str) -> str:
-        if user not in self._names:
-            try:
-                self._names[user] = await self.api.name_of(user)
-            except RecordRefused:
-                self._names[user] = ""
-        return self._names[user]
 
 
 def parse_item(item: SourceItem, data: bytes) -> Document:
@@ -261,10 +246,8 @@ async def open_confluence(
     address, settings = parse(text), context.settings
     async with open_client(address, settings.confluence_tokens, settings.private_hosts) as client:
         await _require_account(client)
-        walk = ListWalk(client)
-        api: ConfluenceApi = (
-            CloudApi(client, walk) if await _is_cloud(client) else DataCenterApi(client, walk)
-        )
+        kind = CloudApi if await _is_cloud(client) else DataCenterApi
+        api: ConfluenceApi = kind(client, ListWalk(client))
         with open_memory(PeopleMemory, context.folder) as people:
             readers = PageReaders(
                 api=api,
@@ -289,34 +272,21 @@ def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:
 
 async def _require_account(client: ConfluenceClient) -> None:
     """SourceUnavailable where the token is not taken: some answer then as to anybody, with less than there is."""
-    host = client.address.host
-    try:
+    user: Json = {"type": "anonymous"}
+    with suppress(RecordRefused):
         user = await client.get(f"{V1}/user/current")
-    except RecordRefused:
-        raise SourceUnavailable(not_taken(host)) from None
     if user.get("type") == "anonymous":
-        raise SourceUnavailable(not_taken(host))
+        raise SourceUnavailable(not_taken(client.address.host))
 
 
 async def _is_cloud(client: ConfluenceClient) -> bool:
     """True for the cloud, by the host's name; one with a name of its own is asked for what only the cloud has."""
     address = client.address
-    if address.host.endswith(CLOUD_HOSTS):
-        return True
-    if address.context != CLOUD_CONTEXT:
-        return False
+    is_named = address.host.endswith(CLOUD_HOSTS)
+    if is_named or address.context != CLOUD_CONTEXT:
+        return is_named
     try:
         await client.get(f"{V2}/spaces", limit=1)
     except RecordRefused:
         return False
     return True
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES,
-    canonical=canonical_address,
-    label=label_of,
-    open=open_confluence,
-    parse=parse_item,
-    guide=GUIDE,
-)

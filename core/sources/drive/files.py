@@ -342,9 +342,8 @@ def browser_address(name: str) -> str | None:
 
 def typed_address(typed: str) -> str:
     """An address as it is kept, of what a browser shows, an ID alone, or a kept one."""
-    if (found := browser_address(typed)) is not None:
-        return found
-    return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")
+    kept = typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}"
+    return browser_address(typed) or canonical_address(kept)
 
 
 def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:

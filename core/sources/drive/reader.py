@@ -66,6 +66,24 @@ def corpus_of(drive: str) -> dict[str, str]:
     return {"corpora": "drive", "driveId": drive} if drive else {"corpora": "user"}
 
 
+async def permitted(client: DriveClient, file_id: str, now: float) -> DriveAccess:
+    """The readers of what has permissions of its own; UNKNOWN where they are out of sight."""
+    try:
+        return access_of(await client.permissions(file_id), now)
+    except DriveRefused as refused:
+        if refused.status not in OUT_OF_SIGHT:
+            raise
+    return UNKNOWN
+
+
+async def access_now(client: DriveClient, file_id: str, now: float) -> DriveAccess:
+    """Who may read a file at this moment, asked of the API."""
+    if (access := await permitted(client, file_id, now)) is not UNKNOWN:
+        return access
+    given = await client.file(file_id)
+    return UNKNOWN if given.get("driveId") else own_access(given, now)
+
+
 @dataclass(slots=True, kw_only=True)
 class TreeReader:
     """Brings a tree up to date."""
@@ -165,12 +183,7 @@ class TreeReader:
 
     async def asked(self, file_id: str) -> DriveAccess:
         """The readers of what lies in a shared drive, or of the drive."""
-        try:
-            return access_of(await self.client.permissions(file_id), self.now())
-        except DriveRefused as refused:
-            if refused.status in OUT_OF_SIGHT:
-                return UNKNOWN
-            raise
+        return await permitted(self.client, file_id, self.now())
 
     # Changes
 

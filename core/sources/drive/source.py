@@ -22,40 +22,27 @@ from typing import Any
 from core.conversation import value
 from core.library.documents import Document
 from core.library.formats.read import parse_file
-from core.sources.drive.client import (
-    BAD_REQUEST,
-    BASE,
-    DriveClient,
-    DriveFault,
-    DriveRefused,
-    read_account,
-)
+from core.sources.drive.client import BAD_REQUEST, BASE, DriveClient, DriveFault, DriveRefused, read_account
 from core.sources.drive.files import (
     FOLDER,
-    GUIDE,
     LOCKED,
     MARKDOWN,
     PREFIX,
     STORED,
-    UNKNOWN,
     WORD,
-    DriveAccess,
     DriveFile,
     DriveTree,
-    access_of,
-    canonical_address,
     differing,
     file_of,
-    own_access,
 )
 from core.sources.drive.reader import (
     AT_ONCE,
-    OUT_OF_SIGHT,
     OWN_LOG,
     DriveMemory,
     DriveProgress,
     ListingPart,
     TreeReader,
+    access_now,
     parts_of_corpus,
 )
 from core.sources.http import GONE, NOT_FOUND, open_http
@@ -67,7 +54,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     open_memory,
     parse_as_file,
@@ -257,8 +243,9 @@ class DriveSource:
         tree, doubts = reader.tree, await asyncio.to_thread(self.memory.doubts)
         gone, agreed = [each for each in doubts if each not in tree.nodes], list[str]()
         for each in doubts:
-            if each in tree.nodes and (await self._access_now(each)).readers == tree.access(each).readers:
-                agreed.append(each)
+            if each in tree.nodes:
+                now = await access_now(self.client, each, self.now())
+                agreed += [each] if now.readers == tree.access(each).readers else []
         if agreed or gone:
             save = partial(self.memory.save, settled=[*agreed, *gone])
             yield TreeStep(items=[tree.item(each) for each in agreed], gone=gone, save=save)
@@ -271,7 +258,7 @@ class DriveSource:
             raise ItemUnreadable(REFUSALS["cannotDownloadFile"])
         try:
             data = await self._content(item.id, kind)
-            access = await self._access_now(item.id)
+            access = await access_now(self.client, item.id, self.now())
         except DriveFault:
             self._faults[item.id] += 1
             if self._faults[item.id] >= FAULTS_OF_A_FILE:
@@ -287,16 +274,6 @@ class DriveSource:
             now = replace(item, readers=access.readers)
             raise ItemChanged(f"Others may read {item.source} now.", item=now)
         return data
-
-    async def _access_now(self, file_id: str) -> DriveAccess:
-        """Who may read a file at this moment, asked of the API."""
-        try:
-            return access_of(await self.client.permissions(file_id), self.now())
-        except DriveRefused as refused:
-            if refused.status not in OUT_OF_SIGHT:
-                raise
-        given = await self.client.file(file_id)
-        return UNKNOWN if given.get("driveId") else own_access(given, self.now())
 
     async def _content(self, file_id: str, kind: str) -> bytes:
         if kind == STORED:
@@ -330,15 +307,3 @@ async def open_drive(
             yield DriveSource(
                 root=text.removeprefix(PREFIX), label=text, client=client, memory=memory, now=now
             )
-
-
-async def check_drive(text: str, context: SourceContext, *, base: str = BASE) -> None:
-    """Raises SourceUnavailable, SourceThrottled or SettingsError if it cannot be read now."""
-    async with open_drive(text, context, base=base) as source:
-        await source.check()
-
-
-KIND = SourceKind(
-    prefixes=(PREFIX,), canonical=canonical_address, label=str, open=open_drive, parse=parse_exported,
-    check=check_drive, guide=GUIDE,
-)  # fmt: skip

@@ -38,9 +38,8 @@ DEFAULT_PORTS: Mapping[Scheme, int] = {"https": 443, "ssh": 22}
 
 _PART = re.compile(r"[^\x00-\x1f\x7f\\]+")  # of a path
 _USER = re.compile(r"[\w.][\w.-]*", re.ASCII)
-_SSH = re.compile(
-    r"([\w.-]+)@([\w.-]+):(?!//)(.+)"
-)  # as git itself takes it: git@github.com:acme/handbook.git
+#: As git itself takes it: git@github.com:acme/handbook.git
+_SSH = re.compile(r"([\w.-]+)@([\w.-]+):(?!//)(.+)")
 #: What git itself refuses in the name of a branch: "git help check-ref-format".
 _NO_BRANCH = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@$|[\u2028\u2029]", re.ASCII
@@ -101,7 +100,9 @@ def parse(text: str) -> GitAddress:
     folder, branch = _fragment(text, fragment)
     if scheme == "file":
         path = unquote(bare.removeprefix("git+file://"))
-        return GitAddress(scheme=scheme, path=_repository(path), folder=folder, branch=branch)
+        if not path.startswith("/") or not _PART.fullmatch(path):
+            raise SettingsError(f"git+file://{path} is not an absolute path: git+file:///path/to/repository.")
+        return GitAddress(scheme=scheme, path=path.rstrip("/") or "/", folder=folder, branch=branch)
     try:
         url = urlsplit(bare.removeprefix("git+"))
         port, host = url.port, canonical(url.hostname or "")
@@ -117,14 +118,9 @@ def parse(text: str) -> GitAddress:
     if url.username is not None and not _USER.fullmatch(url.username):
         raise SettingsError(f"{bare} names a user that ssh does not take.")
     return GitAddress(
-        scheme=scheme,
-        user=url.username or "",
-        host=host,
-        port=None if port == DEFAULT_PORTS[scheme] else port,
-        path=path,
-        folder=folder,
-        branch=branch,
-    )
+        scheme=scheme, user=url.username or "", host=host, port=None if port == DEFAULT_PORTS[scheme] else port,
+        path=path, folder=folder, branch=branch,
+    )  # fmt: skip
 
 
 def without_branch(address: str) -> str:
@@ -156,12 +152,6 @@ def local_address(name: str) -> str | None:
 def is_repository(folder: Path) -> bool:
     """True for a repository, or the folder that one is checked out in."""
     return (folder / ".git").exists() or ((folder / "objects").is_dir() and (folder / "HEAD").is_file())
-
-
-def _repository(path: str) -> str:
-    if not path.startswith("/") or not _PART.fullmatch(path):
-        raise SettingsError(f"git+file://{path} is not an absolute path: git+file:///path/to/repository.")
-    return path.rstrip("/") or "/"
 
 
 def _fragment(text: str, fragment: str) -> tuple[str, str]:
@@ -205,14 +195,11 @@ def typed_address(typed: str) -> str:
     if typed.startswith("git+"):
         return canonical_address(typed)
     named = typed if "#" in typed else f"{typed}#"
-    if (address := local_address(named)) is None:
-        place = Path(typed.partition("#")[0]).expanduser()
-        raise SettingsError(
-            f"{place} is not a git repository."
-            if "://" not in typed
-            else f"{typed} is not the address of a repository."
-        )
-    return address
+    if (address := local_address(named)) is not None:
+        return address
+    if "://" in typed:
+        raise SettingsError(f"{typed} is not the address of a repository.")
+    raise SettingsError(f"{Path(typed.partition('#')[0]).expanduser()} is not a git repository.")
 
 
 #: Where a token of a host of repositories is made and the rights it needs, by how the name of the host begins.
@@ -230,16 +217,15 @@ def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
     if address.scheme != "https":
         return ()
     page, rights = next(found for begin, found in TOKEN_PAGES.items() if address.host.startswith(begin))
-    return (
-        Credential(
-            setting="GIT_TOKENS",
-            entry=f"{address.host}=TOKEN",
-            made_at=page.format(host=address.place, path=address.path.removesuffix(".git")),
-            rights=rights,
-            is_set=address.host in settings.git_tokens,
-            is_needed=False,
-        ),
+    token = Credential(
+        setting="GIT_TOKENS",
+        entry=f"{address.host}=TOKEN",
+        made_at=page.format(host=address.place, path=address.path.removesuffix(".git")),
+        rights=rights,
+        is_set=address.host in settings.git_tokens,
+        is_needed=False,
     )
+    return (token,)
 
 
 GUIDE = SourceGuide(

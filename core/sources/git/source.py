@@ -25,18 +25,7 @@ from core.library.formats.encoding import decode
 from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
 from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
-from core.sources.git.address import (
-    DEFAULT_PORTS,
-    GUIDE,
-    PREFIXES,
-    GitAddress,
-    canonical_address,
-    is_repository,
-    item_of,
-    parse,
-    place_of,
-    without_branch,
-)
+from core.sources.git.address import DEFAULT_PORTS, GitAddress, is_repository, item_of, parse
 from core.sources.git.client import (
     IS_UNFILTERED,
     MARK,
@@ -59,7 +48,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     parse_as_file,
 )
@@ -344,14 +332,3 @@ async def _make_repository(git: Git) -> None:
 def parse_git(item: SourceItem, data: bytes) -> Document:
     document = parse_as_file(item, data)
     return replace(document, has_lines=False) if MARK in item.version else document
-
-
-async def check_git(text: str, context: SourceContext) -> None:
-    async with open_git(text, context) as source:
-        await source.check()
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES, canonical=canonical_address, label=lambda address: parse(address).name, open=open_git,
-    parse=parse_git, without_version=without_branch, place=place_of, check=check_git, guide=GUIDE,
-)  # fmt: skip

@@ -38,8 +38,21 @@ from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
 RATE_PAUSE = 60.0  # seconds after a secondary limit that says no more: "at least one minute"
 FAULT_PAUSE = 30.0  # seconds after which a server that is out of order is asked again
-NOT_MODIFIED, MOVED = 304, 301
+NOT_MODIFIED = 304
+GONE_ISSUE = frozenset({301, NOT_FOUND, GONE})  # transferred, not to be seen, deleted: "Get an issue"
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')  # of the header Link, "Using pagination in the REST API"
+
+_ELSEWHERE = "{host} says that {repository} is elsewhere now: ingest its new address, and forget this one."
+_NOT_LET = (
+    "{host} does not let Footnote read the {kind} of {repository}: set GIT_TOKENS={host}=TOKEN with a token that may"
+    " read them."
+)
+#: What a person reads of a refusal, by its status.
+SENTENCES: Mapping[int, str] = {
+    **dict.fromkeys((301, 302, 307, 308), _ELSEWHERE),
+    **dict.fromkeys((UNAUTHORIZED, FORBIDDEN, NOT_FOUND), _NOT_LET),
+    GONE: "{repository} has no {kind}.",
+}
 
 Cached = tuple[str | None, str | None, Any, str | None]
 """The ETag and the date of an answer, what is kept of it, and where the list goes on."""
@@ -109,23 +122,14 @@ class GitHubRepository:
         following = more[1] if more else None
         if isinstance(found, list) and "sort" in parse_qs(urlsplit(url).query):
             self.used.add(url)
-            kept = [listed(each) for each in found]
-            self.lists[url] = (
-                response.headers.get("etag"),
-                response.headers.get("last-modified"),
-                kept,
-                following,
-            )
+            marks = response.headers.get("etag"), response.headers.get("last-modified")
+            self.lists[url] = (*marks, [listed(each) for each in found], following)
         return found, following
 
     def _told_of(self, number: int, response: Response) -> FootnoteError:
         if throttled := self._throttled(response):
             return throttled
-        if response.status in (
-            MOVED,
-            NOT_FOUND,
-            GONE,
-        ):  # transferred, not to be seen, deleted: "Get an issue"
+        if response.status in GONE_ISSUE:
             return ItemGone(f"{self.address.repository}#{number} is gone.")
         if response.status == UNAUTHORIZED:
             return self._told(response)
@@ -136,18 +140,9 @@ class GitHubRepository:
         logger.info("%s answered HTTP %d: %s", address.host, response.status, _message(response))
         if throttled := self._throttled(response):
             return throttled
-        if response.status in (301, 302, 307, 308):
-            return SourceUnavailable(
-                f"{address.host} says that {address.repository} is elsewhere now: ingest its new address, and forget this one."
-            )
-        if response.status in (UNAUTHORIZED, FORBIDDEN, NOT_FOUND):
-            return SourceUnavailable(
-                f"{address.host} does not let Footnote read the {address.kind} of {address.repository}: set "
-                f"GIT_TOKENS={address.host}=TOKEN with a token that may read them."
-            )
-        if response.status == GONE:
-            return SourceUnavailable(f"{address.repository} has no {address.kind}.")
-        return SourceUnavailable(f"{address.host} answered HTTP {response.status}.")
+        told = {"host": address.host, "repository": address.repository, "kind": address.kind}
+        sentence = SENTENCES.get(response.status, f"{{host}} answered HTTP {response.status}.")
+        return SourceUnavailable(sentence.format(**told))
 
     def _throttled(self, response: Response) -> SourceThrottled | None:
         """The error for a limit, which GitHub tells by its headers or its message, and for a fault of its own."""
@@ -167,10 +162,8 @@ class GitHubRepository:
             pause = max(1.0, float(reset) - self.now)
         asked = seconds_asked(headers.get("retry-after"))
         more = f" With a token in GIT_TOKENS={host}=TOKEN it may be asked more often."
-        return SourceThrottled(
-            f"{host} asks to be asked again later.{'' if self.has_token else more}",
-            retry_after=pause if asked is None else asked,
-        )
+        sentence = f"{host} asks to be asked again later.{'' if self.has_token else more}"
+        return SourceThrottled(sentence, retry_after=pause if asked is None else asked)
 
 
 def _message(response: Response) -> str:

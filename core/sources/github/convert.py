@@ -8,7 +8,7 @@ GIT_TOKENS or PRIVATE_HOSTS.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
@@ -16,10 +16,12 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.documents import AnchoredPart, AnchoredText, joined
-from core.sources.source import Credential, SourceGuide
+from core.sources.source import Credential, SourceGuide, with_scheme
 from core.web.hosts import canonical
 
 GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
+#: Fields that are kept of what is listed.
+KEPT = ("number", "title", "updated_at", "comments", "state", "issue_url", "pull_request_url", "html_url")
 TITLE_LIMIT = 256  # characters, GitHub "Create an issue"
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
@@ -47,10 +49,8 @@ class IssueRecord:
 
 def record_of(data: Mapping[str, Any]) -> IssueRecord:
     """The record of GitHub's "Issue"; one of a pull request has the key ``pull_request``."""
-    pull = data.get("pull_request")
-    labels = (
-        each if isinstance(each, str) else str(each.get("name") or "") for each in data.get("labels") or ()
-    )
+    pull, named = data.get("pull_request"), data.get("labels") or ()
+    labels = (each if isinstance(each, str) else str(each.get("name") or "") for each in named)
     return IssueRecord(
         number=int(data["number"]), title=str(data.get("title") or ""), updated=str(data["updated_at"]),
         is_pull=pull is not None, comments=int(data.get("comments") or 0),
@@ -61,20 +61,7 @@ def record_of(data: Mapping[str, Any]) -> IssueRecord:
 
 def listed(data: Mapping[str, Any]) -> dict[str, Any]:
     """The part of an issue or of a comment that is kept to be compared: nothing that people wrote but the title."""
-    kept = {
-        name: data[name]
-        for name in (
-            "number",
-            "title",
-            "updated_at",
-            "comments",
-            "state",
-            "issue_url",
-            "pull_request_url",
-            "html_url",
-        )
-        if name in data
-    }
+    kept = {name: data[name] for name in KEPT if name in data}
     if "labels" in data:
         kept["labels"] = list(record_of(data).labels) if "number" in data else []
     if "pull_request" in data:
@@ -88,13 +75,12 @@ def text_of_issue(issue: Mapping[str, Any], said: Iterable[Mapping[str, Any]], n
     title = " ".join(record.title.split())[:TITLE_LIMIT]
     about = " · ".join(filter(None, (name, record.state, ", ".join(record.labels))))
     first = (AnchoredPart(text=f"# {title}"), AnchoredPart(text=about), *_post(issue, ""))
-    ordered = sorted(said, key=lambda each: (_moment(each), int(each.get("id") or 0)))
-    return joined((*first, *(part for each in ordered for part in _comment(each))))
-
-
-def _comment(data: Mapping[str, Any]) -> Iterator[AnchoredPart]:
-    if str(data.get("body") or "").strip():  # a review may say nothing but "approved"
-        yield from _post(data, urlsplit(str(data.get("html_url") or "")).fragment)
+    spoken = (
+        each for each in said if str(each.get("body") or "").strip()
+    )  # a review may say only "approved"
+    ordered = sorted(spoken, key=lambda each: (_moment(each), int(each.get("id") or 0)))
+    posts = (_post(each, urlsplit(str(each.get("html_url") or "")).fragment) for each in ordered)
+    return joined((*first, *(part for post in posts for part in post)))
 
 
 def _post(data: Mapping[str, Any], anchor: str) -> Sequence[AnchoredPart]:
@@ -221,30 +207,24 @@ def label_of(address: str) -> str:
     return f"{parsed.repository}/{parsed.kind}"
 
 
-def typed_address(typed: str) -> str:
-    """An address as it is kept, of one with its scheme or without."""
-    return canonical_address(typed if "://" in typed else f"https://{typed}")
-
-
 def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
     """A token; without one, GitHub answers 60 requests an hour about what is public."""
     address = parse(text)
-    return (
-        Credential(
-            setting="GIT_TOKENS",
-            entry=f"{address.host}=TOKEN",
-            made_at=f"https://{address.place}/settings/personal-access-tokens/new",
-            rights="Issues: read-only, Pull requests: read-only",
-            is_set=bool(settings.git_tokens.get(address.host)),
-            is_needed=False,
-        ),
+    token = Credential(
+        setting="GIT_TOKENS",
+        entry=f"{address.host}=TOKEN",
+        made_at=f"https://{address.place}/settings/personal-access-tokens/new",
+        rights="Issues: read-only, Pull requests: read-only",
+        is_set=bool(settings.git_tokens.get(address.host)),
+        is_needed=False,
     )
+    return (token,)
 
 
 GUIDE = SourceGuide(
     title="Issues or pull requests of GitHub",
     asks="The address of their list",
     example="https://github.com/acme/handbook/issues",
-    address=typed_address,
+    address=lambda typed: canonical_address(with_scheme(typed)),
     credentials=credentials_of,
 )

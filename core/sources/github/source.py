@@ -20,26 +20,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from core.conversation import value
-from core.sources.documents import parse_item, to_bytes
+from core.sources.documents import to_bytes
 from core.sources.github.client import GitHubRepository, ListMemory, open_repository
-from core.sources.github.convert import (
-    GUIDE,
-    PREFIXES,
-    IssueRecord,
-    IssuesAddress,
-    canonical_address,
-    label_of,
-    parse,
-    record_of,
-    text_of_issue,
-)
+from core.sources.github.convert import IssueRecord, IssuesAddress, label_of, parse, record_of, text_of_issue
 from core.sources.source import (
     CursorExpired,
     ItemGone,
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     moment_of,
     open_memory,
 )
@@ -48,12 +37,7 @@ PER_PAGE = 100  # of a list, GitHub "Using pagination"
 LIST_EVERY = 86_400.0  # seconds between two lists of everything
 LISTS = 5  # of everything in one sync, until two are the same
 SAID_UNTIL = "said until"  # a note: the time until which changed comments were read
-EVERYTHING: Mapping[str, object] = {
-    "state": "all",
-    "sort": "created",
-    "direction": "asc",
-    "per_page": PER_PAGE,
-}
+EVERYTHING = {"state": "all", "sort": "created", "direction": "asc", "per_page": PER_PAGE}
 OVERLAP = 120.0  # seconds that are asked for twice: what happens at one time need not be listed at once
 
 
@@ -142,9 +126,8 @@ class IssueSource:
     def _batch(
         self, records: Iterable[IssueRecord], sent: Iterable[Mapping[str, Any]], cursor: str | None
     ) -> SourceBatch:
-        self._issues = {
-            int(each["number"]): each for each in sent if "user" in each
-        }  # else it was not sent again
+        # One without its user was not sent again.
+        self._issues = {int(each["number"]): each for each in sent if "user" in each}
         return SourceBatch(items=[self._item(each) for each in records], cursor=cursor)
 
     def _item(self, record: IssueRecord, mark: str = "") -> SourceItem:
@@ -153,13 +136,10 @@ class IssueSource:
             version=f"{record.version} {mark}".strip(),
             name="issue.md",
             source=f"{label_of(self.address.address)}/{record.number}",
-            title=" ".join(record.title.split()) or self._name_of(record.number),
+            title=" ".join(record.title.split()) or f"{self.address.repository}#{record.number}",
             url=self.address.page_of(record.number),
             changed_at=moment_of(record.updated),
         )
-
-    def _name_of(self, number: int) -> str:
-        return f"{self.address.repository}#{number}"
 
     # What changed
 
@@ -195,9 +175,7 @@ class IssueSource:
         await asyncio.to_thread(self.memory.note, SAID_UNTIL, begin)
 
     async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Mapping[str, Any]], None]:
-        """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift
-        whenever something changes.
-        """
+        """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift."""
         query = {"state": "all"} if path == "issues" else {}
         while True:
             page = list[Mapping[str, Any]]()
@@ -222,9 +200,8 @@ class IssueSource:
                     for each in page:
                         url = str(each.get("issue_url") or each.get("pull_request_url") or "")
                         number = url.rpartition("/")[2]
-                        is_pull = "/pull/" in str(
-                            each.get("html_url") or ""
-                        )  # also where it was said of it as an issue
+                        # Also where it was said of it as an issue.
+                        is_pull = "/pull/" in str(each.get("html_url") or "")
                         if number.isdecimal() and is_pull == (self.address.kind == "pulls"):
                             found[int(number)] = max(found.get(int(number), ""), str(each["updated_at"]))
                     latest = max(latest, *found.values(), since)
@@ -256,7 +233,7 @@ class IssueSource:
         if self.address.kind == "pulls":
             paths += [f"pulls/{number}/reviews", f"pulls/{number}/comments"]
         said = [each for path in paths for each in await self.repository.of_issue(number, path)]
-        return to_bytes(text_of_issue(issue, said, self._name_of(number)))
+        return to_bytes(text_of_issue(issue, said, f"{self.address.repository}#{number}"))
 
 
 def _since(cursor: str | None) -> Since | None:
@@ -293,20 +270,11 @@ async def open_github(
         lists = await asyncio.to_thread(memory.lists)
         opened = open_repository(address, origin or address.api, private=private, token=token, lists=lists)
         async with opened as repository:
+            source = IssueSource(
+                address=address, repository=repository, memory=memory, now=now, list_every=list_every
+            )
             try:
-                yield IssueSource(
-                    address=address, repository=repository, memory=memory, now=now, list_every=list_every
-                )
+                yield source
             finally:
                 used = {url: lists[url] for url in repository.used & lists.keys()}
                 await asyncio.to_thread(memory.keep, used)
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES,
-    canonical=canonical_address,
-    label=label_of,
-    open=open_github,
-    parse=parse_item,
-    guide=GUIDE,
-)

@@ -175,11 +175,12 @@ async def open_api(
 ) -> AsyncIterator[NotionApi]:
     """The API as the integration of a token."""
     headers = {
-        "Authorization": f"Bearer {token}", "Notion-Version": API_VERSION, "Accept": "application/json",
-    }  # fmt: skip
-    async with open_http(
-        origin, private=private, connections=connections, name=NAME, headers=headers
-    ) as http:
+        "Authorization": f"Bearer {token}",
+        "Notion-Version": API_VERSION,
+        "Accept": "application/json",
+    }
+    opened = open_http(origin, private=private, connections=connections, name=NAME, headers=headers)
+    async with opened as http:
         yield NotionApi(http=http, origin=origin, interval=interval, pause=pause)
 
 
@@ -198,9 +199,7 @@ PREFIX = "notion:"
 HOSTS = ("notion.so", "notion.site", "notion.com")  #: and what lies below them
 LABEL = "Notion"  # begins the names of pages
 
-_ID = re.compile(
-    r"(?:^|[-/])([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})/?$", re.IGNORECASE
-)
+_ID = re.compile(r"(?:^|[-/])([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})/?$", re.IGNORECASE)
 
 
 def canonical_address(text: str) -> str:
@@ -210,9 +209,8 @@ def canonical_address(text: str) -> str:
         return PREFIX
     found = _ID.search(bare)
     if found is None:
-        raise SettingsError(
-            f"{text} names no page of Notion: notion: for all that is shared, or notion:ID, as in the page's link."
-        )
+        told = "notion: for all that is shared, or notion:ID, as in the page's link."
+        raise SettingsError(f"{text} names no page of Notion: {told}")
     return PREFIX + bare_id(found[1])
 
 
@@ -231,11 +229,6 @@ def page_address(url: str) -> str | None:
     return None
 
 
-def root_of(address: str) -> str:
-    """The ID of the page or database that a kept address names; empty for all that is shared."""
-    return address.removeprefix(PREFIX)
-
-
 def bare_id(text: str) -> str:
     """An ID without hyphens, in lower case."""
     return text.replace("-", "").lower()
@@ -243,22 +236,20 @@ def bare_id(text: str) -> str:
 
 def typed_address(typed: str) -> str:
     """An address as it is kept, of a link to a page, an ID alone, or a kept one."""
-    if (found := page_address(typed)) is not None:
-        return found
-    return canonical_address(typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}")
+    kept = typed if typed.startswith(PREFIX) else f"{PREFIX}{typed}"
+    return page_address(typed) or canonical_address(kept)
 
 
 def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:
     """The token of an integration, with which the pages are shared."""
-    return (
-        Credential(
-            setting="NOTION_TOKEN",
-            entry="TOKEN",
-            made_at="https://www.notion.so/profile/integrations",
-            rights="Read content; share the pages with the integration",
-            is_set=bool(settings.notion_token),
-        ),
+    token = Credential(
+        setting="NOTION_TOKEN",
+        entry="TOKEN",
+        made_at="https://www.notion.so/profile/integrations",
+        rights="Read content; share the pages with the integration",
+        is_set=bool(settings.notion_token),
     )
+    return (token,)
 
 
 GUIDE = SourceGuide(

@@ -17,6 +17,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -70,14 +71,7 @@ def file_of_block(data: Mapping[str, Any], serves: Serves = is_of_notion) -> Not
     if kind not in FILES or not isinstance(held, dict):
         return None
     found = _file(held, serves)
-    return None if found is None else NotionFile(key=found[0], name=found[1], block=bare_id(str(data["id"])))
-
-
-def files_of_properties(
-    properties: Mapping[str, Any], serves: Serves = is_of_notion
-) -> tuple[NotionFile, ...]:
-    found = (_file(held, serves) for held in _held_in(properties))
-    return tuple(NotionFile(key=each[0], name=each[1]) for each in found if each is not None)
+    return None if found is None else replace(found[0], block=bare_id(str(data["id"])))
 
 
 def url_of(data: Mapping[str, Any], key: str, serves: Serves = is_of_notion) -> str | None:
@@ -85,8 +79,8 @@ def url_of(data: Mapping[str, Any], key: str, serves: Serves = is_of_notion) -> 
     kind = str(data.get("type") or "")
     held = _held_in(data.get("properties") or {}) if data.get("object") == "page" else [data.get(kind)]
     for each in held:
-        if isinstance(each, dict) and (found := _file(each, serves)) is not None and found[0] == key:
-            return found[2]
+        if isinstance(each, dict) and (found := _file(each, serves)) is not None and found[0].key == key:
+            return found[1]
     return None
 
 
@@ -96,8 +90,8 @@ def _held_in(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from each.get("files") or ()
 
 
-def _file(held: Mapping[str, Any], serves: Serves) -> tuple[str, str, str] | None:
-    """The key, the name and the address of a file; None if it lies elsewhere or is of a kind that is not read.
+def _file(held: Mapping[str, Any], serves: Serves) -> tuple[NotionFile, str] | None:
+    """A file and its address; None if it lies elsewhere or is of a kind that is not read.
 
     The path of its address says which file it is: what follows is the signature.
     """
@@ -107,7 +101,8 @@ def _file(held: Mapping[str, Any], serves: Serves) -> tuple[str, str, str] | Non
     path = urlsplit(url).path
     names = (str(held.get("name") or ""), unquote(path.rpartition("/")[2]))
     name = next((each for each in names if PurePosixPath(each).suffix.lower() in SUFFIXES), None)
-    return None if name is None else (hashlib.sha256(path.encode()).hexdigest()[:KEY_LENGTH], name, url)
+    key = hashlib.sha256(path.encode()).hexdigest()[:KEY_LENGTH]
+    return None if name is None else (NotionFile(key=key, name=name), url)
 
 
 def file_items(page: SourceItem, files: Iterable[NotionFile]) -> Iterator[SourceItem]:
@@ -156,10 +151,11 @@ def page_of(data: Mapping[str, Any], serves: Serves = is_of_notion) -> NotionPag
     properties = data.get("properties") or {}
     parent, kind = parent_of(data)
     name, title = title_of(properties)
+    found = (_file(held, serves) for held in _held_in(properties))
     return NotionPage(
         id=bare_id(str(data["id"])), title=title, title_name=name, url=str(data.get("url") or ""),
         edited=str(data["last_edited_time"]), parent=parent, parent_kind=kind,
-        cells=cells_of(properties), files=files_of_properties(properties, serves),
+        cells=cells_of(properties), files=tuple(each[0] for each in found if each is not None),
     )  # fmt: skip
 
 
@@ -200,12 +196,9 @@ def item_of(page: NotionPage, titles: Mapping[str, str], now: float, memory: str
 
 def rows_of(page: NotionPage, titles: Mapping[str, str]) -> list[tuple[str, str]]:
     """The properties as names and values; of related pages, the titles that are known."""
-    rows = ((each.name, each.text or _titles(each, titles)) for each in page.cells)
+    named = ((each, filter(None, (titles.get(other, "") for other in each.related))) for each in page.cells)
+    rows = ((each.name, each.text or ", ".join(others)) for each, others in named)
     return [(name, text) for name, text in rows if text]
-
-
-def _titles(cell: Cell, titles: Mapping[str, str]) -> str:
-    return ", ".join(filter(None, (titles.get(page, "") for page in cell.related)))
 
 
 def text_of_page(page: NotionPage, blocks: Sequence[PageBlock], titles: Mapping[str, str]) -> AnchoredText:

@@ -16,7 +16,6 @@ from core.errors import SettingsError
 from core.library.documents import Document
 from core.sources.documents import parse_anchored, to_bytes
 from core.sources.notion.client import (
-    GUIDE,
     INTERVAL,
     LABEL,
     ORIGIN,
@@ -24,10 +23,8 @@ from core.sources.notion.client import (
     NotionApi,
     NotionMissing,
     NotionRefused,
-    canonical_address,
     open_api,
     read_file,
-    root_of,
 )
 from core.sources.notion.listing import THINGS, BlockTree, PageListing
 from core.sources.notion.page import (
@@ -49,7 +46,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceUnavailable,
     UnreadItem,
     open_memory,
@@ -145,9 +141,7 @@ class NotionSource:
         return SourceBatch(items=items, cursor=str(len(self._told)))
 
     def _file_items(self) -> list[SourceItem]:
-        """The files of all pages. Which lie in the blocks of one is known once it was read, in this sync or an earlier
-        one.
-        """
+        """The files of all pages. Which lie in blocks is known once a page was read, in whatever sync."""
         files = self.memory.files(self._told)
         return [item for page in self._told.values() for item in file_items(page, files.get(page.id, ()))]
 
@@ -230,12 +224,6 @@ async def open_notion(
     async with opened as api:
         with open_memory(NotionMemory, context.folder) as memory:
             yield NotionSource(
-                root=root_of(text), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
+                root=text.removeprefix(PREFIX), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
                 private_hosts=private, serves=serves,
             )  # fmt: skip
-
-
-KIND = SourceKind(
-    prefixes=(PREFIX,), canonical=canonical_address, label=lambda _address: LABEL, open=open_notion,
-    parse=parse_item, guide=GUIDE,
-)  # fmt: skip

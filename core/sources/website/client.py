@@ -116,23 +116,19 @@ def _in_utf8(body: bytes, charset: str | None) -> bytes:
 class RobotRules:
     """The rules of a website: what may be asked for, and how fast."""
 
-    parsed: Any = None  #: of protego; None: everything is allowed
+    parsed: Any  #: of protego
 
     def allows(self, url: str) -> bool:
-        return self.parsed is None or bool(self.parsed.can_fetch(url, AGENT))
+        return bool(self.parsed.can_fetch(url, AGENT))
 
     @property
     def delay(self) -> float:
         """Seconds between two requests."""
-        asked = self.parsed.crawl_delay(AGENT) if self.parsed is not None else None
-        return min(float(asked or 0.0), LONGEST_DELAY)
-
-    @property
-    def sitemaps(self) -> Sequence[str]:
-        return () if self.parsed is None else tuple(self.parsed.sitemaps)
+        return min(float(self.parsed.crawl_delay(AGENT) or 0.0), LONGEST_DELAY)
 
 
 def parse_rules(text: bytes) -> RobotRules:
+    """The rules in a robots.txt; without any, everything is allowed."""
     from protego import Protego
 
     return RobotRules(Protego.parse(text[:RULES_LIMIT].decode("utf-8", "replace").removeprefix("\ufeff")))
@@ -148,12 +144,12 @@ async def read_rules(client: SiteClient) -> RobotRules:
                 f"{url} answered HTTP {response.status}. What it allows is not known, so nothing is read."
             )
         if response.location is None:
-            return parse_rules(response.body) if response.status == OK else RobotRules()
+            return parse_rules(response.body if response.status == OK else b"")
         target = normal_url(response.location, url)
         if target is None or not target.startswith(f"{client.origin}/"):
             raise SourceUnavailable(led_elsewhere(url, target or response.location))
         url = target
-    return RobotRules()
+    return parse_rules(b"")
 
 
 def led_elsewhere(url: str, target: str) -> str:
@@ -186,14 +182,11 @@ def read_sitemap(data: bytes) -> list[SitemapEntry]:
         raise SitemapDamaged("is larger than a sitemap may be")
     if text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return list(_from_xml(text))
-    return [SitemapEntry(url=line) for line in map(str.strip, _lines(text)) if line.startswith("http")]
-
-
-def _lines(text: bytes) -> list[str]:
     try:
-        return text.decode("utf-8-sig").splitlines()
+        lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise SitemapDamaged("is not a sitemap") from None
+    return [SitemapEntry(url=line) for line in map(str.strip, lines) if line.startswith("http")]
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -217,10 +210,9 @@ def _from_xml(text: bytes) -> Iterator[SitemapEntry]:
         raise SitemapDamaged("is not a sitemap")
     for entry in root:
         values = {_name(each): (each.text or "").strip() for each in entry}
-        if values.get("loc"):
-            yield SitemapEntry(
-                url=values["loc"], lastmod=values.get("lastmod", ""), is_sitemap=kind == "sitemapindex"
-            )
+        url, lastmod = values.get("loc"), values.get("lastmod", "")
+        if url:
+            yield SitemapEntry(url=url, lastmod=lastmod, is_sitemap=kind == "sitemapindex")
 
 
 def _name(element: ET.Element) -> str:
@@ -257,31 +249,20 @@ async def seeds_of(
             raise SourceUnavailable(f"There is no sitemap at {url}.")
         for location, lastmod, is_sitemap in sitemap.entries if sitemap is not None else ():
             if is_sitemap:
-                if (nested := _own(location, url, site)) is not None:
-                    waiting.append(nested)
+                waiting.extend(filter(None, (site.own(location, url),)))
             elif (page := site.normal(location, url)) is not None:
                 found.setdefault(page, FrontierUrl(url=page, depth=0, lastmod=lastmod))
     return list(found.values()), is_damaged
 
 
 def _sitemaps(site: WebsiteAddress, rules: RobotRules) -> Sequence[str]:
+    """The sitemap that was named, those of robots.txt on the website's own host, or where one usually is."""
     if site.is_sitemap:
         return (site.url,)
-    named = (_own(each, f"{site.origin}/", site) for each in rules.sitemaps)
-    own = tuple(each for each in named if each is not None)
-    return own or tuple(
+    named = (site.own(each, f"{site.origin}/") for each in rules.parsed.sitemaps)
+    return tuple(filter(None, named)) or tuple(
         dict.fromkeys((f"{site.origin}{site.folder}/sitemap.xml", f"{site.origin}/sitemap.xml"))
     )
-
-
-def _own(link: str, base: str, site: WebsiteAddress) -> str | None:
-    """The address of a sitemap on the website's own host; None for one elsewhere."""
-    url = normal_url(link, base)
-    if url is None:
-        return None
-    if site.origin.startswith("https:") and url.startswith("http:"):
-        url = f"https:{url.removeprefix('http:')}"
-    return url if url.startswith(f"{site.origin}/") else None
 
 
 async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapRecord | None:
@@ -308,11 +289,8 @@ async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapReco
     if response.headers.get("content-type", "").startswith("text/html"):
         return None  # a page in place of a sitemap that is not there
     entries = await asyncio.to_thread(read_sitemap, response.body)
-    sitemap = SitemapRecord(
-        url=url,
-        etag=response.headers.get("etag", ""),
-        modified=response.headers.get("last-modified", ""),
-        entries=tuple((each.url, each.lastmod, each.is_sitemap) for each in entries),
-    )
+    listed = tuple((each.url, each.lastmod, each.is_sitemap) for each in entries)
+    etag, modified = (response.headers.get(name, "") for name in ("etag", "last-modified"))
+    sitemap = SitemapRecord(url=url, etag=etag, modified=modified, entries=listed)
     await asyncio.to_thread(memory.keep_sitemap, sitemap)
     return sitemap

@@ -18,9 +18,9 @@ from core.conversation import value
 from core.errors import DocumentError, SettingsError
 from core.library.documents import Document
 from core.library.formats.encoding import decode
-from core.library.formats.markdown import heading_text
 from core.library.formats.read import parse_html
-from core.sources.source import SourceGuide, SourceItem, parse_as_file
+from core.sources.documents import headings_of
+from core.sources.source import SourceGuide, SourceItem, parse_as_file, with_scheme
 from core.web.hosts import URL_LIMIT, canonical
 
 PREFIXES = ("site+https://", "site+http://")
@@ -72,10 +72,6 @@ class WebsiteAddress:
         parent, _, name = self.path.rpartition("/")
         return parent if _PAGE.fullmatch(f"/{name}") else self.path
 
-    def has(self, url: str) -> bool:
-        """True if a normal URL belongs to it."""
-        return self.item_of(url) is not None
-
     def item_of(self, url: str) -> str | None:
         """The name of a page within its folder; None for a page of others."""
         base = self.origin + self.folder
@@ -87,12 +83,15 @@ class WebsiteAddress:
 
     def normal(self, link: str, base: str) -> str | None:
         """The URL that a link leads to, in the one form that is compared; None for what is no page of the website."""
+        url = self.own(link, base)
+        return url if url and self.item_of(url) is not None and not is_other_file(url) else None
+
+    def own(self, link: str, base: str) -> str | None:
+        """The same, of anything on its host."""
         url = normal_url(link, base)
-        if url is None:
-            return None
-        if self.origin.startswith("https:") and url.startswith("http:"):
+        if url and self.origin.startswith("https:") and url.startswith("http:"):
             url = f"https:{url.removeprefix('http:')}"  # an old link to the same site
-        return url if self.has(url) and not is_other_file(url) else None
+        return url if url and url.startswith(f"{self.origin}/") else None
 
 
 def is_sitemap(path: str) -> bool:
@@ -165,22 +164,8 @@ def label_of(address: str) -> str:
     return address.removeprefix(MARK)
 
 
-def place_of(address: str) -> str:
-    """The place that is read, over https or without."""
-    return address.partition("://")[2]
-
-
-def options_of(address: str) -> tuple[str, ...]:
-    """Without it, the address of a first page would mean that page alone."""
-    return () if parse(address).is_sitemap else ("--follow",)
-
-
-def typed_address(typed: str) -> str:
-    """The address of a website as it is kept, with its scheme or without."""
-    return canonical_address(typed if "://" in typed else f"https://{typed}")
-
-
 AGENT = "footnote"  # the name under which robots.txt and pages may speak to us
+SPEAK_TO_US = ("robots", AGENT)  # names of meta elements
 HTML_LIMIT = 8_000_000  # bytes of a page that are read for its links
 LINK_LIMIT = 5_000  # links of a page
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -203,20 +188,24 @@ def head_of(data: bytes, url: str, site: WebsiteAddress, headers: Mapping[str, s
     """The head of a page of HTML. ``headers``: of the response, with lower-case names."""
     tree = _tree(data)
     words = _directives([headers.get("x-robots-tag", "")])
-    links: list[str] = []
+    links, base = list[str](), url
     canonical = _CANONICAL.search(headers.get("link", ""))
     target = canonical[1] if canonical else None
     if tree is not None:
-        words |= _directives(_meta(tree))
-        base = next((found for each in tree.iter("base") if (found := each.get("href"))), "")
-        base = _joined(base, url)
+        spoken = (
+            each for each in tree.iter("meta") if (each.get("name") or "").strip().lower() in SPEAK_TO_US
+        )
+        words |= _directives(each.get("content") or "" for each in spoken)
+        base = _joined(next((found for each in tree.iter("base") if (found := each.get("href"))), ""), url)
         for each in tree.iter("link"):
             if "canonical" in _relations(each) and each.get("href"):
                 target = target or _joined(each.get("href"), base)
         if "nofollow" not in words:
-            links = [each.get("href") for each in tree.iter("a") if each.get("href") and _is_followed(each)]
-    else:
-        base = url
+            links = [
+                link
+                for each in tree.iter("a")
+                if (link := each.get("href")) and "nofollow" not in _relations(each)
+            ]
     found = (site.normal(each, base) for each in links[:LINK_LIMIT])
     own = site.normal(target, url) if target else None
     return PageHead(
@@ -250,16 +239,6 @@ def _relations(element: Any) -> frozenset[str]:
     return frozenset((element.get("rel") or "").lower().split())
 
 
-def _is_followed(link: Any) -> bool:
-    return "nofollow" not in _relations(link)
-
-
-def _meta(tree: Any) -> Iterator[str]:
-    for each in tree.iter("meta"):
-        if (each.get("name") or "").strip().lower() in ("robots", AGENT):
-            yield each.get("content") or ""
-
-
 def _directives(texts: Iterable[str]) -> frozenset[str]:
     """Directives that are meant for us: "noindex, otherbot: nofollow" asks for "noindex"."""
     found: set[str] = set()
@@ -285,14 +264,12 @@ def anchors_of(document: Document, data: bytes) -> tuple[tuple[int, str], ...]:
     """
     named = list(_named_headings(data))
     found, begin = [], 0
-    for block in document.blocks:
-        if block.kind != "heading":
-            continue
-        words = _words(heading_text(document.text[block.start : block.end]))
+    for start, text in headings_of(document):
+        words = _words(text)
         at = next((number for number in range(begin, len(named)) if named[number][0] == words), None)
         if at is not None:
             begin = at + 1
-        found.append((block.start, named[at][1] if at is not None else ""))
+        found.append((start, named[at][1] if at is not None else ""))
     return tuple(found) if any(name for _, name in found) else ()
 
 
@@ -303,9 +280,7 @@ def _words(text: str) -> tuple[str, ...]:
 def _named_headings(data: bytes) -> Iterator[tuple[tuple[str, ...], str]]:
     """The words of each heading of a page, and its name there; empty if it has none."""
     tree = _tree(data)
-    if tree is None:
-        return
-    for each in tree.iter(*HEADINGS):
+    for each in () if tree is None else tree.iter(*HEADINGS):
         yield _words("".join(each.itertext()).strip(PERMALINK)), _name_of(each)
 
 
@@ -317,12 +292,10 @@ def _name_of(heading: Any) -> str:
     if own:
         return str(own)
     section = heading.getparent()
-    is_first = section is not None and section.tag in ("section", "div") and _first_child(section) is heading
-    return str(section.get("id") or "") if is_first else ""
-
-
-def _first_child(element: Any) -> Any:
-    return next((each for each in element if isinstance(each.tag, str)), None)
+    if section is None or section.tag not in ("section", "div"):
+        return ""
+    first = next((each for each in section if isinstance(each.tag, str)), None)
+    return str(section.get("id") or "") if first is heading else ""
 
 
 def parse_page(item: SourceItem, data: bytes) -> Document:
@@ -337,6 +310,6 @@ GUIDE = SourceGuide(
     title="A website, by its links and its sitemap",
     asks="The address of its first page, or of its sitemap",
     example="https://docs.example.org/guide/",
-    address=typed_address,
+    address=lambda typed: canonical_address(with_scheme(typed)),
     every="1d",
 )

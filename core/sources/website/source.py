@@ -10,7 +10,6 @@ A page that answers "gone" is gone. One that fails, or does not answer, stays as
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -28,7 +27,6 @@ from core.sources.source import (
     SourceBatch,
     SourceContext,
     SourceItem,
-    SourceKind,
     SourceThrottled,
     SourceUnavailable,
     UnreadItem,
@@ -46,19 +44,7 @@ from core.sources.website.client import (
     read_rules,
     seeds_of,
 )
-from core.sources.website.convert import (
-    GUIDE,
-    PREFIXES,
-    WebsiteAddress,
-    canonical_address,
-    head_of,
-    label_of,
-    normal_url,
-    options_of,
-    parse,
-    parse_page,
-    place_of,
-)
+from core.sources.website.convert import WebsiteAddress, head_of, normal_url, parse
 from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.web.request import OK
 
@@ -116,15 +102,16 @@ class WebsiteSource:
             if looks:
                 yield await asyncio.to_thread(self._batch, looks, f"{crawl}/{looks[-1].at.url}")
                 self._bodies.clear()
-                await asyncio.to_thread(
-                    self.memory.close,
-                    [(each.at.url, each.outcome, each.moved) for each in looks],
-                )
+                outcomes = [(each.at.url, each.outcome, each.moved) for each in looks]
+                await asyncio.to_thread(self.memory.close, outcomes)
             if trouble is not None:
                 raise trouble
-        async with contextlib.aclosing(self._orphans(crawl)) as batches:
-            async for batch in batches:
-                yield batch
+        # Copies of pages that are not there are pages themselves.
+        while copies := await asyncio.to_thread(self.memory.orphans, LOOKS):
+            records = await asyncio.to_thread(self.memory.pages, copies)
+            items = [self._item(records[url]) for url in copies if url in records]
+            yield SourceBatch(items=items, cursor=f"{crawl}/{copies[-1]}")
+            await asyncio.to_thread(self.memory.close, [(url, "item", "") for url in copies])
         if not await asyncio.to_thread(self.memory.has_items):
             raise SourceUnavailable(f"There is no page to read at {self.site.url}.")
         yield SourceBatch(note=await asyncio.to_thread(self._note))
@@ -139,23 +126,9 @@ class WebsiteSource:
         if is_damaged:
             await asyncio.to_thread(self.memory.note, "sitemap")
 
-    async def _orphans(self, crawl: str) -> AsyncGenerator[SourceBatch, None]:
-        """Copies of pages that are not there are pages themselves."""
-        while urls := await asyncio.to_thread(self.memory.orphans, LOOKS):
-            records = await asyncio.to_thread(self.memory.pages, urls)
-            yield SourceBatch(
-                items=[self._item(records[url]) for url in urls if url in records],
-                cursor=f"{crawl}/{urls[-1]}",
-            )
-            await asyncio.to_thread(self.memory.close, [(url, "item", "") for url in urls])
-
     def _note(self) -> str:
-        notes = self.memory.notes()
-        return " ".join(
-            sentence.format(pages=self.page_limit, depth=self.depth_limit)
-            for name, sentence in NOTES.items()
-            if name in notes
-        )
+        met, limits = self.memory.notes(), {"pages": self.page_limit, "depth": self.depth_limit}
+        return " ".join(sentence.format(**limits) for name, sentence in NOTES.items() if name in met)
 
     # Looking
 
@@ -190,10 +163,9 @@ class WebsiteSource:
             return Look(at=at)
         if known is not None and at.lastmod and at.lastmod == known.lastmod:
             return self._seen(at, known)
+        since = {} if known is None else only_if_changed(known.etag, known.modified)
         try:
-            response = await self.client.get(
-                at.url, since=only_if_changed(known.etag, known.modified) if known is not None else {}
-            )
+            response = await self.client.get(at.url, since=since)
         except HostSilent as silent:
             return replace(self._failing(at, known, silent.reason), is_silent=True)
         return await self._answered(at, known, response)
@@ -224,31 +196,21 @@ class WebsiteSource:
         return replace(self._seen(at, known), fault=reason)
 
     def _seen(self, at: FrontierUrl, record: PageRecord) -> Look:
-        outcome: Outcome = "item"
+        outcome: Outcome = "copy" if record.canonical else "item"
         if not record.suffix or record.is_hidden:
             outcome = "other"
-        elif record.canonical:
-            outcome = "copy"
-        return Look(
-            at=at, outcome=outcome, record=record, found=record.links,
-            moved=record.canonical if outcome == "copy" else "",
-        )  # fmt: skip
+        moved = record.canonical if outcome == "copy" else ""
+        return Look(at=at, outcome=outcome, record=record, found=record.links, moved=moved)
 
     def _record(self, at: FrontierUrl, response: SiteResponse, known: PageRecord | None) -> PageRecord:
         page = PageRecord(
-            url=at.url,
-            etag=response.headers.get("etag", ""),
-            modified=response.headers.get("last-modified", ""),
-            lastmod=at.lastmod,
-            hash=hashlib.sha256(response.body).hexdigest(),
-            suffix=response.suffix,
-            tries=known.tries if known is not None else 0,
-        )
-        if not response.suffix:
+            url=at.url, etag=response.headers.get("etag", ""), lastmod=at.lastmod,
+            modified=response.headers.get("last-modified", ""), suffix=response.suffix,
+            hash=hashlib.sha256(response.body).hexdigest(), tries=known.tries if known is not None else 0,
+        )  # fmt: skip
+        if not page.suffix:
             return page
-        head = head_of(
-            response.body if response.suffix == ".html" else b"", at.url, self.site, response.headers
-        )
+        head = head_of(response.body if page.suffix == ".html" else b"", at.url, self.site, response.headers)
         return replace(page, canonical=head.canonical or "", is_hidden=head.is_hidden, links=head.links)
 
     def _is_first(self, at: FrontierUrl) -> bool:
@@ -279,12 +241,8 @@ class WebsiteSource:
                 break
             look = await self._look(FrontierUrl(url=look.moved, depth=1, lastmod=""), None)
         if look.record is None:
-            fault = (
-                f"{look.at.url} {look.fault}."
-                if look.fault
-                else f"There is no page to read at {self.site.url}."
-            )
-            raise SourceUnavailable(fault)
+            nothing = f"There is no page to read at {self.site.url}."
+            raise SourceUnavailable(f"{look.at.url} {look.fault}." if look.fault else nothing)
 
     # What a batch has
 
@@ -292,9 +250,7 @@ class WebsiteSource:
         self.memory.keep(look.record for look in looks if look.record is not None and not look.fault)
         for look in looks:
             self._follow(look)
-        items = list[SourceItem]()
-        unread = list[UnreadItem]()
-        room = KEPT_BODIES
+        items, unread, room = list[SourceItem](), list[UnreadItem](), KEPT_BODIES
         for look in looks:
             if look.fault:
                 if look.record is None or look.outcome == "item":
@@ -315,10 +271,8 @@ class WebsiteSource:
             self._add([look.moved], at.depth, self.page_limit, "pages")
         if self.site.is_sitemap or not look.found:
             return
-        if at.depth < self.depth_limit:
-            self._add(look.found, at.depth + 1, self.page_limit, "pages")
-        else:
-            self._add(look.found, at.depth + 1, 0, "depth")
+        limit, note = (self.page_limit, "pages") if at.depth < self.depth_limit else (0, "depth")
+        self._add(look.found, at.depth + 1, limit, note)
 
     def _add(self, urls: Iterable[str], depth: int, limit: int, note: str) -> None:
         if not self.memory.add((FrontierUrl(url=url, depth=depth, lastmod="") for url in urls), limit=limit):
@@ -369,22 +323,3 @@ async def open_website(
             yield WebsiteSource(
                 site=site, client=client, memory=memory, rules=rules, page_limit=page_limit, depth_limit=depth_limit
             )  # fmt: skip
-
-
-async def check_website(text: str, context: SourceContext) -> None:
-    async with open_website(text, context) as source:
-        await source.check()
-
-
-KIND = SourceKind(
-    prefixes=PREFIXES,
-    canonical=canonical_address,
-    label=label_of,
-    open=open_website,
-    parse=parse_page,
-    typed=label_of,
-    options=options_of,
-    place=place_of,
-    check=check_website,
-    guide=GUIDE,
-)
