@@ -15,9 +15,9 @@ from core.conversation import value
 from core.library.documents import Scope
 from core.library.fts5_terms import AFTER, SET, TOGETHER, Place, Within, bare, places_of, words_row
 from core.library.lexical import FREQUENT_LIMIT, RARE_LIMIT, Indexed, Words, by_rarity
-from core.library.readers import MARK, among, base_of, bases_of, is_restricted
+from core.library.readers import MARK, base_of, bases_of, is_restricted
 from core.library.tables import WORDS_TABLE
-from core.storage.database import Connection, Database
+from core.storage.database import Connection, Database, among
 from core.text.language import LANGUAGES
 
 TITLE_WEIGHT = 2.0  # BM25 weight of the title path over the body

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from math import log
 
 from core.library.documents import Piece, Scope
-from core.library.readers import among, scope_condition
-from core.storage.database import Connection, Database
+from core.library.readers import scope_condition
+from core.storage.database import Connection, Database, among
 from core.text.sentences import STOP_WORDS
 from core.text.terms import terms
 
@@ -59,11 +59,12 @@ _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
 def names_of(source: str, title: str, pieces: Sequence[Piece]) -> dict[str, float]:
     """What a document is called, with how surely."""
-    path = source.removesuffix("/").rsplit("/", FOLDERS + 1)[-FOLDERS - 1 :]
-    stem, _, ending = path[-1].rpartition(".")
-    path[-1] = stem if stem and ending.isalnum() and not ending.isdigit() else path[-1]
     if len(pieces) <= SHORT:
         return {}
+    path = source.removesuffix("/").rsplit("/", FOLDERS + 1)[-FOLDERS - 1 :]
+    stem, _, ending = path[-1].rpartition(".")
+    if stem and ending.isalnum() and not ending.isdigit():  # "manual 2.3" has no ending
+        path[-1] = stem
     proper, plain = _proper_words(pieces)
     opening = "\n".join(piece.text for piece in pieces[:4])[:OPENING]
     texts = (*path, title, " ".join(pieces[0].path[:1]))
@@ -138,9 +139,7 @@ def _stemmed(counts: Counter[str]) -> Counter[str]:
 class Meant:
     """Documents that a question names."""
 
-    likeness: Mapping[
-        tuple[str, str], float
-    ]  #: 0 to 1: how surely they are called so, of (collection, source)
+    likeness: Mapping[tuple[str, str], float]  #: by (collection, source): 0 to 1, how surely it is called so
     addresses: tuple[str, ...] = ()  #: to search on their own; empty: none in particular
     terms: frozenset[str] = frozenset()  #: by which they are surely named, as the index has them
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from core.conversation import value
 from core.errors import IndexMismatch, SettingsError
-from core.library.readers import among
+from core.storage.database import among
 
 if TYPE_CHECKING:
     import numpy as np

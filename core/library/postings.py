@@ -17,8 +17,8 @@ from hashlib import blake2b
 
 from core.library.documents import Scope
 from core.library.lexical import FREQUENT_LIMIT, Indexed, Words, by_rarity, term_scores
-from core.library.readers import among, scope_condition
-from core.storage.database import Connection, Database
+from core.library.readers import scope_condition
+from core.storage.database import Connection, Database, among
 from core.text.language import LANGUAGES
 from core.text.terms import term_weights
 

@@ -15,11 +15,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal
 
 from core.library.documents import Scope
 from core.library.roots import span_below
-from core.storage.database import Connection, Database, Dialect
+from core.storage.database import Connection, Database, Dialect, among
 
 #: Places as rows of one JSON value, and the texts of such a row. One value for any number of
 #: them: SQLite limits the depth of an expression to 1,000.
@@ -46,16 +45,6 @@ def scope_condition(dialect: Dialect, scope: Scope) -> tuple[str, tuple[object, 
     )
     places = json.dumps([tuple(span_below(address)) for address in scope.addresses])
     return f"{condition} AND {within}", (names, places)
-
-
-def among(
-    dialect: Dialect, wanted: Iterable[str | int], kind: Literal["bigint", "text"] = "bigint"
-) -> tuple[str, object]:
-    """SQL after a column that is one of these numbers or texts, and its one value."""
-    values = [int(number) for number in wanted] if kind == "bigint" else [*wanted]
-    if dialect == "sqlite":
-        return "IN (SELECT value FROM json_each(?))", json.dumps(values)
-    return f"= ANY(CAST(? AS {kind}[]))", values
 
 
 MARK = "\x1f"  # the unit separator, between a base and its readers: names that people choose have printable signs

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field
 
 from core.library.documents import Piece
 from core.library.entries import DocumentFields, Entry, NewDocument
-from core.library.readers import ReaderSets, among, collection_for, in_family
+from core.library.readers import ReaderSets, collection_for, in_family
 from core.library.store import DocumentStore
+from core.storage.database import among
 
 
 @dataclass(frozen=True, slots=True)

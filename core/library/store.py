@@ -27,11 +27,11 @@ from core.library.entries import (
 from core.library.fts5 import Fts5Index
 from core.library.lexical import LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
-from core.library.readers import among, scope_condition
+from core.library.readers import scope_condition
 from core.library.roots import Roots
 from core.library.tables import ERASED
 from core.library.vectors import DenseIndex
-from core.storage.database import Connection, Database, Dialect
+from core.storage.database import Connection, Database, Dialect, among
 
 #: Keys of the table ``meta``.
 MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refreshed_at"

@@ -23,9 +23,8 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeVar, runtime_checkable
@@ -35,37 +34,11 @@ from core.errors import FootnoteError, SettingsError, reason_of
 from core.library.data_lock import PRIVATE_UMASK
 from core.library.documents import Document
 from core.library.formats.read import parse_file
-from core.library.readers import among
 from core.settings import Settings
-from core.storage.database import Database, Row, Schema
+from core.storage.database import Schema, Tables
 from core.storage.sqlite import SqliteDatabase
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """Reads and writes tables; safe to share between threads. Every method blocks."""
-
-    database: Database
-
-    def rows(self, query: str, *values: object) -> list[Row]:
-        return self.database.rows(query, values)
-
-    def write(self, query: str, *values: object) -> int:
-        """The number of rows that a statement changed."""
-        with self.database.transaction() as writing:
-            return writing.execute(query, values).rowcount
-
-    def write_all(self, query: str, rows: Iterable[Sequence[object]]) -> None:
-        """The same statement with each row of values."""
-        with self.database.transaction() as writing:
-            writing.executemany(query, rows)
-
-    def among(self, query: str, wanted: Iterable[str], *values: object) -> list[Row]:
-        """The rows of a query in which ``{}`` after a column, and after its ``values``, stands for the wanted texts."""
-        condition, texts = among(self.database.dialect, wanted, "text")
-        return self.database.rows(query.format(condition), (*values, texts))
 
 
 class Memory(Tables):

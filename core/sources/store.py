@@ -15,8 +15,8 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
-from core.sources.source import SourceItem, Tables
-from core.storage.database import Row, Schema
+from core.sources.source import SourceItem
+from core.storage.database import Row, Schema, Tables
 
 #: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
 ItemState = Literal["due", "read", "failed", "gone"]

@@ -19,6 +19,7 @@ that is newer by more is refused.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import sqlite3
@@ -85,6 +86,41 @@ class Database(Protocol):
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Reads and writes tables; safe to share between threads. Every method blocks."""
+
+    database: Database
+
+    def rows(self, query: str, *values: object) -> list[Row]:
+        return self.database.rows(query, values)
+
+    def write(self, query: str, *values: object) -> int:
+        """The number of rows that a statement changed."""
+        with self.database.transaction() as writing:
+            return writing.execute(query, values).rowcount
+
+    def write_all(self, query: str, rows: Iterable[Sequence[object]]) -> None:
+        """The same statement with each row of values."""
+        with self.database.transaction() as writing:
+            writing.executemany(query, rows)
+
+    def among(self, query: str, wanted: Iterable[str], *values: object) -> list[Row]:
+        """The rows of a query in which ``{}`` after a column, and after its ``values``, stands for the wanted texts."""
+        condition, texts = among(self.database.dialect, wanted, "text")
+        return self.database.rows(query.format(condition), (*values, texts))
+
+
+def among(
+    dialect: Dialect, wanted: Iterable[str | int], kind: Literal["bigint", "text"] = "bigint"
+) -> tuple[str, object]:
+    """SQL after a column that is one of these numbers or texts, and its one value."""
+    values = [int(number) for number in wanted] if kind == "bigint" else [*wanted]
+    if dialect == "sqlite":
+        return "IN (SELECT value FROM json_each(?))", json.dumps(values)
+    return f"= ANY(CAST(? AS {kind}[]))", values
 
 
 @dataclass(frozen=True, slots=True)
