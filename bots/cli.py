@@ -33,15 +33,9 @@ PLATFORMS = ("slack", "discord")
 PORT_OF_HOST = -1  # `--http` without a number: the port is the one that the host names in PORT
 
 SHELLS = ("bash", "zsh")
-ENDINGS = (
-    "answered",
-    "half_answered",
-    "unsure",
-    "approval_needed",
-    "no_answer",
-    "clarify",
-    "failed",
-)  # bots.endings
+ENDINGS = (  # bots.log_words
+    "answered", "half_answered", "unsure", "approval_needed", "no_answer", "clarify", "failed",
+)  # fmt: skip
 
 #: Thresholds of the garbage collector. What a command loads lives until it ends; at Python's own
 #: (700, 10, 10), a tenth of the start-up time is spent on scanning it.

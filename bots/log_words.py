@@ -1,4 +1,4 @@
-"""Words about logged questions and their gaps, in English as it is for operators: the same at the terminal and on the page."""
+"""Words about logged questions and their gaps, the same at the terminal and on the page, in English for operators."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ ENDINGS: Mapping[str, str] = {
     "clarify": "asked back",
     "failed": "failed",
 }
+#: Why a question is a gap.
 REASONS: dict[str, str] = {
     "unanswered": "not answered",
     "denied": "search denied",
@@ -27,8 +28,6 @@ REASONS: dict[str, str] = {
     "unsure": "unsure",
     "rated_down": "rated down",
 }
-
-
 #: What people say is wrong with an answer, as the buttons are called.
 FAULTS: dict[str, str] = {
     "wrong": "it is wrong",

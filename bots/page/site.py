@@ -212,7 +212,11 @@ async def read_form(request: web.Request) -> list[tuple[str, str]]:
         sent = await request.read() if request.content_type == FORM else b""
         charset = request.charset or "utf-8"
         fields = parse_qsl(
-            sent.decode(charset), True, encoding=charset, errors="strict", max_num_fields=MOST_FIELDS
+            sent.decode(charset),
+            keep_blank_values=True,
+            encoding=charset,
+            errors="strict",
+            max_num_fields=MOST_FIELDS,
         )
     except (ValueError, LookupError, web.RequestPayloadError, zlib.error):
         raise web.HTTPBadRequest(reason=UNREADABLE) from None

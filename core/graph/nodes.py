@@ -279,9 +279,8 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
 async def _verified(state: State, deps: Deps) -> State:
     """Check each claim against its strips, cut what is not supported, and check the rest for usefulness."""
     work = state["work"]
-    strips = (
-        strips_ahead(work) if work.is_ahead else strips_of(work, deps.policy)
-    )  # with the numbers of the draft
+    # With the numbers by which the draft cites them.
+    strips = strips_ahead(work) if work.is_ahead else strips_of(work, deps.policy)
     draft = work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
         return _quoted(state, deps, work, draft, strips)

@@ -19,12 +19,12 @@ from core.grounding.expressions import (
     LENGTH,
     PRECISION,
     RATIO,
+    Amount,
     Expression,
-    Figure,
     Impossible,
-    Number,
+    Operand,
+    Operation,
     Result,
-    Step,
     carried_out,
     in_unit,
     read,
@@ -172,7 +172,7 @@ class _Beside:
 def _best_reading(
     expression: Expression, beside: _Beside, claim: Claim | None, cited: Sequence[Strip], words: Wording
 ) -> tuple[str, tuple[Cited, ...], tuple[str, ...]]:
-    """What is shown, the numbers that it is computed from, and the doubts, of the reading with the fewest of these."""
+    """The reading with the fewest doubts: (what is shown, the numbers that it is computed from, the doubts)."""
     held = [Cited(strip=strip, quantity=each) for strip in cited for each in quantities_in(strip)]
     sentence = frozenset(_WORD.findall(claim.text.casefold())) if claim else frozenset()
     inputs = {each.written: _candidates(each, held, sentence) for each in expression.numbers.values()}
@@ -198,7 +198,7 @@ def _best_reading(
     return best[0][1:]
 
 
-def _candidates(number: Number, held: Iterable[Cited], sentence: frozenset[str]) -> list[Cited]:
+def _candidates(number: Operand, held: Iterable[Cited], sentence: frozenset[str]) -> list[Cited]:
     """The numbers of the sources that it may be, each different one where its line shares most with the sentence."""
     best: dict[object, tuple[int, Cited]] = {}
     for each in held:
@@ -249,7 +249,7 @@ class _Writing:
         ]
         return f"{shown} ({'; '.join(steps)})" if steps else shown
 
-    def _step(self, step: Step, *, is_last: bool) -> str:
+    def _step(self, step: Operation, *, is_last: bool) -> str:
         numbers = [self._written(figure, is_inner=True)[0] for figure in step.of]
         first, *others = (
             f"({each})" if number and each.startswith("−") else each for number, each in enumerate(numbers)
@@ -260,7 +260,7 @@ class _Writing:
         return f"{left} {'≈' if is_rounded else '='} {right}"
 
     def _written(
-        self, figure: Figure, *, is_inner: bool = False, digits: int | None = None
+        self, figure: Amount, *, is_inner: bool = False, digits: int | None = None
     ) -> tuple[str, bool]:
         """A number with its unit, and whether it is rounded."""
         unit, scale = figure.unit, figure.scale if figure.scale in _SCALES else 0

@@ -48,7 +48,7 @@ class Impossible(Exception):
 
 
 @value
-class Number:
+class Operand:
     """A number of an expression."""
 
     written: str
@@ -59,13 +59,13 @@ class Number:
 @value
 class Expression:
     root: ast.expr  #: with a name in place of each number
-    numbers: Mapping[str, Number]  #: by these names
+    numbers: Mapping[str, Operand]  #: by these names
     unit: str = ""  #: PERCENT or POINTS, where it is asked for
     digits: int | None = None  #: behind the point of the result, where it is asked for
 
 
 @value
-class Figure:
+class Amount:
     """A number on the way to the result."""
 
     worth: Decimal  #: in ones: 12.4 million is 12400000, and 12% are 0.12
@@ -74,16 +74,16 @@ class Figure:
 
 
 @value
-class Step:
+class Operation:
     sign: Sign
-    of: tuple[Figure, ...]
-    result: Figure
+    of: tuple[Amount, ...]
+    result: Amount
 
 
 @value
 class Result:
-    figure: Figure
-    steps: tuple[Step, ...]
+    figure: Amount
+    steps: tuple[Operation, ...]
     doubts: tuple[str, ...]
 
 
@@ -95,14 +95,14 @@ def read(text: str) -> Expression:
     text = (text[: asked.start()] + text[asked.end() :] if asked else text).translate(_PLAIN)
     rounding = _ROUND.fullmatch(text)
     text = rounding["inner"] if rounding else text
-    numbers: dict[str, Number] = {}
+    numbers: dict[str, Operand] = {}
 
     def named(found: re.Match[str]) -> str:
         number = quantity_at(text, found.start()) or _unreadable()
         before, after = text[: found.start()], text[found.end() :]
         has_sign = _MINUS.search(before) or (_ENCLOSED.search(before) and after.lstrip().startswith(")"))
         name = f"n{len(numbers)}"
-        numbers[name] = Number(written=found[0], quantity=number, has_sign=bool(has_sign))
+        numbers[name] = Operand(written=found[0], quantity=number, has_sign=bool(has_sign))
         return name
 
     bare = vocabulary().number.sub(named, text).strip()
@@ -140,12 +140,12 @@ def carried_out(expression: Expression, found: Mapping[str, Quantity]) -> Result
 class _Carrying:
     """Computes an expression, and notes its steps and what is odd about it."""
 
-    numbers: Mapping[str, Number]
+    numbers: Mapping[str, Operand]
     found: Mapping[str, Quantity]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Operation] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
-    def figure(self, node: ast.expr) -> Figure:
+    def figure(self, node: ast.expr) -> Amount:
         match node:
             case ast.Name(id=name) if name in self.numbers:
                 return self._of_source(self.numbers[name])
@@ -160,7 +160,7 @@ class _Carrying:
             case _:
                 raise Impossible("calculation_unreadable")
 
-    def _step(self, sign: Sign, of: tuple[Figure, ...]) -> Figure:
+    def _step(self, sign: Sign, of: tuple[Amount, ...]) -> Amount:
         result = of[0]
         for other in of[1:]:
             result = self._both("+" if sign == "avg" else sign, result, other)
@@ -168,10 +168,10 @@ class _Carrying:
             result = replace(result, worth=result.worth / len(of))
         if abs(result.worth) > LARGEST:
             _unreadable()
-        self.steps.append(Step(sign=sign, of=of, result=result))
+        self.steps.append(Operation(sign=sign, of=of, result=result))
         return result
 
-    def _of_source(self, number: Number) -> Figure:
+    def _of_source(self, number: Operand) -> Amount:
         own, said = self.found[number.written], number.quantity
         if own.is_negative and not number.has_sign:
             self.doubts.append(f"the sign of {number.written}, a negative number there")
@@ -179,9 +179,9 @@ class _Carrying:
             self.doubts.append(f"the unit of {number.written}")
             own = replace(own, unit=said.unit or own.unit, scale=said.scale or own.scale)
         worth = -own.worth if own.is_negative and number.has_sign else own.worth
-        return Figure(worth=worth, unit=own.unit, scale=own.scale)
+        return Amount(worth=worth, unit=own.unit, scale=own.scale)
 
-    def _both(self, sign: Sign, one: Figure, other: Figure) -> Figure:
+    def _both(self, sign: Sign, one: Amount, other: Amount) -> Amount:
         smaller, larger = sorted((one, other), key=lambda each: each.scale)
         is_share = smaller.unit in (PERCENT, POINTS, RATIO, DIFFERENCE)
         is_uneven = not (smaller.scale or is_share) and larger.scale and 0 < abs(smaller.worth) < SHARED
@@ -190,17 +190,17 @@ class _Carrying:
                 raise _apart(one, other)  # 12.4 million and 900: nobody says of what
             worth = one.worth + other.worth if sign == "+" else one.worth - other.worth
             scale = max(one, other, key=lambda each: abs(each.worth)).scale
-            return Figure(worth=worth, unit=self._unit_of_sum(sign, one, other), scale=scale)
+            return Amount(worth=worth, unit=self._unit_of_sum(sign, one, other), scale=scale)
         unit = (_unit_of_product if sign == "*" else _unit_of_quotient)(one.unit, other.unit)
         if unit is None:
             raise _apart(one, other)
         if is_uneven and unit != one.unit:
             self.doubts.append(f"the scale of {told(smaller)} beside {told(larger)}")
         if sign == "*":
-            return Figure(worth=one.worth * other.worth, unit=unit, scale=one.scale or other.scale)
-        return Figure(worth=one.worth / other.worth, unit=unit, scale=0 if other.scale else one.scale)
+            return Amount(worth=one.worth * other.worth, unit=unit, scale=one.scale or other.scale)
+        return Amount(worth=one.worth / other.worth, unit=unit, scale=0 if other.scale else one.scale)
 
-    def _unit_of_sum(self, sign: Sign, one: Figure, other: Figure) -> str:
+    def _unit_of_sum(self, sign: Sign, one: Amount, other: Amount) -> str:
         units = {one.unit, other.unit}
         if len(units) == 1:
             return {PERCENT: POINTS, RATIO: DIFFERENCE}.get(one.unit, one.unit) if sign == "-" else one.unit
@@ -233,14 +233,14 @@ def _unit_of_quotient(one: str, other: str) -> str | None:
     return None if {one, other} & {PERCENT, POINTS, RATIO, DIFFERENCE} else f"{one}/{other}"
 
 
-def in_unit(figure: Figure, unit: str) -> Figure:
+def in_unit(figure: Amount, unit: str) -> Amount:
     """A share as a percentage, or a difference of shares in percentage points; neither is the other."""
     if figure.unit not in {PERCENT: (RATIO, PERCENT), POINTS: (DIFFERENCE, POINTS)}[unit]:
         raise Impossible("calculation_units", one=told(figure), other="%" if unit == PERCENT else "pp")
     return replace(figure, unit=unit, scale=0)
 
 
-def told(figure: Figure) -> str:
+def told(figure: Amount) -> str:
     """A number for a doubt or a reason, in ones: 12 400 000 EUR."""
     size = figure.worth.scaleb(2 if figure.unit in (PERCENT, POINTS) else 0).normalize()
     number = f"{size:,f}".replace(",", "\u202f")
@@ -248,7 +248,7 @@ def told(figure: Figure) -> str:
     return f"{number}{unit}".rstrip()
 
 
-def _apart(one: Figure, other: Figure) -> Impossible:
+def _apart(one: Amount, other: Amount) -> Impossible:
     return Impossible("calculation_units", one=told(one), other=told(other))
 
 

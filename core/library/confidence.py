@@ -118,16 +118,13 @@ def features_of(observation: Observation) -> Features:
         unknown_terms=len(unknown) / max(len(weights), 1),
         unknown_names=weight_of(names.intersection(unknown), weights) / total,
         missing_names=missing_names / total,
-        missing_quantity=float(_lacks_quantity(question, best[:CLOSEST])),
+        missing_quantity=float(
+            bool(_ASKS_QUANTITY.search(question))
+            and not any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
+        ),
         opposed=float(is_opposed(question, likeliest)),
         missing_number=float(any(number not in likeliest for number in _NUMBER.findall(question))),
         missing_amount=float(bool(_ASKS_AMOUNT.search(question)) and not _AMOUNT.search(likeliest)),
-    )
-
-
-def _lacks_quantity(question: str, closest: Sequence[Retrieved]) -> bool:
-    return bool(_ASKS_QUANTITY.search(question)) and not any(
-        _QUANTITY.search(hit.passage.text) for hit in closest
     )
 
 

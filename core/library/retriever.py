@@ -278,24 +278,21 @@ class Candidates:
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
         words, meaning = _normalised(bm25(self.words, self.asked)), _normalised(self.dense)
+        likeness = self.meant.likeness
         return {
             number: Scored(
-                document=f"{self.passages[number].collection} {self.passages[number].source}",
+                document=f"{passage.collection} {passage.source}",
                 words=self.words[number],
-                is_cited=self.passages[number].source in cited,
+                is_cited=passage.source in cited,
                 answered=self._answered(number),
                 closeness=self.closeness.get(number, 0.0),
-                named=self._likeness(number) * words.get(number, 0.0) if self.meant.likeness else 0.0,
+                named=likeness.get((passage.collection, passage.source), 0.0) * words.get(number, 0.0),
                 lexical=words.get(number, 0.0),
                 dense=meaning.get(number, words.get(number, 0.0)) if meaning else None,
             )
             for number in self.words.keys() & (words.keys() | meaning.keys())
+            for passage in (self.passages[number],)
         }
-
-    def _likeness(self, number: str) -> float:
-        """How surely its document is meant."""
-        passage = self.passages[number]
-        return self.meant.likeness.get((passage.collection, passage.source), 0.0)
 
     def _answered(self, number: str) -> frozenset[str]:
         """Terms of the question that a person's answer is about, unless that is another one."""

@@ -148,25 +148,25 @@ def test_org_is_read_by_its_marks():
 
 
 @pytest.mark.parametrize(
-    ("text", "dialect"),
+    ("text", "notation"),
     [("----\nnever closed", ASCIIDOC), ("#+begin_src\nnever closed", ORG), (":a:\nnever", ORG)],
 )
-def test_a_block_that_is_never_closed_takes_nothing_with_it(text, dialect):
-    assert kinds(outlined.parse(text, dialect)) == [("prose", text.partition("\n")[2])]
+def test_a_block_that_is_never_closed_takes_nothing_with_it(text, notation):
+    assert kinds(outlined.parse(text, notation)) == [("prose", text.partition("\n")[2])]
 
 
 @pytest.mark.parametrize(
     "line",
     ["include::" + "[" * 300_000, "* " + " " * 300_000, "[" + "] " * 150_000 + "x", "* a" + " :a" * 100_000],
 )
-@pytest.mark.parametrize("dialect", [ASCIIDOC, ORG])
-def test_a_long_line_of_marks_is_read_in_time_that_grows_with_it(line, dialect):
-    assert len(outlined.parse(line, dialect).blocks) == 1
+@pytest.mark.parametrize("notation", [ASCIIDOC, ORG])
+def test_a_long_line_of_marks_is_read_in_time_that_grows_with_it(line, notation):
+    assert len(outlined.parse(line, notation).blocks) == 1
 
 
 @given(st.text(alphabet="a=-*.|#+/ \t\n\r[]~", max_size=60), st.sampled_from([ASCIIDOC, ORG]))
-def test_every_letter_is_in_a_block_and_none_in_two(text, dialect):
-    document = outlined.parse(text, dialect)
+def test_every_letter_is_in_a_block_and_none_in_two(text, notation):
+    document = outlined.parse(text, notation)
     reached = 0
 
     for block in document.blocks:

@@ -182,7 +182,7 @@ async def test_a_file_that_could_not_be_read_is_something_to_do(desk, tmp_path):
 
     _, page = await shown_overview(desk)
 
-    assert '<a data-row href="/sources">1 file could not be read</a>' in page
+    assert '<a data-row href="/sources">1 file could not be read, or not wholly</a>' in page
 
 
 async def test_without_questions_it_says_so_and_leads_on(desk):

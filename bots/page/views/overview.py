@@ -80,7 +80,7 @@ async def show_overview(visit: Visit) -> web.Response:
     return visit.show(
         "overview.html",
         title="Overview",
-        figures=_figures(now, before, shown[0], site.settings.currency, _left(report, visit.days)),
+        figures=_figures(now, before, shown[0], site.settings.currency, _unanswered(report, visit.days)),
         plot=_plot(shown, counts),
         is_empty=not now.questions,
         tasks=await _tasks(visit, report),
@@ -112,7 +112,7 @@ def _second(day: str) -> float:
 
 
 def _figures(
-    now: Totals, before: Totals, since: str, currency: str, left: Sequence[Figure]
+    now: Totals, before: Totals, since: str, currency: str, unanswered: Sequence[Figure]
 ) -> tuple[Figure, ...]:
     """In the order in which they are read; what there is none of is left out."""
     figures = [_counted("Questions", now.questions, before.questions, _path(since))]
@@ -121,7 +121,7 @@ def _figures(
         if share is not None and (share or outcome in ALWAYS_SHOWN):
             change, path = _points(share, before.share(outcome)), _path(since, outcome=outcome)
             figures.append(Figure(name=name.capitalize(), told=f"{share:.0f}%", change=change, path=path))
-    figures += left
+    figures += unanswered
     figures.append(_counted("People who asked", now.activity.askers, before.activity.askers))
     if (helpful := now.activity.helpful) is not None:
         told = f"{now.activity.up:,} of {now.activity.up + now.activity.down:,}"
@@ -138,7 +138,7 @@ def _figures(
     return tuple(figures)
 
 
-def _left(report: GapReport | None, days: int) -> tuple[Figure, ...]:
+def _unanswered(report: GapReport | None, days: int) -> tuple[Figure, ...]:
     """The questions that Gaps is about: not answered, unsure, rated down, or with a search that nobody allowed."""
     if report is None:
         return ()
@@ -206,7 +206,9 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
         for each in failing
     ]
     if unreadable := sum(each.unreadable for each in (await sizes_of(visit)).values()):
-        tasks.append(Task(told=f"{counted(unreadable, 'file')} could not be read", path="/sources"))
+        tasks.append(
+            Task(told=f"{counted(unreadable, 'file')} could not be read, or not wholly", path="/sources")
+        )
     if report and report.closed:
         told = (
             f"{counted(report.closed, 'question')} not answered well in channels that your link does not read"

@@ -142,26 +142,21 @@ async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
     """A document with those that stand below it, or a file that could not be read; once somebody is sure."""
     entry = await _entry(visit, name, address)
     others = await asyncio.to_thread(_count_others, visit, entry) if entry else 0
-    gone = [
-        f"{entry.title or entry.source}, {counted(entry.passages, 'passage')}"
-        if entry
-        else f"{address}, which could not be read"
-    ]
+    if entry is None:
+        unreadable = await asyncio.to_thread(visit.site.library.store.roots.unreadable, name)
+        about, before = unreadable[address].source, "could not be read"
+        gone = [f"{about}, which {before}"]
+    else:
+        about, before = entry.source, counted(entry.passages, "passage")
+        gone = [f"{entry.title or entry.source}, {before}"]
     gone += [f"{counted(others, 'document')} that stand with it"] if others else []
     gone.append("The words of questions that rested on it, in the log; what was quoted stays in its threads")
     back = path_of(entry) if entry else collection_path(name)
     if (ask := await visit.asks_first(f"Forget this in {name}?", gone, back=back)) is not None:
         return ask
     await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
-    before = counted(entry.passages, "passage") if entry else "could not be read"
-    about = entry.source if entry else _file_name(address)
     await visit.record("forgot a document", about, before=before, after="gone", collections=(name,))
     return go_to(collection_path(name), "forgotten")
-
-
-def _file_name(address: str) -> str:
-    """Where it stands on this machine is not for everybody who reads the collection."""
-    return address if "://" in address else address.rpartition("/")[2]
 
 
 def _named(visit: Visit) -> tuple[str, str]:

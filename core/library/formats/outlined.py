@@ -20,7 +20,7 @@ FENCE_LIMIT = 100  # characters of a line that closes a block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Notation:
     """How blocks are marked. Patterns are matched at the beginning of a line."""
 
     heading: re.Pattern[str]  #: group 1 is as long as the level; the match ends where the words begin
@@ -33,7 +33,7 @@ class Dialect:
     lines: Mapping[BlockKind, re.Pattern[str]]  #: by how a line begins; all others are prose
 
 
-ASCIIDOC = Dialect(
+ASCIIDOC = Notation(
     heading=re.compile(r"(={1,6}|#{1,6})[ \t]+(?=\S)"),
     after_heading=re.compile(r"[ \t]+=+\s*\Z"),
     underlines="=-~^+",
@@ -49,7 +49,7 @@ ASCIIDOC = Dialect(
         "item": re.compile(r"\s*(?:\*{1,5}|-|\.{1,5}|\d{1,3}\.)[ \t]+\S|\S.{0,100}?:{2,4}(?:\s|$)"),
     },
 )
-ORG = Dialect(
+ORG = Notation(
     heading=re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?(?=\S)"),
     after_heading=re.compile(r"[ \t]+:[\w@#%:]+:\s*\Z"),
     underlines="",
@@ -68,25 +68,25 @@ ORG = Dialect(
 )
 
 
-def parse(text: str, dialect: Dialect) -> Document:
+def parse(text: str, notation: Notation) -> Document:
     source = Source.of(text)
-    blocks = [block for span in _spans(source, dialect) if (block := source.block(span))]
-    blocks = [_words_alone(text, block, dialect) if block.level else block for block in blocks]
-    said = dialect.title.search(text[:HEAD])
+    blocks = [block for span in _spans(source, notation) if (block := source.block(span))]
+    blocks = [_words_alone(text, block, notation) if block.level else block for block in blocks]
+    said = notation.title.search(text[:HEAD])
     first = next((heading_text(text[block.start : block.end]) for block in blocks if block.level == 1), "")
     return Document(title=said[1].strip() if said else first, text=text, blocks=tuple(blocks))
 
 
-def _words_alone(text: str, block: Block, dialect: Dialect) -> Block:
+def _words_alone(text: str, block: Block, notation: Notation) -> Block:
     """A heading without its marks."""
-    marks = dialect.heading.match(text, block.start, block.end)
-    after = dialect.after_heading.search(text, block.start, block.end)
+    marks = notation.heading.match(text, block.start, block.end)
+    after = notation.after_heading.search(text, block.start, block.end)
     return replace(
         block, start=marks.end() if marks else block.start, end=after.start() if after else block.end
     )
 
 
-def _spans(source: Source, dialect: Dialect) -> Iterator[LineSpan]:
+def _spans(source: Source, notation: Notation) -> Iterator[LineSpan]:
     closings = defaultdict[str, list[int]](list)
     for number in range(len(source)):
         if len(line := source.line(number).strip().lower()) <= FENCE_LIMIT:
@@ -95,42 +95,42 @@ def _spans(source: Source, dialect: Dialect) -> Iterator[LineSpan]:
     while number < len(source):
         first, line = number, source.line(number)
         following = source.line(first + 1) if first + 1 < len(source) else ""
-        level = _level(line, following, dialect)
-        fence = dialect.fence.match(line)
-        ends = closings[dialect.closing(fence[1].lower())] if fence else []
+        level = _level(line, following, notation)
+        fence = notation.fence.match(line)
+        ends = closings[notation.closing(fence[1].lower())] if fence else []
         number = first + 1
         if level:
-            number += not dialect.heading.match(line)
+            number += not notation.heading.match(line)
             yield LineSpan(first, number, "heading", level=level)
         elif fence and (at := bisect_right(ends, first)) < len(ends):
             opening = fence[1].lower()
-            kind = next(kind for begins, kind in dialect.fenced.items() if opening.startswith(begins))
+            kind = next(kind for begins, kind in notation.fenced.items() if opening.startswith(begins))
             yield from (LineSpan(first, number, "markup"), LineSpan(number, ends[at], kind))
             yield LineSpan(ends[at], number := ends[at] + 1, "markup")
         elif line.strip():
-            kind = "markup" if fence else _kind(line, dialect)
-            while number < len(source) and _goes_on(source, number, kind, dialect):
+            kind = "markup" if fence else _kind(line, notation)
+            while number < len(source) and _goes_on(source, number, kind, notation):
                 number += 1
             yield LineSpan(first, number, kind)
 
 
-def _level(line: str, following: str, dialect: Dialect) -> int:
+def _level(line: str, following: str, notation: Notation) -> int:
     """Of a heading, by its marks or by the line below it; 0: it is none."""
-    if marks := dialect.heading.match(line):
+    if marks := notation.heading.match(line):
         return min(len(marks[1]), 6) if len(line) <= HEADING_LIMIT else 0
     words, below = line.rstrip(), following.strip()
     is_underlined = len(below) > 1 and len(set(below)) == 1 and abs(len(below) - len(words)) <= 1
-    return dialect.underlines.find(below[0]) + 1 if is_underlined and re.match(r"\w", words) else 0
+    return notation.underlines.find(below[0]) + 1 if is_underlined and re.match(r"\w", words) else 0
 
 
-def _kind(line: str, dialect: Dialect) -> BlockKind:
-    return next((kind for kind, begins in dialect.lines.items() if begins.match(line)), "prose")
+def _kind(line: str, notation: Notation) -> BlockKind:
+    return next((kind for kind, begins in notation.lines.items() if begins.match(line)), "prose")
 
 
-def _goes_on(source: Source, number: int, kind: BlockKind, dialect: Dialect) -> bool:
+def _goes_on(source: Source, number: int, kind: BlockKind, notation: Notation) -> bool:
     """True if the line belongs to the block above it: prose to prose and to an item, else its like."""
     line = source.line(number)
     following = source.line(number + 1) if number + 1 < len(source) else ""
-    if not line.strip() or dialect.fence.match(line) or _level(line, following, dialect):
+    if not line.strip() or notation.fence.match(line) or _level(line, following, notation):
         return False
-    return _kind(line, dialect) == ("prose" if kind == "item" else kind)
+    return _kind(line, notation) == ("prose" if kind == "item" else kind)

@@ -19,7 +19,7 @@ from core.library.formats.assembly import Part, assemble
 from core.library.formats.dates import plausible
 from core.library.formats.pdf_forms import BROKEN_PAGE, filled_lines
 from core.library.formats.pdf_pages import PrintedLine, read_pages
-from core.library.formats.printed import Table, continued, texts_of
+from core.library.formats.printed import PrintedTable, continued, texts_of
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -141,8 +141,8 @@ def _broken(reader: PdfReader, pages: Sequence[Sequence[PrintedLine]]) -> frozen
     broken: set[int] = set()
     for number, (page, lines) in enumerate(zip(reader.pages, pages, strict=True), start=1):
         try:
-            drawn = None if lines else page.get_contents()
-            _ = drawn and drawn.get_data()
+            if not lines and (drawn := page.get_contents()):
+                drawn.get_data()
         except (PyPdfError, *BROKEN_PAGE):
             broken.add(number)
     return frozenset(broken)
@@ -231,7 +231,7 @@ def _lines(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> I
 
 def _written(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
     """The tables as text, each with the line above it that names it, and with its header where it goes on."""
-    before: Table | None = None
+    before: PrintedTable | None = None
     for number, line in enumerate(lines):
         if line.table is None:
             below = lines[number + 1] if number + 1 < len(lines) else None
@@ -281,10 +281,8 @@ def without_running_heads(pages: Sequence[Sequence[PrintedLine]]) -> list[list[P
     enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
     running = {mask for mask, count in counts.items() if count >= enough}
     wordless = {mask for mask in running if not _WORD.search(mask)}
-    return [
-        [line for line in lines if line not in _running(placed[page], page, running if page else wordless)]
-        for page, lines in enumerate(pages)
-    ]
+    found = [_running(lines, page, running if page else wordless) for page, lines in enumerate(placed)]
+    return [[line for line in lines if line not in heads] for lines, heads in zip(pages, found, strict=True)]
 
 
 def _running(lines: Sequence[PrintedLine], page: int, running: set[str]) -> list[PrintedLine]:

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import atan2, pi
@@ -18,7 +18,7 @@ from core.characters import storable
 from core.errors import DocumentError
 from core.library.formats.assembly import TEXT_LIMIT
 from core.library.formats.pdf_tables import ROWS, tables_in
-from core.library.formats.printed import Table, Word, cells_of, regions, rows_of
+from core.library.formats.printed import PrintedTable, Word, cells_of, regions, rows_of
 
 CROWDED = 50_000  # characters of a page on which no tables are looked for: a newspaper has 30,000
 BOLD = 600  # weight of a font, where regular is 400
@@ -47,7 +47,7 @@ class PrintedLine:
     top: float = 0.0  #: points from the top of the page, or any measure that grows downwards
     size: float = 0.0  #: of most of its letters, in points
     is_bold: bool = False
-    table: Table | None = None  #: in place of text
+    table: PrintedTable | None = None  #: in place of text
 
 
 def read_pages(
@@ -95,8 +95,9 @@ def _page(document: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
         if count > TEXT_LIMIT:
             return [], count
         letters = "".join(map(chr, (raw.FPDFText_GetUnicode(text.raw, place) for place in range(count))))
-        quarter = _turned(text.raw, [found.start() for found in _WORD.finditer(letters)])
-        lines = list(_lines(text.raw, letters, quarter, page.get_height(), fonts))
+        words = [(found, _matrix(text.raw, found.start())) for found in _WORD.finditer(letters)]
+        quarter = _turned([matrix for _, matrix in words])
+        lines = list(_lines(text.raw, words, quarter, page.get_height(), fonts))
         if 90 * quarter != page.get_rotation():  # PDFium orders words as on an upright page
             lines = rows_of([*chain.from_iterable(lines)])
         text.close()
@@ -107,22 +108,21 @@ def _page(document: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
 
 
 def _lines(
-    text: Any, letters: str, quarter: int, height: float, fonts: dict[int, bool]
+    text: Any, words: Iterable[tuple[re.Match[str], Any]], quarter: int, height: float, fonts: dict[int, bool]
 ) -> Iterator[list[Word]]:
-    """The words of each line, in the order in which the page draws them."""
+    """The words of each line, in the order in which the page draws them. ``words``: with the matrices of their letters."""
     from pypdfium2 import raw
 
-    first, last, matrix = raw.FS_RECTF(), raw.FS_RECTF(), raw.FS_MATRIX()
+    first, last = raw.FS_RECTF(), raw.FS_RECTF()
     line: list[Word] = []
     reached = 0
-    for found in _WORD.finditer(letters):
-        if line and (line[-1].text[-1] == _BROKEN or "\n" in letters[reached : found.start()]):
+    for found, matrix in words:
+        if line and (line[-1].text[-1] == _BROKEN or "\n" in found.string[reached : found.start()]):
             yield line
             line = []
         start, reached = found.span()
         raw.FPDFText_GetLooseCharBox(text, start, ctypes.byref(first))
         raw.FPDFText_GetLooseCharBox(text, reached - 1, ctypes.byref(last))
-        raw.FPDFText_GetMatrix(text, start, ctypes.byref(matrix))
         size = raw.FPDFText_GetFontSize(text, start) * (matrix.c**2 + matrix.d**2) ** 0.5
         left, top, right, bottom = _upright(_around(first, last), quarter, height)
         line.append(
@@ -135,16 +135,19 @@ def _lines(
         yield line
 
 
-def _turned(text: Any, places: Sequence[int]) -> int:
-    """By how many quarters most words are turned against the clock."""
+def _matrix(text: Any, place: int) -> Any:
+    """How a letter is drawn: its size and direction."""
     from pypdfium2 import raw
 
-    turns: Counter[int] = Counter()
-    for place in places:
-        matrix = raw.FS_MATRIX()
-        raw.FPDFText_GetMatrix(text, place, ctypes.byref(matrix))
-        turns[round(atan2(matrix.b, matrix.a) / (pi / 2)) % 4] += 1
-    return max(turns, key=turns.__getitem__, default=0)
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(text, place, ctypes.byref(matrix))
+    return matrix
+
+
+def _turned(matrices: Sequence[Any]) -> int:
+    """By how many quarters most words are turned against the clock."""
+    turns = Counter(round(atan2(matrix.b, matrix.a) / (pi / 2)) % 4 for matrix in matrices)
+    return turns.most_common(1)[0][0] if turns else 0
 
 
 def _around(first: Any, last: Any) -> tuple[float, float, float, float]:
@@ -184,7 +187,7 @@ def _is_bold(text: Any, place: int, fonts: dict[int, bool]) -> bool:
     return fonts[address]
 
 
-def _tables(lines: Sequence[Sequence[Word]]) -> list[Table]:
+def _tables(lines: Sequence[Sequence[Word]]) -> list[PrintedTable]:
     order = {id(word): place for place, word in enumerate(chain.from_iterable(lines))}
 
     def is_in_order(rows: Sequence[Sequence[Word]]) -> bool:
@@ -198,7 +201,9 @@ def _tables(lines: Sequence[Sequence[Word]]) -> list[Table]:
     return [table for region in regions(cells) for table in tables_in(rows_of(region), is_in_order)]
 
 
-def _printed(lines: Sequence[Sequence[Word]], tables: Sequence[Table], number: int) -> Iterator[PrintedLine]:
+def _printed(
+    lines: Sequence[Sequence[Word]], tables: Sequence[PrintedTable], number: int
+) -> Iterator[PrintedLine]:
     """The lines as text; a table stands where its first word does."""
     owners = {word: table for table in tables for word in table.words}
     seen: set[int] = set()

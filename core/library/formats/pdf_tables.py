@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from core.library.formats.printed import Table, Word, is_amount
+from core.library.formats.printed import PrintedTable, Word, is_amount
 
 ROWS = 3  # of a table of words, its header included; also of one with a single column of numbers
 COLUMNS, BODY = 40, 2_000  # more columns or rows are no table but a drawing
@@ -43,7 +43,7 @@ Row = list[Word]  # its cells, from left to right
 
 def tables_in(
     rows: Sequence[Row], is_in_order: Callable[[Sequence[Row]], bool] = lambda _: True
-) -> Iterator[Table]:
+) -> Iterator[PrintedTable]:
     """The tables among the rows of one column of text. ``is_in_order``: whether rows were drawn one after the other,
     without which cells of words alone are no table.
     """
@@ -75,7 +75,7 @@ def _middle(row: Row) -> float:
     return median(cell.middle for cell in row)
 
 
-def _numbers(block: Sequence[Row]) -> Table | None:
+def _numbers(block: Sequence[Row]) -> PrintedTable | None:
     """A table of numbers; None if they do not stand below each other."""
     data = [number for number, row in enumerate(block) if _is_data(row)]
     if len(data) < 2:
@@ -175,7 +175,7 @@ def _goes_on(block: Sequence[Row], number: int, columns: Sequence[_Column]) -> b
     return is_near and len(row) == 1 and row[0].right <= columns[0].left and row[0].text[:1].islower()
 
 
-def _words(block: Sequence[Row]) -> Table | None:
+def _words(block: Sequence[Row]) -> PrintedTable | None:
     """A table of short cells, as many in each row; None if they do not stand below each other."""
     width = max(map(len, block))
     rows = [row for row in block if len(row) == width]
@@ -196,7 +196,7 @@ def _words(block: Sequence[Row]) -> Table | None:
     ):
         return None
     head, *body = ([cell.text for cell in row] for row in rows)
-    return Table(
+    return PrintedTable(
         corner=head[0], heads=tuple(head[1:]), rows=tuple(map(tuple, body)), leeway=height,
         edges=tuple(column.right for column in columns[1:]), words=_ids(rows),
     )  # fmt: skip
@@ -218,7 +218,7 @@ class _Line:
     has_number: bool
 
 
-def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, height: float) -> Table:
+def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, height: float) -> PrintedTable:
     names: dict[int, list[str]] = {place: [] for place in range(len(columns))}
     corner: list[str] = []
     lines: list[_Line] = []
@@ -234,7 +234,7 @@ def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, heigh
         else:
             lines.append(_line(row, columns))
     rows = [(label, values) for label, values in _with_sections(_whole(lines, height), height)]
-    return Table(
+    return PrintedTable(
         corner=" ".join(corner), heads=tuple(" ".join(names[place]) for place in range(len(columns))),
         rows=tuple((label, *(values.get(place, "") for place in range(len(columns)))) for label, values in rows),
         edges=tuple(column.right for column in columns), leeway=1.5 * height, words=_ids(block),

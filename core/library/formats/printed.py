@@ -173,7 +173,7 @@ def _joined(words: Sequence[Word]) -> Word:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class PrintedTable:
     """A table of a page."""
 
     corner: str  #: what stands above the labels: a unit, a name
@@ -188,7 +188,7 @@ class Table:
         return any(self.heads)
 
 
-def texts_of(table: Table) -> Iterator[str]:
+def texts_of(table: PrintedTable) -> Iterator[str]:
     """The table in Markdown; a long one in several, each with the header, so that no row is cut from it."""
     header, rows = [table.corner, *table.heads], [list(row) for row in table.rows]
     if not any(header):
@@ -202,7 +202,7 @@ def texts_of(table: Table) -> Iterator[str]:
     yield table_text([header, *part])
 
 
-def continued(before: Table, table: Table) -> Table:
+def continued(before: PrintedTable, table: PrintedTable) -> PrintedTable:
     """A table at the head of a page, with the names of the one at the end of the page before if it goes on there."""
     if table.has_heads:
         is_same = table.heads == before.heads
@@ -229,5 +229,5 @@ def continued(before: Table, table: Table) -> Table:
     )  # fmt: skip
 
 
-def _gap(table: Table, edge: float, place: int) -> float:
+def _gap(table: PrintedTable, edge: float, place: int) -> float:
     return abs(table.edges[place] - edge)

@@ -204,9 +204,9 @@ def _text_loader(parse: Callable[[str], Document]) -> Loader:
 SUFFIXES: Mapping[str, Loader] = MappingProxyType(
     dict.fromkeys((".md", *sorted(includes.MARKDOWN - {".md"})), _markdown)
     | dict.fromkeys((".txt", ".text"), _text_loader(plain.parse))
-    | dict.fromkeys((".adoc", ".asciidoc"), _text_loader(partial(outlined.parse, dialect=outlined.ASCIIDOC)))
+    | dict.fromkeys((".adoc", ".asciidoc"), _text_loader(partial(outlined.parse, notation=outlined.ASCIIDOC)))
     | {
-        ".org": _text_loader(partial(outlined.parse, dialect=outlined.ORG)),
+        ".org": _text_loader(partial(outlined.parse, notation=outlined.ORG)),
         ".log": _text_loader(partial(plain.parse, kind="code")),
         ".rst": _text_loader(plain.parse_rst),
         ".csv": _text_loader(delimited.parse),
