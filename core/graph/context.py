@@ -4,7 +4,7 @@ trace.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -15,6 +15,7 @@ from core.graph.policy import Policy
 from core.graph.routing import evidence_of
 from core.graph.state import State, Work
 from core.grounding.verdicts import Edited
+from core.library.contents import Contents
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.reasoner import Grade, Grounded, Reasoner, Statement, Strip
 from core.traces.trace import Step, Trace, TracedDraft, TracedPassage, TracedSentence, TracedStrip
@@ -152,6 +153,16 @@ class Documents(Protocol):
 
     async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
         """The first passages of these files, in reading order."""
+        ...
+
+    async def contents(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Mapping[str, Contents]:
+        """The documents of these passages with their sections, by their addresses."""
+        ...
+
+    async def reading(self, address: str) -> Sequence[Passage]:
+        """The passages of a document, in reading order."""
         ...
 
 

@@ -87,7 +87,8 @@ def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float
     most = weights.doubted_clamp if evidence.is_judged and judged <= 0 else weights.clamp
     is_doubted = evidence.is_judged and (judged > 0 or evidence.is_partial)
     least = weights.doubted_clamp if is_doubted else weights.clamp
-    return weights.local * min(max(_logit(evidence.confidence), -least), most)
+    chance = min(max(evidence.confidence, 1e-6), 1 - 1e-6)
+    return weights.local * min(max(log(chance / (1 - chance)), -least), most)
 
 
 def _relevance(evidence: Evidence, weights: EvidenceWeights) -> float:
@@ -111,8 +112,3 @@ def _votes(votes: Sequence[float], repeat: float) -> float:
         return 0.0
     mean = sum(votes) / len(votes)
     return mean * (1 + repeat * (len(votes) - 1))
-
-
-def _logit(probability: float) -> float:
-    bounded = min(max(probability, 1e-6), 1 - 1e-6)
-    return log(bounded / (1 - bounded))

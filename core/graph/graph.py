@@ -13,20 +13,21 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from core.graph import nodes, web_nodes
+from core.graph import looking, nodes, web_nodes
 from core.graph.context import Deps
 from core.graph.state import State
 
 Node = Callable[..., Awaitable[State]]
 
-# LangGraph super-steps of one turn. The counters allow 12 over the documents (enter, open, two regrades, a draft
-# with its check after each, one redraft) and, under never_ask, three web searches of 6 (propose, search, two drafts).
+# LangGraph super-steps of one turn. The counters allow 14 over the documents (enter, open, four regrades, a draft
+# with its check after two of them, one redraft) and, under never_ask, three web searches of 6 (propose, search, two
+# drafts).
 RECURSION_LIMIT = 40
 
 NODES: dict[str, Node] = {
     "enter": nodes.enter,
     "open": nodes.open_question,
-    "regrade": nodes.regrade,
+    "regrade": looking.regrade,
     "converse": nodes.converse,
     "clarify": nodes.clarify,
     "generate": nodes.generate,

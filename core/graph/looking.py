@@ -1,4 +1,4 @@
-"""A further look into the documents: which passages are graded, and what the turn knows afterwards.
+"""A further look into the documents: in other words, around what helped, and where a judge asks to look.
 
 New passages never lower the worth of old ones: what was found correct stays so and ahead of the rest, and what
 was enough to answer from stays enough, unless nothing of a draft stood.
@@ -6,17 +6,106 @@ was enough to answer from stays enough, unless nothing of a draft stood.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
-from core.graph.state import Work
-from core.library.documents import Passage, Retrieved
-from core.reasoning.reasoner import Grades
+from langgraph.runtime import Runtime
+
+from core.conversation import Progress
+from core.graph.context import Deps
+from core.graph.routing import after_looking, queries_to_try, steps_to_make
+from core.graph.speculation import NO_MODEL
+from core.graph.state import State, Work
+from core.graph.votes import ask_of, grade
+from core.library.contents import holding, in_section, on_page
+from core.library.documents import Passage, Retrieved, is_kept
+from core.reasoning.reasoner import Ask, Grades, SearchStep
 from core.text.terms import query_terms, terms
 
 BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
 SAME = 0.85  # share of the terms of both that two passages have in common, if one repeats the other
+LISTED = 3  # documents whose sections a judge is shown
+
+
+async def regrade(state: State, runtime: Runtime[Deps]) -> State:
+    """Retrieve with the wordings not tried yet and around what helped, make the steps that the last judge asked for,
+    and grade what that finds with what helped.
+    """
+    deps, work = runtime.context, state["work"]
+    queries, steps = queries_to_try(work, deps.policy), steps_to_make(work, deps.policy)
+    helped, limit = helpful(work), deps.policy.passages
+    found, around, by_step = await asyncio.gather(
+        asyncio.gather(*(deps.documents.retrieve(q, limit=limit, within=work.sources) for q in queries)),
+        deps.documents.neighbours([hit.passage for hit in helped], work.sources),
+        asyncio.gather(*(_made(deps, work, step, limit) for step in steps)),
+    )
+    new = unseen(work, [hit for each in found for hit in each.passages], around, limit)
+    new = in_turn(work, by_step, new, limit + limit // 2 if steps else limit)
+    deps.report(Progress(stage="checking", count=len(new)))
+    judged = (*new, *helped) if deps.policy.weights is not None else new
+    work = replace(work, search_steps=(), steps_made=work.steps_made + len(steps))
+    ask = await asking_to_search(deps, work, ask_of(state, work), (*helped, *new))
+    grades = await grade(deps, ask, judged if new else ())
+    surest = max(found, key=lambda each: each.confidence, default=None)
+    if work.attached and surest is not None and surest.confidence > work.confidence:
+        # The question's own files, looked into first, say less than the rest: that decides.
+        work = replace(work, confidence=surest.confidence, weights=dict(surest.weights), attached=())
+    work = replace(
+        with_further(work, new, grades),
+        rewrites=work.rewrites + 1,
+        tried=(*work.tried, *queries, *map(str, steps)),
+        draft=None,
+        is_ahead=False,
+    )
+    return {"work": replace(work, next=after_looking(work, deps.policy)).with_step("regrade")}
+
+
+async def asking_to_search(deps: Deps, work: Work, ask: Ask, hits: Sequence[Retrieved]) -> Ask:
+    """The question with the documents in which a judge may ask to search, those of the best passages first."""
+    left = deps.policy.search_steps - work.steps_made
+    if left <= 0 or deps.reasoner.usage.name == NO_MODEL:
+        return ask
+    best: dict[tuple[str, str], Passage] = {}
+    for hit in hits:
+        if hit.passage.origin == "documents" and not is_kept(hit.passage.source):
+            best.setdefault(_document(hit), hit.passage)
+    chosen = [*best.values()][:LISTED]
+    found = await deps.documents.contents(chosen, work.sources)
+    order = [passage.source for passage in chosen]
+    contents = tuple(sorted(found.values(), key=lambda each: order.index(each.source)))
+    return replace(ask, contents=contents, steps_left=left)
+
+
+async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Retrieved]:
+    """What a step finds, best first."""
+    if step.kind == "search":
+        within = (step.address,) if step.address else work.sources
+        return list((await deps.documents.retrieve(step.words, limit=limit, within=within)).passages)
+    return picked(work, step, await deps.documents.reading(step.address), limit)
+
+
+def picked(work: Work, step: SearchStep, passages: Sequence[Passage], limit: int) -> list[Retrieved]:
+    """The passages of a document that a step opens or finds: those with the most words of the question first."""
+    if step.kind == "find":
+        chosen = holding(passages, step.words)
+    else:
+        chosen = in_section(passages, step.path) if step.page is None else on_page(passages, step.page)
+    asked = frozenset(query_terms(f"{work.question} {work.missing}"))
+    shared = {each.id: len(asked & set(terms(each.text))) for each in chosen}
+    best = sorted(chosen, key=lambda each: -shared[each.id])[:limit]
+    return [Retrieved(passage=each, score=BESIDE) for each in best]
+
+
+def in_turn(
+    work: Work, by_step: Sequence[Sequence[Retrieved]], others: Sequence[Retrieved], limit: int
+) -> tuple[Retrieved, ...]:
+    """The passages not graded yet that steps found, each step's best first, then others."""
+    known = {hit.passage.id for hit in work.passages}
+    dealt = (hit for hit in chain.from_iterable(zip_longest(*by_step)) if hit is not None)
+    new = {hit.passage.id: hit for hit in (*dealt, *others) if hit.passage.id not in known}
+    return tuple(islice(new.values(), limit))
 
 
 def helpful(work: Work) -> tuple[Retrieved, ...]:

@@ -21,7 +21,7 @@ from core.conversation import Decision, Exchange, Progress, Proposal, Question, 
 from core.graph import outcomes
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
 from core.graph.context import Deps, DraftCheck
-from core.graph.looking import helpful, unseen, with_further
+from core.graph.looking import asking_to_search
 from core.graph.policy import Policy
 from core.graph.rights import history_within
 from core.graph.routing import (
@@ -29,7 +29,6 @@ from core.graph.routing import (
     after_looking,
     certainty_of,
     falls_short,
-    further_queries,
     grounding_votes,
     is_for_bot,
     is_half_answer,
@@ -59,6 +58,7 @@ from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of,
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Draft, Plan, Rejected, Strip
+from core.text.intent import asks_for_calculation
 from core.text.smalltalk import small_talk
 from core.wording import Sentence
 
@@ -148,7 +148,9 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     found = await _look(state, deps, work, limit)
     elapsed = (perf_counter() - began) * 1000
     deps.report(Progress(stage="reading", count=found.searched))
-    passages = await with_beginning(deps, work, found.passages[: deps.policy.passages])
+    passages = found.passages[: deps.policy.passages]
+    if work.attached:
+        passages = await with_beginning(deps, work, passages)
     deps.report(Progress(stage="checking", count=len(passages)))
     work = replace(
         work,
@@ -165,6 +167,8 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     if not work.is_addressed and not may_join(work, deps.policy, state.get("history", ())):
         return outcomes.end_unshown(state, work)
     ask = ask_of(state, work)
+    if asks_for_calculation(work.question):  # its numbers may stand in several places
+        ask = await asking_to_search(deps, work, ask, passages)
     async with writing_ahead(deps, ask, work) as writing:
         plan, grades = await asyncio.gather(deps.reasoner.plan(ask), grade(deps, ask, passages))
         work = replace(work, plan=plan).with_grades(grades)
@@ -195,7 +199,7 @@ async def with_beginning(deps: Deps, work: Work, passages: tuple[Retrieved, ...]
     with them.
     """
     room = deps.policy.passages - len(passages)
-    if not work.attached or room <= 0:
+    if room <= 0:
         return passages
     first = await deps.documents.beginning(work.attached, limit=deps.policy.passages)
     known = {hit.passage.id for hit in passages}
@@ -221,37 +225,6 @@ async def after_open(
 
 def _next_of(work: Work) -> Literal["generate", "regrade", "propose", "give_up"]:
     return work.next if work.next in ("generate", "regrade", "give_up") else "propose"
-
-
-async def regrade(state: State, runtime: Runtime[Deps]) -> State:
-    """Retrieve with the wordings not tried yet and around what helped, and grade that with what helped."""
-    deps, work = runtime.context, state["work"]
-    queries = further_queries(work)
-    if deps.policy.weights is None:
-        queries = queries[:1]  # the published graphs rewrite once per retrieval
-    helped = helpful(work)
-    found, around = await asyncio.gather(
-        asyncio.gather(
-            *(deps.documents.retrieve(q, limit=deps.policy.passages, within=work.sources) for q in queries)
-        ),
-        deps.documents.neighbours([hit.passage for hit in helped], work.sources),
-    )
-    new = unseen(work, [hit for each in found for hit in each.passages], around, deps.policy.passages)
-    deps.report(Progress(stage="checking", count=len(new)))
-    judged = (*new, *helped) if deps.policy.weights is not None else new
-    grades = await grade(deps, ask_of(state, work), judged if new else ())
-    surest = max(found, key=lambda each: each.confidence, default=None)
-    if work.attached and surest is not None and surest.confidence > work.confidence:
-        # The question's own files, looked into first, say less than the rest: that decides.
-        work = replace(work, confidence=surest.confidence, weights=dict(surest.weights), attached=())
-    work = replace(
-        with_further(work, new, grades),
-        rewrites=work.rewrites + 1,
-        tried=(*work.tried, *queries),
-        draft=None,
-        is_ahead=False,
-    )
-    return {"work": replace(work, next=after_looking(work, deps.policy)).with_step("regrade")}
 
 
 async def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:

@@ -46,6 +46,8 @@ class Policy:
     relevant_share: float = 0.7  #: for few_relevant: at most this share of passages is relevant
     rewrites: int = 1  #: further document retrievals with another wording
     hops: int = 2  #: further retrievals for a multi-hop question
+    search_steps: int = 4  #: that a judge may ask for where it did not find enough
+    search_trips: int = 2  #: further retrievals in which they are carried out
     web_attempts: int = 3  #: web searches for one question, at least 1; each with its own Decision
     web_query: WebQuery = "rewritten"  #: which wording is proposed, and in which order
     web_joins: bool = True  #: document strips stay in the context together with web passages
@@ -76,7 +78,15 @@ class Policy:
 
 
 _PUBLISHED = Policy(
-    name="published", passages=4, weights=None, refines=False, votes=1, hops=0, veto_at=1.1, speculate_at=1.1
+    name="published",
+    passages=4,
+    weights=None,
+    refines=False,
+    votes=1,
+    hops=0,
+    search_steps=0,
+    veto_at=1.1,
+    speculate_at=1.1,
 )
 
 

@@ -21,6 +21,7 @@ from core.reasoning.reasoner import (
     Oddity,
     Relevance,
     Route,
+    SearchStep,
     Statement,
     Strip,
 )
@@ -259,10 +260,29 @@ def useful_votes(work: Work, policy: Policy) -> int:
 
 
 def can_rewrite(work: Work, policy: Policy) -> bool:
-    """True if another document retrieval is allowed and there is a wording left to try."""
+    """True if another document retrieval is allowed and there is a wording or a step left to try."""
+    return work.proposal is None and bool(steps_to_make(work, policy) or queries_to_try(work, policy))
+
+
+def steps_to_make(work: Work, policy: Policy) -> tuple[SearchStep, ...]:
+    """What the last judge asked for, as far as it is allowed."""
+    is_allowed = work.rewrites < _rewrites_of(work, policy) + policy.search_trips
+    return work.search_steps[: policy.search_steps - work.steps_made] if is_allowed else ()
+
+
+def queries_to_try(work: Work, policy: Policy) -> tuple[str, ...]:
+    """Wordings for the next retrieval."""
+    if work.rewrites >= _rewrites_of(work, policy):
+        return ()
+    return further_queries(work)[
+        : None if policy.weights else 1
+    ]  # the published graphs rewrite once per retrieval
+
+
+def _rewrites_of(work: Work, policy: Policy) -> int:
+    """How often the documents may be searched in other words."""
     is_multi_hop = work.plan is not None and work.plan.route == "multi_hop"
-    allowed = max(policy.hops, policy.rewrites) if is_multi_hop else policy.rewrites
-    return work.proposal is None and work.rewrites < allowed and bool(further_queries(work))
+    return max(policy.hops, policy.rewrites) if is_multi_hop else policy.rewrites
 
 
 def further_queries(work: Work) -> tuple[str, ...]:

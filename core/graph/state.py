@@ -21,7 +21,7 @@ from core.conversation import (
     value,
 )
 from core.library.documents import Retrieved
-from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected, Relevance
+from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected, Relevance, SearchStep
 from core.text.followup import subjects
 from core.text.intent import hands_over
 
@@ -57,6 +57,8 @@ class Work:
     grades: dict[str, Grade] = field(default_factory=dict)  #: by passage id
     sufficient: tuple[bool, ...] = ()  #: the last verdict on all passages together; empty: none
     missing: str = ""  #: what the last grade said to look for next
+    search_steps: tuple[SearchStep, ...] = ()  #: where the last grade said to look next
+    steps_made: int = 0  #: of those that grades asked for
     rewrites: int = 0  #: further document retrievals made
     missed: int = 0  #: those before which a judge had not found enough, or nothing of a draft stood
     drafts: int = 0
@@ -94,6 +96,7 @@ class Work:
             grades={**self.grades, **grades.of, **again},
             sufficient=self.sufficient if grades.sufficient is None else (grades.sufficient,),
             missing=grades.missing,
+            search_steps=grades.search_steps,
         )
 
 

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +18,7 @@ from core.characters import storable
 from core.conversation import Exchange
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, StoreUnavailable
 from core.library.chunking import cut
+from core.library.contents import Contents
 from core.library.documents import Document, Passage, Retrieval, Scope
 from core.library.entries import Entry, NewDocument
 from core.library.formats import parser_process
@@ -39,6 +40,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_COLLECTION = "default"
 NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced
 EMBED_BATCH = 128  # passages embedded between two notes of progress
+READ = 10_000  # passages of one document that are read to open a section; 3,000 pages have about 9,000
 
 Phase = Literal["downloading", "reading", "embedding"]
 Notify = Callable[[Phase, int, int], None]  # phase, done, total (0: unknown)
@@ -392,3 +394,15 @@ class ScopedDocuments:
     async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
         scope = replace(self.scope, addresses=within)
         return await asyncio.to_thread(partial(self.library.store.beginning, scope, limit=limit))
+
+    async def contents(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Mapping[str, Contents]:
+        ids = [passage.id for passage in passages]
+        return await asyncio.to_thread(
+            self.library.store.contents, ids, replace(self.scope, addresses=within)
+        )
+
+    async def reading(self, address: str) -> Sequence[Passage]:
+        scope = replace(self.scope, addresses=(address,))
+        return await asyncio.to_thread(partial(self.library.store.reading, scope, limit=READ))

@@ -13,6 +13,7 @@ from dataclasses import fields
 from typing import Any
 
 from core.library import names
+from core.library.contents import Contents, contents_from
 from core.library.documents import ANSWER, Passage, Scope
 from core.library.entries import (
     DocumentFields,
@@ -127,23 +128,35 @@ class DocumentStore:
             )
         )
 
+    def _found(
+        self,
+        scope: Scope,
+        condition: str = "TRUE",
+        values: Sequence[object] = (),
+        *,
+        then: str = "",
+        at: Sequence[object] = (),
+    ) -> list[Passage]:
+        """The passages of a scope that a condition fits. ``then``: their order and limit, with values of its own."""
+        where, scoped = scope_condition(self.database.dialect, scope)
+        rows = self._rows(f"{self._passage} WHERE {condition} AND {where} {then}", (*values, *scoped, *at))
+        return [_passage(row) for row in rows]
+
     def passages(self, ids: Iterable[str], scope: Scope) -> dict[str, Passage]:
         """The passages with these ids that are in the scope; others are left out."""
         condition, wanted = among(self.database.dialect, ids)
-        where, values = scope_condition(self.database.dialect, scope)
-        rows = self._rows(f"{self._passage} WHERE p.id {condition} AND {where}", (wanted, *values))
-        return {str(row[0]): _passage(row) for row in rows}
+        return {each.id: each for each in self._found(scope, f"p.id {condition}", (wanted,))}
 
     def quoted(self, source: str, quote: str, start: int, scope: Scope) -> Passage | None:
         """The passage of a source that holds this quote, the one nearest to this offset; None if no passage does."""
-        where, values = scope_condition(self.database.dialect, scope)
-        rows = self._rows(
-            f"{self._passage} WHERE p.document IN (SELECT id FROM documents WHERE source = ?)"
-            f" AND {_CONTAINS[self.database.dialect]} AND {where}"
-            ' ORDER BY p.start > ? OR p."end" <= ?, abs(p.start - ?) LIMIT 1',
-            (source, quote, *values, start, start, start),
+        found = self._found(
+            scope,
+            f"p.document IN (SELECT id FROM documents WHERE source = ?) AND {_CONTAINS[self.database.dialect]}",
+            (source, quote),
+            then='ORDER BY p.start > ? OR p."end" <= ?, abs(p.start - ?) LIMIT 1',
+            at=(start, start, start),
         )
-        return next((_passage(row) for row in rows), None)
+        return next(iter(found), None)
 
     def line_of(self, collection: str, source: str, quote: str, start: int) -> int | None:
         """The line of its file on which a quote begins that is at this offset; None if that is not known."""
@@ -173,23 +186,35 @@ class DocumentStore:
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""
         condition, wanted = among(self.database.dialect, ids)
-        where, values = scope_condition(self.database.dialect, scope)
-        rows = self._rows(
-            f"{self._passage} WHERE p.id IN (SELECT near.id FROM passages near JOIN passages found"
-            " ON near.document = found.document"
+        return self._found(
+            scope,
+            "p.id IN (SELECT near.id FROM passages near JOIN passages found ON near.document = found.document"
             " AND (near.ordinal BETWEEN found.ordinal - 1 AND found.ordinal + 1 OR near.ordinal = 0)"
-            f" WHERE found.id {condition}) AND {where} ORDER BY p.document, p.ordinal",
-            (wanted, *values),
+            f" WHERE found.id {condition})",
+            (wanted,),
+            then="ORDER BY p.document, p.ordinal",
         )
-        return [_passage(row) for row in rows]
 
     def beginning(self, scope: Scope, *, limit: int) -> list[Passage]:
         """The first passages of a scope in reading order, those of each document's beginning first."""
+        return self._found(scope, then="ORDER BY p.ordinal, p.document LIMIT ?", at=(limit,))
+
+    def reading(self, scope: Scope, *, limit: int) -> list[Passage]:
+        """The passages of a scope in reading order, one document after the other."""
+        return self._found(scope, then="ORDER BY p.document, p.ordinal LIMIT ?", at=(limit,))
+
+    def contents(self, ids: Iterable[str], scope: Scope) -> dict[str, Contents]:
+        """The documents of these passages with their sections, by their addresses."""
+        condition, wanted = among(self.database.dialect, ids)
         where, values = scope_condition(self.database.dialect, scope)
         rows = self._rows(
-            f"{self._passage} WHERE {where} ORDER BY p.ordinal, p.document LIMIT ?", (*values, limit)
+            "SELECT d.address, d.source, d.title, p.path, p.location"
+            " FROM passages p JOIN documents d ON d.id = p.document JOIN collections c ON c.number = d.collection"
+            f" WHERE p.document IN (SELECT document FROM passages WHERE id {condition}) AND {where}"
+            " ORDER BY p.document, p.ordinal",
+            (wanted, *values),
         )
-        return [_passage(row) for row in rows]
+        return contents_from((*row[:3], tuple(json.loads(row[3])), row[4]) for row in rows)
 
     def put(self, document: NewDocument) -> None:
         """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""

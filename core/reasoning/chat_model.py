@@ -129,9 +129,9 @@ class ChatModelReasoner:
         ordered = prompts.grading_order(ask, passages, self._ballots)
         self._ballots += 1
         is_beside_people = any(is_kept(hit.passage.source) for hit in ordered)
-        shape = replies.GradeBesidePeopleReply if is_beside_people else replies.GradeReply
+        shape = replies.GRADE_REPLIES[is_beside_people, bool(ask.contents)]
         reply = await self._structured(shape, prompts.grade(ask, ordered))
-        return replies.to_grades(reply, ordered)
+        return replies.to_grades(reply, ordered, ask)
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
         def read(message: BaseMessage) -> Draft:

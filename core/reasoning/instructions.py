@@ -71,6 +71,14 @@ with every condition it names; false when it presumes something that they contra
 under missing what of the question they leave open: a few words in its language that a search could be made with, \
 the subject included; else leave it empty."""
 
+SEARCH = """\
+Documents are listed with their sections. When the passages are not sufficient, and a listed document probably holds \
+what is missing, ask under search for up to {} steps, each a line of its own:
+- search 2: words that document 2 may use (or without the number, in all documents)
+- open 2.14 (section 14 of document 2), or open 2: page 61
+- find 2: words that stand there one after the other
+For every fact that is missing, one step, where it most likely stands. Otherwise leave it empty."""
+
 PEOPLE = """\
 What is marked “from a colleague” is what that person answered to the question after the “>”. It is evidence like a \
 document, and may differ from one. The day is when it was said, not what it is about."""

@@ -36,6 +36,7 @@ from core.reasoning.instructions import (
     PLAN,
     REWRITE,
     REWRITE_WHOLE,
+    SEARCH,
     STATED,
     THREAD,
     UNADDRESSED,
@@ -43,6 +44,7 @@ from core.reasoning.instructions import (
     WRITE,
 )
 from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Strip
+from core.reasoning.searching import listed
 from core.text.inline import without_tags, without_targets
 from core.text.intent import asks_for_calculation
 from core.text.language import language_of, sure_language
@@ -108,19 +110,22 @@ def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) ->
 
 
 def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
-    """Which passages help, by which sentences, and whether together they are enough."""
+    """Which passages help, by which sentences, and whether together they are enough; and where to look if not."""
     shown = [_numbered_sentences(found.passage.text) for found in ordered]
     titles = [_title(found) for found in ordered]
-    fence = Fence.around([*_conversation(ask), *shown, *titles])
+    documents = [listed(each, ask.question, number) for number, each in enumerate(ask.contents, start=1)]
+    fence = Fence.around([*_conversation(ask), *shown, *titles, *documents])
     blocks = (
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
     )
     people = f"{PEOPLE} {PEOPLE_GRADED}" if any(map(_is_by_person, ordered)) else ""
     dates = f"{DATES} {DATES_GRADED}" if _have_dates(ordered) else ""
-    instructions = _with_context("\n\n".join(filter(None, (GRADE, people, dates))), ask, FILES_GRADED)
+    search = SEARCH.format(ask.steps_left) if documents else ""
+    instructions = _with_context("\n\n".join(filter(None, (GRADE, people, dates, search))), ask, FILES_GRADED)
     question = fence.quote("question", ask.question)
-    return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
+    contents = (fence.quote(f"document {number}", text) for number, text in enumerate(documents, start=1))
+    return _messages(fence, instructions, *_before(fence, ask), question, *blocks, *contents)
 
 
 def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Messages:

@@ -11,6 +11,7 @@ from dataclasses import field, replace
 from typing import Literal, Protocol
 
 from core.conversation import Exchange, ModelExchange, Omission, ThreadMessage, Usage, value
+from core.library.contents import Contents
 from core.library.documents import Retrieved
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
@@ -39,6 +40,8 @@ class Ask:
     weights: Mapping[str, float] = field(default_factory=dict)  #: inverse document frequency of each term
     languages: tuple[str, ...] = ()  #: of the documents that may be read, ISO 639-1
     is_addressed: bool = True  #: False: nobody called the assistant; people may be talking to each other
+    contents: tuple[Contents, ...] = ()  #: documents in which a judge may ask to search; empty: it may not
+    steps_left: int = 0  #: of such a search
 
 
 @value
@@ -72,12 +75,29 @@ class Grade:
 
 
 @value
+class SearchStep:
+    """A step of the search that a judge asks for, where it did not find enough."""
+
+    kind: Literal["search", "open", "find"]
+    address: str = ""  #: of the document; empty: search in all
+    source: str = ""  #: how people name that document
+    words: str = ""  #: to search for, or the phrase to find; to open, what: a heading, or "page 61"
+    path: tuple[str, ...] = ()  #: of the section to open
+    page: int | None = None  #: to open
+
+    def __str__(self) -> str:
+        """For people: it stands among the searches of a trace."""
+        return f"{self.words} ({self.source})" if self.source else self.words
+
+
+@value
 class Grades:
     """Verdicts on the passages, one by one and together."""
 
     of: Mapping[str, Grade] = field(default_factory=dict)  #: by passage id
     sufficient: bool | None = None  #: together they are enough to answer; None: no verdict
     missing: str = ""  #: when not enough, what to look for next
+    search_steps: tuple[SearchStep, ...] = ()  #: when not enough, where to look next
     #: by passage id of a person's answer, the ids of the documents' passages that say otherwise
     disputed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -12,7 +12,7 @@ could have talked the model into sending out a secret with it. Code stays as it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -39,6 +39,7 @@ from core.reasoning.reasoner import (
     Statement,
     Strip,
 )
+from core.reasoning.searching import to_step
 from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import split_sentences, split_units
 
@@ -133,6 +134,25 @@ class GradeBesidePeopleReply(GradeReply):
     disputed: Rows = []
 
 
+class GradeAndSearchReply(GradeReply):
+    """The same where the judge may ask for a further search."""
+
+    search: Texts = []
+
+
+class GradeBesidePeopleAndSearchReply(GradeBesidePeopleReply, GradeAndSearchReply):
+    """Both."""
+
+
+GRADE_REPLIES: Mapping[tuple[bool, bool], type[GradeReply]] = {
+    (False, False): GradeReply,
+    (True, False): GradeBesidePeopleReply,
+    (False, True): GradeAndSearchReply,
+    (True, True): GradeBesidePeopleAndSearchReply,
+}
+"""By whether a person's answer is among the passages, and whether the judge may ask for a search."""
+
+
 class GroundingReply(Reply):
     """Numbers of sentences; one that its own footnotes support is named nowhere."""
 
@@ -203,7 +223,7 @@ def to_plan(reply: PlanReply, ask: Ask) -> Plan:
     )
 
 
-def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...]) -> Grades:
+def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...], ask: Ask) -> Grades:
     """Grades by passage id; of two verdicts on one passage the first counts."""
     of: dict[str, Grade] = {}
     for verdict in reply.passages:
@@ -216,7 +236,15 @@ def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...]) -> Grades:
     sufficient = reply.sufficient and any(grade.relevance != "incorrect" for grade in of.values())
     missing = "" if sufficient else one_line(reply.missing, QUERY_LIMIT)
     disputed = _disputed(reply.disputed, ordered) if isinstance(reply, GradeBesidePeopleReply) else {}
-    return Grades(of=of, sufficient=sufficient, missing=missing, disputed=disputed)
+    lines = reply.search if isinstance(reply, GradeAndSearchReply) and not sufficient else []
+    steps = dict.fromkeys(step for line in lines if (step := to_step(line, ask.contents)))
+    return Grades(
+        of=of,
+        sufficient=sufficient,
+        missing=missing,
+        search_steps=tuple(steps)[: ask.steps_left],
+        disputed=disputed,
+    )
 
 
 def _disputed(named: list[list[int]], ordered: tuple[Retrieved, ...]) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fakes.scripted import web_hit
@@ -16,6 +16,7 @@ from core.graph.context import Deps
 from core.graph.graph import RECURSION_LIMIT, build_graph
 from core.graph.policy import Policy
 from core.graph.state import State
+from core.library.contents import Contents
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.calls import Calls, Limits
 from core.reasoning.chat_model import FallbackReasoner
@@ -155,6 +156,16 @@ class WorldDocuments:
 
     async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
         """Its questions have no files."""
+        return ()
+
+    async def contents(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Mapping[str, Contents]:
+        """Its documents have no sections."""
+        return {}
+
+    async def reading(self, address: str) -> Sequence[Passage]:
+        """Nothing of it can be opened."""
         return ()
 
 

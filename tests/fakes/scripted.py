@@ -6,13 +6,25 @@ strips, and every call is written down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.conversation import Conversation, Decision, Exchange, ModelExchange, Progress, Question, Usage
 from core.errors import SearchTrouble
+from core.library.contents import Contents, contents_from
 from core.library.documents import Passage, Retrieval, Retrieved
-from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
+from core.reasoning.reasoner import (
+    Ask,
+    Draft,
+    Grade,
+    Grades,
+    Grounded,
+    Plan,
+    Rejected,
+    SearchStep,
+    Statement,
+    Strip,
+)
 from core.text.sentences import split_sentences
 
 HERE = Conversation(platform="test", space="s", channel="c", thread="t")
@@ -52,6 +64,7 @@ class ScriptedReasoner:
     relevance: Callable[[Retrieved], str] = lambda _hit: "correct"
     sufficient: bool | Callable[[], bool | None] | None = True
     missing: str = ""
+    search_steps: Callable[[Ask], tuple[SearchStep, ...]] = lambda _ask: ()  #: of the grades
     plans: Callable[[Ask], Plan] = lambda ask: Plan(
         route="documents",
         standalone=ask.question,
@@ -83,6 +96,7 @@ class ScriptedReasoner:
             },
             sufficient=_said(self.sufficient),
             missing=self.missing,
+            search_steps=self.search_steps(ask),
         )
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
@@ -121,6 +135,10 @@ class ScriptedDocuments:
         default_factory=dict
     )  #: by id of a passage, what stands beside it
     first: tuple[Passage, ...] = ()  #: what the question's own files begin with
+    whole: dict[str, tuple[Passage, ...]] = field(
+        default_factory=dict
+    )  #: by address, the passages of a document
+    read: list[str] = field(default_factory=list)  #: addresses of the documents that were opened
     confidence: float = 0.5
     languages: tuple[str, ...] = ()
     collections: frozenset[str] = frozenset({"default"})
@@ -142,6 +160,21 @@ class ScriptedDocuments:
 
     async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
         return self.first[:limit]
+
+    async def contents(
+        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
+    ) -> Mapping[str, Contents]:
+        found = {passage.source for passage in passages}
+        return contents_from(
+            (address, each.source, each.title, each.path, each.location)
+            for address, whole in self.whole.items()
+            for each in whole
+            if each.source in found
+        )
+
+    async def reading(self, address: str) -> Sequence[Passage]:
+        self.read.append(address)
+        return self.whole[address]
 
 
 @dataclass

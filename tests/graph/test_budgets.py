@@ -28,8 +28,11 @@ PASSAGES = (
     hit("The tower is 300 metres tall. It was built in 1889 for a fair.", id="1"),
     hit("The tower has three floors that visitors may enter.", id="2", score=0.8),
 )
+#: What the document of the first one also holds.
+REST = tuple(hit(f"The tower has a room {n}.", id=f"1{n}", source="1.md").passage for n in range(30))
 WEB = (web_hit("The tower is 330 metres tall with its antenna, says the town hall."),)
 OVERLAP = 0.03  # seconds a reply takes, so that calls side by side overlap at the server
+STEPS = ("search 1: room 7", "find 1: the tower", "find 1: room 12", "search: metres", "open 1: page 3", "…")
 VOTES = ["grounding"] * AT_ONCE  # on a draft that no program doubts and on which they agree
 TRIPS, CALLS = 11, 16  # of one turn at the worst
 FAIR, SURE = 0.7, 0.9  # local confidence below and above what a draft ahead of its grades takes
@@ -46,6 +49,7 @@ async def assistant_with(
     )
     documents = ScriptedDocuments(default=PASSAGES, confidence=confidence)
     documents.by_query = {"another wording": (hit("The tower is 300 metres tall.", id="9"),)}
+    documents.whole = {"1.md": (PASSAGES[0].passage, *REST)}
 
     async def deps(_turn, report):
         return Deps(
@@ -241,7 +245,9 @@ def random_reply(seed: int):
                 for n in range(1, count + 2)
             ]
             missing = dice.choice(["", f"look for {dice.random()}"])
-            return {"passages": verdicts, "sufficient": dice.random() < 0.5, "missing": missing}
+            steps = [dice.choice(STEPS) for _ in range(dice.randrange(6))]
+            enough = dice.random() < 0.5
+            return {"passages": verdicts, "sufficient": enough, "missing": missing, "search": steps}
         if step == "grounding":
             return {"unsupported": [n for n in range(1, 5) if dice.random() < 0.4]}
         if step == "usefulness":

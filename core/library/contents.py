@@ -1,0 +1,93 @@
+"""What a document holds, as its passages tell: its sections, and the passages of one, of a page, or with a phrase."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from core.conversation import value
+from core.library.documents import Passage
+from core.text.terms import terms
+
+_PAGES = re.compile(r"(?:page|slide|cell)s? (\d+)(?:-(\d+))?")
+_SIGNS = re.compile(r"\W+")
+
+
+@value
+class Section:
+    """A heading of a document."""
+
+    path: tuple[str, ...]  #: with the headings above it, outermost first
+    pages: str = ""  #: where it begins, as "page 61"; empty: the document has no pages
+
+
+@value
+class Contents:
+    """A document and its sections."""
+
+    address: str
+    source: str  #: how people name it
+    title: str
+    sections: tuple[Section, ...]  #: in reading order
+
+    def shown(self, wanted: Collection[str], limit: int) -> list[tuple[int, Section]]:
+        """The sections to choose from, with their numbers from 1: those with these terms first, then the outermost."""
+        numbered = list(enumerate(self.sections, start=1))
+        if len(numbered) <= limit:
+            return numbered
+        worth = {
+            number: (-len(set(terms(" ".join(section.path[-2:]))) & set(wanted)), len(section.path), number)
+            for number, section in numbered
+        }
+        chosen = sorted(numbered, key=lambda each: worth[each[0]])[:limit]
+        return sorted(chosen, key=lambda each: each[0])
+
+
+def contents_from(
+    rows: Iterable[tuple[str, str, str, tuple[str, ...], str]],
+) -> dict[str, Contents]:
+    """By the documents' addresses. ``rows``: address, source, title, path and location of each passage, in reading
+    order.
+    """
+    documents: dict[str, tuple[str, str]] = {}
+    sections: dict[str, dict[tuple[str, ...], Section]] = {}
+    for address, source, title, path, location in rows:
+        documents[address] = source, title
+        pages = _PAGES.match(location)
+        section = Section(path=path, pages=pages[0] if pages else "")
+        if path:
+            sections.setdefault(address, {}).setdefault(path, section)
+    return {
+        address: Contents(
+            address=address, source=source, title=title, sections=tuple(sections.get(address, {}).values())
+        )
+        for address, (source, title) in documents.items()
+    }
+
+
+def in_section(passages: Iterable[Passage], path: Sequence[str]) -> list[Passage]:
+    """The passages below a heading."""
+    return [each for each in passages if each.path[: len(path)] == tuple(path)]
+
+
+def on_page(passages: Iterable[Passage], number: int) -> list[Passage]:
+    """The passages that stand on a page, or on a slide, at least in part."""
+    return [
+        each
+        for each in passages
+        if (found := _PAGES.match(each.location)) and int(found[1]) <= number <= int(found[2] or found[1])
+    ]
+
+
+def holding(passages: Sequence[Passage], phrase: str) -> list[Passage]:
+    """The passages with these words one after the other; where none has them so, those with all of them."""
+    wanted = _plain(phrase)
+    if not wanted.strip():
+        return []
+    exact = [each for each in passages if wanted in _plain(f"{' '.join(each.path)} {each.text}")]
+    words = frozenset(terms(phrase))
+    return exact or [each for each in passages if words and words <= frozenset(terms(each.text))]
+
+
+def _plain(text: str) -> str:
+    return f" {_SIGNS.sub(' ', text.casefold()).strip()} "

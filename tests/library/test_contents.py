@@ -1,0 +1,93 @@
+"""The sections of a document, and the parts of it that can be opened."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.scripted import hit
+
+from core.library.contents import Contents, Section, contents_from, holding, in_section, on_page
+from core.library.documents import Scope
+from core.library.library import Library, ScopedDocuments
+
+
+def piece(text, location="", path=(), **more):
+    return hit(text, path=tuple(path), location=location, **more).passage
+
+
+REPORT = [
+    piece("The body runs trains.", "page 1", id="1"),
+    piece("Income rose.", "pages 2-3, Income", ["Income"], id="2"),
+    piece("| Grants | 12 |", "page 3, Income > Grants", ["Income", "Grants"], id="3"),
+    piece("Costs rose too, and net cash from\noperations fell.", "page 4, Costs", ["Costs"], id="4"),
+]
+
+
+def test_a_section_is_opened_with_what_stands_below_it():
+    assert [each.id for each in in_section(REPORT, ["Income"])] == ["2", "3"]
+
+
+def test_a_page_holds_what_begins_on_it_or_reaches_it():
+    assert [each.id for each in on_page(REPORT, 3)] == ["2", "3"]
+
+
+def test_a_phrase_is_found_over_a_line_break_and_in_any_case():
+    assert [each.id for each in holding(REPORT, "Net cash from operations")] == ["4"]
+
+
+def test_words_that_nowhere_follow_one_another_are_found_in_any_order():
+    assert [each.id for each in holding(REPORT, "operations cash")] == ["4"]
+
+
+@pytest.mark.parametrize("nothing", ["", " … ", "profit"])
+def test_a_phrase_that_stands_nowhere_finds_nothing(nothing):
+    assert holding(REPORT, nothing) == []
+
+
+def test_a_heading_is_listed_once_with_the_page_on_which_it_begins():
+    (contents,) = contents_from(
+        ("/r.pdf", "r.pdf", "Report", each.path, each.location) for each in REPORT
+    ).values()
+
+    assert contents.sections == (
+        Section(path=("Income",), pages="pages 2-3"),
+        Section(path=("Income", "Grants"), pages="page 3"),
+        Section(path=("Costs",), pages="page 4"),
+    )
+
+
+def test_of_many_sections_those_that_share_words_with_the_question_are_shown_then_the_outermost():
+    paths = [("Part",), ("Part", "Trains"), ("Part", "Trains", "Delays"), ("Annex",)]
+    contents = Contents(
+        address="a", source="a", title="A", sections=tuple(Section(path=path) for path in paths)
+    )
+
+    assert [number for number, _ in contents.shown({"delay"}, 3)] == [1, 3, 4]
+
+
+def test_without_headings_a_document_has_no_sections():
+    (contents,) = contents_from([("/n.txt", "n.txt", "Notes", (), "lines 1-3")]).values()
+
+    assert contents.sections == ()
+
+
+async def test_the_library_lists_and_opens_only_what_may_be_read(tmp_path, library: Library):
+    for name in ("open", "closed"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "guide.md").write_text("# Guide\n\nHello.\n\n## Ports\n\nThe port is 8080.\n" * 40)
+        library.ingest([folder], collection=name)
+    everything, mine = (
+        ScopedDocuments(library=library, scope=Scope(collections=frozenset(names)))
+        for names in (("open", "closed"), ("open",))
+    )
+    found = (await everything.retrieve("port", limit=50)).passages
+    closed = [each.passage for each in found if each.passage.collection == "closed"]
+    assert closed
+
+    ((address, contents),) = (await everything.contents(closed)).items()
+
+    assert contents.source.endswith("guide.md")
+    assert contents.sections[0].path[0] == "Guide"
+    assert await everything.reading(address)
+    assert not await mine.contents(closed)
+    assert not await mine.reading(address)
