@@ -45,7 +45,8 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     new = in_turn(work, by_step, new, limit + limit // 2 if steps else limit)
     deps.report(Progress(stage="checking", count=len(new)))
     judged = (*new, *helped) if deps.policy.weights is not None else new
-    work = replace(work, search_steps=(), steps_made=work.steps_made + len(steps))
+    made = (f"{step} – {len(hits)} passages" for step, hits in zip(steps, by_step, strict=True))
+    work = replace(work, search_steps=(), steps_made=(*work.steps_made, *made))
     ask = await asking_to_search(deps, work, ask_of(state, work), (*helped, *new))
     grades = await grade(deps, ask, judged if new else ())
     surest = max(found, key=lambda each: each.confidence, default=None)
@@ -64,7 +65,7 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
 
 async def asking_to_search(deps: Deps, work: Work, ask: Ask, hits: Sequence[Retrieved]) -> Ask:
     """The question with the documents in which a judge may ask to search, those of the best passages first."""
-    left = deps.policy.search_steps - work.steps_made
+    left = deps.policy.search_steps - len(work.steps_made)
     if left <= 0 or deps.reasoner.usage.name == NO_MODEL:
         return ask
     best: dict[tuple[str, str], Passage] = {}
@@ -75,7 +76,7 @@ async def asking_to_search(deps: Deps, work: Work, ask: Ask, hits: Sequence[Retr
     found = await deps.documents.contents(chosen, work.sources)
     order = [passage.source for passage in chosen]
     contents = tuple(sorted(found.values(), key=lambda each: order.index(each.source)))
-    return replace(ask, contents=contents, steps_left=left)
+    return replace(ask, contents=contents, steps_left=left, steps_made=work.steps_made)
 
 
 async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Retrieved]:

@@ -267,7 +267,7 @@ def can_rewrite(work: Work, policy: Policy) -> bool:
 def steps_to_make(work: Work, policy: Policy) -> tuple[SearchStep, ...]:
     """What the last judge asked for, as far as it is allowed."""
     is_allowed = work.rewrites < _rewrites_of(work, policy) + policy.search_trips
-    return work.search_steps[: policy.search_steps - work.steps_made] if is_allowed else ()
+    return work.search_steps[: policy.search_steps - len(work.steps_made)] if is_allowed else ()
 
 
 def queries_to_try(work: Work, policy: Policy) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class Work:
     sufficient: tuple[bool, ...] = ()  #: the last verdict on all passages together; empty: none
     missing: str = ""  #: what the last grade said to look for next
     search_steps: tuple[SearchStep, ...] = ()  #: where the last grade said to look next
-    steps_made: int = 0  #: of those that grades asked for
+    steps_made: tuple[str, ...] = ()  #: of those that grades asked for, and how many passages each found
     rewrites: int = 0  #: further document retrievals made
     missed: int = 0  #: those before which a judge had not found enough, or nothing of a draft stood
     drafts: int = 0

@@ -58,10 +58,10 @@ class Edited:
 
 
 def readable(strip: Strip) -> str:
-    """The strip with its title, headings and dates."""
+    """The strip with its title, file, headings and dates."""
     passage = strip.retrieved.passage
     dates = (passage.published or "", passage.changed_on)
-    return "\n".join((passage.title, *passage.path, *dates, strip.text))
+    return "\n".join((passage.title, passage.source, *passage.path, *dates, strip.text))
 
 
 def statements_of(

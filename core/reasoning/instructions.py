@@ -60,6 +60,8 @@ Where they are to be summarised, a passage of theirs that says something of note
 GRADE = """\
 You judge which passages help to answer a question, by what is written in them, not by what you know.
 
+Its first line names its headings and, in parentheses, its file: they say what it is about as much as its text does.
+
 For every passage, give its number and:
 - relevance: correct when it states the answer or a part of it; ambiguous when it is about the matter but leaves \
 the point open; incorrect when it is about something else, even if it shares words with the question, or about another \
@@ -77,7 +79,8 @@ what is missing, ask under search for up to {} steps, each a line of its own:
 - search 2: words that document 2 may use (or without the number, in all documents)
 - open 2.14 (section 14 of document 2), or open 2: page 61
 - find 2: words that stand there one after the other
-For every fact that is missing, one step, where it most likely stands. Otherwise leave it empty."""
+For every fact that is missing, one step, where it most likely stands, and none that was made before. Otherwise leave \
+it empty."""
 
 PEOPLE = """\
 What is marked “from a colleague” is what that person answered to the question after the “>”. It is evidence like a \
@@ -121,7 +124,8 @@ You answer the question of a colleague from numbered strips of text, so that eve
 better. Write Markdown without headings, in the language of the question.
 - End every sentence, list item and table row with the number of each strip it rests on, each in square brackets: \
 [2] or [1][3]. A code block rests on the sentence that introduces it, so put the numbers there.
-- State only what the strips state. Copy names, numbers, versions, commands and code exactly. Keep conditions and \
+- State only what the strips state; the headings and the file that a strip's first line names tell what it is about. \
+Copy names, numbers, versions, commands and code exactly. Keep conditions and \
 exceptions. What you know besides does not count.
 - When strips disagree, say so and give both.
 - When they answer only part of the question, answer that part, and say what they do not say in one sentence of its \
@@ -152,7 +156,8 @@ You check an answer sentence by sentence against strips of text. Each sentence h
 it cites. Give:
 - unsupported: numbers of sentences of which any part (name, number, unit, cause, condition, degree, negation) is \
 stated by no strip, even if it is true or likely. What a strip says in other words, in another language, or implies at \
-once is supported. A name for the reader's own (myapp) claims nothing.
+once is supported, and so is what its first line says of it: its headings, and its file in parentheses. A name for the \
+reader's own (myapp) claims nothing.
 - lacking: for each of them, its number, a colon, and what of it no strip states: in the sentence's language, \
 without the numbers of strips.
 - elsewhere: for sentences that other strips state than those they cite, or that cite nothing: the sentence's \

@@ -59,6 +59,7 @@ SENTENCES_SHOWN = 80  # sentences of one passage; a chunk of 1,200 characters ho
 STRIP_SHOWN = 6_000  # characters of one strip; one that is a whole passage has about 1,200
 REPLY_SHOWN = 4_000  # characters of a reply that could not be used
 KEY = 6  # characters of the key of the marks around what is quoted
+FILE_SHOWN = 120  # characters of the path of a document, the last ones
 BALLOTS = 3  # votes after which the order of sentences repeats
 
 _WORD = re.compile(r"\w")
@@ -112,9 +113,10 @@ def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) ->
 def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     """Which passages help, by which sentences, and whether together they are enough; and where to look if not."""
     shown = [_numbered_sentences(found.passage.text) for found in ordered]
-    titles = [_title(found) for found in ordered]
+    numbers = {each.source: number for number, each in enumerate(ask.contents, start=1)}
+    titles = [_title(found, numbers.get(found.passage.source)) for found in ordered]
     documents = [listed(each, ask.question, number) for number, each in enumerate(ask.contents, start=1)]
-    fence = Fence.around([*_conversation(ask), *shown, *titles, *documents])
+    fence = Fence.around([*_conversation(ask), *shown, *titles, *documents, *ask.steps_made])
     blocks = (
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
@@ -124,7 +126,9 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     search = SEARCH.format(ask.steps_left) if documents else ""
     instructions = _with_context("\n\n".join(filter(None, (GRADE, people, dates, search))), ask, FILES_GRADED)
     question = fence.quote("question", ask.question)
-    contents = (fence.quote(f"document {number}", text) for number, text in enumerate(documents, start=1))
+    contents = [fence.quote(f"document {number}", text) for number, text in enumerate(documents, start=1)]
+    if ask.steps_made:
+        contents.append(fence.quote("steps made", "\n".join(ask.steps_made)))
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks, *contents)
 
 
@@ -247,14 +251,17 @@ def _with_context(instructions: str, ask: Ask, of_files: str = "") -> str:
     return "\n\n".join(parts)
 
 
-def _title(found: Retrieved) -> str:
-    """Where a passage is from, on one line."""
+def _title(found: Retrieved, number: int | None = None) -> str:
+    """Where a passage is from, on one line; ``number`` is that of its document, where documents are listed."""
     passage = found.passage
     parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
+    file = passage.source[-FILE_SHOWN:] if passage.origin == "documents" and not _is_by_person(found) else ""
+    named = f"document {number}: {file}" if number else file
     whose = "from a colleague" if _is_by_person(found) else "from"
     if passage.changed_on and not _is_by_person(found):
         whose = f"{whose}, last changed {passage.changed_on}"
-    return f"{whose}: " + " ".join(" > ".join(part for part in parts if part).split())
+    above = " > ".join(part for part in parts if part)
+    return f"{whose}: " + " ".join((f"{above} ({named})" if named else above).split())
 
 
 def _have_dates(found: Iterable[Retrieved]) -> bool:

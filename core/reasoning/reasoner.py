@@ -42,6 +42,7 @@ class Ask:
     is_addressed: bool = True  #: False: nobody called the assistant; people may be talking to each other
     contents: tuple[Contents, ...] = ()  #: documents in which a judge may ask to search; empty: it may not
     steps_left: int = 0  #: of such a search
+    steps_made: tuple[str, ...] = ()  #: those that were made, and how many passages each found
 
 
 @value
@@ -86,8 +87,8 @@ class SearchStep:
     page: int | None = None  #: to open
 
     def __str__(self) -> str:
-        """For people: it stands among the searches of a trace."""
-        return f"{self.words} ({self.source})" if self.source else self.words
+        """For people: it stands among the searches of a trace, and for the next judge."""
+        return f"{self.kind}: {self.words} ({self.source})" if self.source else self.words
 
 
 @value

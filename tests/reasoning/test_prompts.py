@@ -64,7 +64,7 @@ def test_no_text_breaks_out_of_its_block(question, earlier, answer, text, failin
         ("earlier question", utf8(earlier)),
         ("earlier answer", utf8(answer)),
         ("question", utf8(question)),
-        ("strip 1", utf8(f"from: Guide > Setup\n{text}")),
+        ("strip 1", utf8(f"from: Guide > Setup (guide.md)\n{text}")),
         ("rejected 1", utf8(failing)),
         ("rejected 2", utf8(f"It is.\n({failing})" if failing else "It is.")),
         *([("standing 1", utf8(text))] if text else []),
@@ -78,7 +78,7 @@ def test_no_sentence_and_no_doubt_breaks_out_of_its_block(sentence, doubt, text)
     blocks = blocks_of(prompts.grounding((doubted,), (strip(text),), 1))
 
     assert blocks == [
-        ("strip 1", utf8(f"from: Guide > Setup\n{text}")),
+        ("strip 1", utf8(f"from: Guide > Setup (guide.md)\n{text}")),
         ("sentence 1 cites 1", utf8(sentence)),
         ("doubt 1", utf8(f"{doubt}; the number 5")),
     ]
@@ -131,7 +131,7 @@ def test_sentences_are_numbered_as_evidence_is_and_stay_on_their_lines():
 
     assert question == "Limit?"
     title, *lines = passage.split("\n")
-    assert title == "from: Guide > Setup"
+    assert title == "from: Guide > Setup (guide.md)"
     assert (
         lines
         == [  # the title says the heading above
@@ -183,12 +183,12 @@ def test_where_sentences_and_strips_differ_in_language_the_first_ballot_asks_for
     first, second = (prompts.grounding(statements(ENGLISH), strips, ballot) for ballot in (0, 1))
 
     assert dict(blocks_of(first)[:2]) == {
-        "strip 1": "from: Guide > Setup\n(1) Der Antrag geht an die Leitung.\n(2) Sie entscheidet in einer Woche.\n"
+        "strip 1": "from: Guide > Setup (guide.md)\n(1) Der Antrag geht an die Leitung.\n(2) Sie entscheidet in einer Woche.\n"
         "(3) | Was | Wann |\n(4) | Geld | danach |",
-        "strip 2": f"from: Guide > Setup\n{ENGLISH}",
+        "strip 2": f"from: Guide > Setup (guide.md)\n{ENGLISH}",
     }
     assert instructions.STATED in first[0][1]
-    assert f"from: Guide > Setup\n{GERMAN}" in dict(blocks_of(second)).values()
+    assert f"from: Guide > Setup (guide.md)\n{GERMAN}" in dict(blocks_of(second)).values()
     assert instructions.STATED not in second[0][1]
 
 
@@ -197,7 +197,7 @@ def test_where_they_do_not_differ_or_may_not_nothing_more_is_asked(said):
     messages = prompts.grounding(statements(said), (strip(GERMAN),))
 
     assert instructions.STATED not in messages[0][1]
-    assert f"from: Guide > Setup\n{GERMAN}" in dict(blocks_of(messages)).values()
+    assert f"from: Guide > Setup (guide.md)\n{GERMAN}" in dict(blocks_of(messages)).values()
 
 
 def test_every_ballot_has_an_order_of_its_own_and_names_everything_once():
@@ -287,7 +287,7 @@ def test_a_judge_of_passages_is_shown_no_blank_lines_tags_or_markup_and_each_tit
 
     spans = split_sentences(text)
     quick = 1 + next(n for n, (start, end) in enumerate(spans) if "quick" in text[start:end])
-    assert shown.startswith("from: Setup\n")
+    assert shown.startswith("from: Setup (guide.md)\n")
     assert f"({quick}) It is quick." in shown
     assert f"({len(spans)}) So is this." in shown
     assert "///" not in shown
@@ -300,10 +300,10 @@ def test_headings_that_the_title_says_and_links_within_the_documents_are_shown_t
     written = prompts.write(Ask(question="How?"), (strip(text),))
 
     assert dict(blocks_of(graded))["passage 1"] == (
-        "from: Setup\n(3) Read the guide and the site.\n(4) ### More\n(5) It is so."
+        "from: Setup (guide.md)\n(3) Read the guide and the site.\n(4) ### More\n(5) It is so."
     )
     assert dict(blocks_of(written))["strip 1"] == (
-        "from: Guide > Setup\nRead the guide and [the site](https://example.org/x).\n\n### More\n\nIt is so."
+        "from: Guide > Setup (guide.md)\nRead the guide and [the site](https://example.org/x).\n\n### More\n\nIt is so."
     )
 
 
@@ -376,6 +376,6 @@ def test_the_days_of_documents_are_told_and_explained_where_they_differ():
     assert told(march, april) == [True] * 3
     assert told(march, march) == told(march, strip("Pier 9.")) == told(strip("Pier 9.")) == [False] * 3
     assert written["strip 1"].startswith(
-        "from, last changed 2026-03-12: Ferries, last changed 2099-01-01 > Setup\n"
+        "from, last changed 2026-03-12: Ferries, last changed 2099-01-01 > Setup (guide.md)\n"
     )
     assert written["strip 2"].startswith("from, last changed 2026-04-12: ")
