@@ -58,6 +58,8 @@ TERM_LIMIT = 40  # terms of one lexical query
 #: passages of names and code it is easily taken for another.
 ONE_IN, COUNTED = 100, 1_000
 NAME_WEIGHT = 0.25  # of the name of a document that is meant, beside what is asked about it
+SAID = 0.3  # share of the rest of the question from which a passage says enough of it to count in full
+NAME_ALONE = 0.25  # of the worth of a passage by its words, where it has only that name
 COMPARED = (
     8  # answers of people whose questions are compared by meaning; another one costs a call of the embedder
 )
@@ -277,7 +279,7 @@ class Candidates:
 
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
-        words, meaning = _normalised(bm25(self.words, self.asked)), _normalised(self.dense)
+        words, meaning = _normalised(self._worded()), _normalised(self.dense)
         likeness = self.meant.likeness
         return {
             number: Scored(
@@ -293,6 +295,16 @@ class Candidates:
             for number in self.words.keys() & (words.keys() | meaning.keys())
             for passage in (self.passages[number],)
         }
+
+    def _worded(self) -> dict[str, float]:
+        """BM25 by id; of a passage that says little of the question but what its document is called, a part."""
+        besides = {word: weight for word, weight in self.weights.items() if word not in self.meant.terms}
+        enough = SAID * sum(besides.values())
+        scores = bm25(self.words, self.asked)
+        if not self.meant.terms or not enough:
+            return scores
+        said = {n: sum(besides[w] for w in besides.keys() & set(self.words[n][1])) for n in scores}
+        return {n: score * min(1.0, NAME_ALONE + said[n] / enough) for n, score in scores.items()}
 
     def _answered(self, number: str) -> frozenset[str]:
         """Terms of the question that a person's answer is about, unless that is another one."""

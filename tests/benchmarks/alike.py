@@ -3,15 +3,16 @@
 Three groups of 20 documents are made: yearly reports of five bodies (PDF, a page for each statement), the manual of a
 product in 20 versions, and one handbook for each of 20 countries. Each says the same as the others of its group, but
 for its figures, and most of its passages do not say which one it is. Each question names one document, as people do,
-and asks for a figure that the others have too.
+and asks for a figure that the others have too; or for one that is computed from figures of one to three reports.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks import Say
@@ -89,8 +90,9 @@ class Asked:
     """A question, and where its answer stands."""
 
     question: str
-    source: str  #: how the path of the document ends
-    evidence: tuple[str, ...]  #: what the passage says that answers
+    #: For each passage that answers: how the path of its document ends, and what it says.
+    evidence: tuple[tuple[str, tuple[str, ...]], ...]
+    answer: str
 
 
 def figures(*seed: object) -> Iterator[str]:
@@ -107,7 +109,7 @@ def reports(folder: Path) -> list[Asked]:
     look, asked = getSampleStyleSheet(), []
     for body in BODIES:
         for year in YEARS:
-            numbers, name = figures(body, year), f"{body.upper().replace(' ', '_')}_{year}_annual_report.pdf"
+            stated, name = _stated(body, year), _name(body, year)
             flow: list[object] = [
                 Paragraph("Annual report and accounts", look["Title"]), Paragraph(body, look["Title"]),
                 Paragraph(f"for the year ended 31 March {year}", look["BodyText"]), PageBreak(),
@@ -115,9 +117,8 @@ def reports(folder: Path) -> list[Asked]:
             for title, rows in STATEMENTS.items():
                 cells = [["", str(year), str(year - 1)]]
                 for label, asks in rows.items():
-                    value = next(numbers)
-                    cells.append([label, value, next(numbers)])
-                    asked.append(Asked(f"{asks.format(body, year)}?", name, (label, value)))
+                    cells.append([label, *stated[label]])
+                    asked.append(_once(f"{asks.format(body, year)}?", name, stated[label][0], label))
                 flow += [
                     Paragraph(title, look["Heading1"]), Paragraph(_prose(title), look["BodyText"]), Spacer(1, 12),
                     Grid(cells, colWidths=[220, 80, 80]), Spacer(1, 12),
@@ -125,6 +126,78 @@ def reports(folder: Path) -> list[Asked]:
                 ]  # fmt: skip
             SimpleDocTemplate(str(folder / name), title="Annual report").build(flow)
     return asked
+
+
+def _name(body: str, year: int) -> str:
+    return f"{body.upper().replace(' ', '_')}_{year}_annual_report.pdf"
+
+
+def _stated(body: str, year: int) -> dict[str, tuple[str, str]]:
+    """What a report states of its year and of the year before, by the label of the row."""
+    numbers = figures(body, year)
+    return {label: (next(numbers), next(numbers)) for rows in STATEMENTS.values() for label in rows}
+
+
+def calculations() -> list[Asked]:
+    """What is computed from rows of reports: a change, a ratio of two pages, an average of three reports, a difference
+    of two.
+    """
+    lot, asked = random.Random("calculations"), []
+    money = [label for title in tuple(STATEMENTS)[:3] for label in STATEMENTS[title]]
+    for body in BODIES:
+        others = [each for each in BODIES if each != body]
+        for year in YEARS:
+            label, other = lot.sample(money, 2)
+            now, before = map(_number, _stated(body, year)[label])
+            asked.append(
+                Asked(
+                    f"By how many percent did {label.lower()} of {body} change in {year} against the year before, going by "
+                    f"the {year} report?",
+                    ((_name(body, year), (label, *_stated(body, year)[label])),),
+                    f"{100 * (now - before) / before:.2f} %",
+                )
+            )
+            both = [_stated(body, year)[each][0] for each in (label, other)]
+            asked.append(
+                Asked(
+                    f"What was the ratio of {label.lower()} to {other.lower()} at {body} in {year}?",
+                    tuple((_name(body, year), pair) for pair in zip((label, other), both, strict=True)),
+                    f"{_number(both[0]) / _number(both[1]):.3f}",
+                )
+            )
+            beside = lot.choice(others)
+            two = [_stated(each, year)[label][0] for each in (body, beside)]
+            asked.append(
+                Asked(
+                    f"What was the difference between {label.lower()} of {body} and of {beside} in {year}?",
+                    tuple(
+                        (_name(each, year), (label, value))
+                        for each, value in zip((body, beside), two, strict=True)
+                    ),
+                    f"{abs(_number(two[0]) - _number(two[1])):,}",
+                )
+            )
+        label = lot.choice(money)
+        three = [_stated(body, year)[label][0] for year in YEARS[-3:]]
+        asked.append(
+            Asked(
+                f"What were {label.lower()} of {body} on average over {', '.join(map(str, YEARS[-3:-1]))} and {YEARS[-1]}?",
+                tuple(
+                    (_name(body, year), (label, value)) for year, value in zip(YEARS[-3:], three, strict=True)
+                ),
+                f"{sum(map(_number, three)) / 3:,.2f}",
+            )
+        )
+    return asked
+
+
+def _number(written: str) -> int:
+    return int(written.replace(",", ""))
+
+
+def _once(question: str, source: str, answer: str, *beside: str) -> Asked:
+    """A question that one passage answers."""
+    return Asked(question, ((source, (*beside, answer)),), answer)
 
 
 def _prose(title: str) -> str:
@@ -155,7 +228,7 @@ def manuals(folder: Path) -> list[Asked]:
                 * 4
             )
             asked.append(
-                Asked(f"what is the default of {setting} in gantry {version}", name, (setting, f"`{value}`"))
+                _once(f"what is the default of {setting} in gantry {version}", name, f"`{value}`", setting)
             )
         _write(folder / name, "\n\n".join(parts))
     return asked
@@ -176,7 +249,7 @@ def handbooks(folder: Path) -> list[Asked]:
         for title, (says, asks) in POLICIES.items():
             value = next(numbers)
             parts.append(f"## {title}\n\n{says.format(n=value)} {_CUSTOM}\n\n{_CUSTOM * 3}")
-            asked.append(Asked(f"{asks} in {country}?", name, (value,)))
+            asked.append(_once(f"{asks} in {country}?", name, value))
         _write(folder / name, "\n\n".join(parts))
     return asked
 
@@ -198,16 +271,23 @@ GROUPS = {"reports": reports, "manuals": manuals, "handbooks": handbooks}
 
 
 def placed(library: Library, asked: Asked) -> tuple[int, int]:
-    """The ranks, from 1, of its document and of the passage that answers; far behind where none was found."""
+    """The ranks, from 1, of its document and of the passage that answers, of several the last; far behind where one was
+    not found.
+    """
     found = library.retrieve(Query(text=asked.question, scope=EVERYTHING, limit=max(PASSAGES_AT))).passages
-    document = [rank for rank, hit in enumerate(found, 1) if hit.passage.source.endswith(asked.source)]
-    evidence = [rank for rank, hit in enumerate(found, 1) if answers(hit.passage, asked)]
-    return min(document, default=1_000), min(evidence, default=1_000)
+    documents, passages = [], []
+    for source, texts in asked.evidence:
+        of_it = [
+            (rank, hit.passage) for rank, hit in enumerate(found, 1) if hit.passage.source.endswith(source)
+        ]
+        documents.append(min((rank for rank, _ in of_it), default=1_000))
+        passages.append(min((rank for rank, each in of_it if says(each, texts)), default=1_000))
+    return max(documents), max(passages)
 
 
-def answers(passage: Passage, asked: Asked) -> bool:
+def says(passage: Passage, texts: Sequence[str]) -> bool:
     said = " ".join((*passage.path, passage.text))
-    return passage.source.endswith(asked.source) and all(text in said for text in asked.evidence)
+    return all(text in said for text in texts)
 
 
 def measured(library: Library, asked: Sequence[Asked]) -> list[float]:
@@ -218,14 +298,25 @@ def measured(library: Library, asked: Sequence[Asked]) -> list[float]:
     ]
 
 
-def run(say: Say, *, model: str = "none", questions: int = 150, quick: bool = False) -> Section:
+def put(folder: Path, count: int) -> dict[str, list[Asked]]:
+    """Makes the documents; so many questions of each group."""
+    folder.mkdir(parents=True)
+    every = {name: make(folder) for name, make in GROUPS.items()} | {"calculations": calculations()}
+    return {name: random.Random(name).sample(asked, min(count, len(asked))) for name, asked in every.items()}
+
+
+def run(
+    say: Say, *, model: str = "none", questions: int = 150, keep: str = "", quick: bool = False
+) -> Section:
+    """``keep``: a new folder for the documents and the questions with their answers, to ask them with a model."""
     embedder, rows = open_model(model, say), list[tuple[Cell, ...]]()
     count = (12 if quick else questions) // len(GROUPS)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch, "documents")
-        folder.mkdir()
-        every = {name: make(folder) for name, make in GROUPS.items()}
-        chosen = {name: random.Random(name).sample(asked, count) for name, asked in every.items()}
+        folder = Path(keep or scratch, "documents")
+        chosen = put(folder, count)
+        if keep:
+            lines = [json.dumps(asdict(each)) for asked in chosen.values() for each in asked]
+            Path(keep, "questions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
         library = open_library(Path(scratch, "library"), embedder)
         say("60 documents: indexing")
         library.ingest([folder])
