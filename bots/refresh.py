@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from bots.chat.indexing import BackgroundVectors, Watcher, run_in_thread
 from core.errors import FootnoteError, StoreUnavailable
-from core.library.library import Library, Notify
+from core.library.indexing import Notify
+from core.library.library import Library
 from core.library.sync import SyncReport
 from core.settings import Settings
 from core.turns.replicas import Replicas

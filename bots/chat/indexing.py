@@ -23,7 +23,8 @@ from core.library.documents import Document
 from core.library.embedding.embedder import Embedder
 from core.library.formats.encoding import decode
 from core.library.formats.read import SUFFIXES, parse_html, read_document
-from core.library.library import DEFAULT_COLLECTION, Library, Notify, Phase
+from core.library.indexing import Notify, Phase
+from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.roots import is_within
 from core.library.source_documents import source_of_page
 from core.library.sync import Failure, SourceNote, SyncReport, list_files

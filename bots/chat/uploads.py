@@ -19,7 +19,7 @@ from core.bootstrap import Footnote, make_fetcher
 from core.conversation import Attachment, Question, value
 from core.errors import DocumentError, FootnoteError, reason_of
 from core.library.entries import Entry
-from core.library.library import Notify
+from core.library.indexing import Notify
 from core.library.sync import SyncReport
 
 if TYPE_CHECKING:

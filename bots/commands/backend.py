@@ -26,7 +26,8 @@ from core.bootstrap import Footnote, is_served, make_fetcher, open_footnote, rea
 from core.errors import IndexInUse, IndexMismatch, ModelTrouble, SettingsError
 from core.library.data_lock import SERVING, find_owner
 from core.library.embedding.embedder import Embedder
-from core.library.library import EMBED_BATCH, Library, Notify
+from core.library.indexing import Notify
+from core.library.library import EMBED_BATCH, Library
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 

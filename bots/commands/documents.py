@@ -39,7 +39,8 @@ from core.answers.answers import sync
 from core.answers.store import SCHEMA, STORE
 from core.bootstrap import LIBRARY, make_fetcher, open_library, own_data_dir
 from core.errors import IndexDamaged, ModelTrouble, SettingsError, VersionMismatch
-from core.library.library import DEFAULT_COLLECTION, Library, Notify
+from core.library.indexing import Notify
+from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.rebuild import BESIDE, Recovery, is_damaged, recover, remove, replace_file
 from core.library.sync import SyncReport
 from core.settings import Settings, read_settings

@@ -21,7 +21,8 @@ from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
 from core.bootstrap import is_served, open_library
 from core.conversation import Command, Conversation, Outcome, Progress, Proposal, Turn
 from core.errors import FootnoteError, SettingsError
-from core.library.library import Library, Notify
+from core.library.indexing import Notify
+from core.library.library import Library
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 from core.sources.kinds import name_as_kept

@@ -23,7 +23,8 @@ from bots.terminal.operations import Operations
 from core.answers.answers import Answers
 from core.conversation import Command, Turn
 from core.errors import FootnoteError
-from core.library.library import Library, Phase
+from core.library.indexing import Phase
+from core.library.library import Library
 from core.settings import Settings
 from core.sources.documents import Sightings
 from core.sources.store import SourceStore

@@ -22,7 +22,7 @@ from typing import Any
 from bots.terminal.operations import Operations, Record, error_record
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.errors import FootnoteError
-from core.library.library import Phase
+from core.library.indexing import Phase
 from core.turns.messenger import ReplyRoute
 from core.turns.queue import FINISHED
 from core.turns.remote import OPERATOR, PROGRESS

@@ -39,7 +39,7 @@ from core.errors import (
     VersionMismatch,
 )
 from core.library.entries import Entry
-from core.library.library import Phase
+from core.library.indexing import Phase
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.settings import Settings
 from core.sources.sources import LOOK_AGAIN, SYNC_SOURCE

@@ -20,7 +20,8 @@ from core.conversation import (
     value,
 )
 from core.graph.approval import checked_query
-from core.library.library import Library, Notify
+from core.library.indexing import Notify
+from core.library.library import Library
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 

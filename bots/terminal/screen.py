@@ -28,7 +28,7 @@ from rich.theme import Theme
 from bots.chat.markdown.safe import web_link
 from bots.chat.texts import progress_note
 from core.conversation import Progress
-from core.library.library import Notify, Phase
+from core.library.indexing import Notify, Phase
 
 #: ECMA-48 sequences with their parameters: CSI, then OSC and other strings up to their end, then the rest.
 _SEQUENCE = re.compile(
@@ -180,12 +180,14 @@ THEME = Theme(
 )
 _PHASES: Mapping[Phase, str] = {
     "reading": "Reading {done:,} of {total:,} documents…",
+    "pages": "Page {done:,} of {total:,}…",
     "embedding": "Indexing {done:,} of {total:,} passages by meaning…",
     "downloading": "Downloading…",
 }
 #: The same where it is not known how many there are.
 _UNCOUNTED: Mapping[Phase, str] = {
     "reading": "Reading {done:,} documents…",
+    "pages": "Page {done:,}…",
     "embedding": "Indexing {done:,} passages by meaning…",
     "downloading": "Downloading…",
 }
@@ -267,7 +269,14 @@ class Screen:
                 bars.start()
                 tasks[phase] = bars.add_task("")
             description = (_PHASES if total else _UNCOUNTED)[phase].format(done=done, total=total)
-            bars.update(tasks[phase], description=description, completed=done, total=total or None)
+            is_over = phase == "pages" and done >= total  # of these files; others may follow
+            bars.update(
+                tasks[phase],
+                description=description,
+                completed=done,
+                total=total or None,
+                visible=not is_over,
+            )
 
         try:
             yield notify

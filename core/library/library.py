@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from core.characters import storable
 from core.conversation import Exchange
@@ -22,12 +22,13 @@ from core.library.contents import Contents
 from core.library.documents import Document, Passage, Retrieval, Scope
 from core.library.entries import Entry, NewDocument
 from core.library.formats import parser_process
+from core.library.indexing import Notify, Phase, apply_plan, drop_surrogates
 from core.library.readers import base_of
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
 from core.library.sameness import QuestionVectors
 from core.library.store import MODEL, REFRESHED, DocumentStore
-from core.library.sync import SyncReport, apply_plan, drop_surrogates, plan_sync, resolve_path, scan
+from core.library.sync import SyncReport, plan_sync, resolve_path, scan
 
 if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
@@ -41,9 +42,6 @@ DEFAULT_COLLECTION = "default"
 NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced
 EMBED_BATCH = 128  # passages embedded between two notes of progress
 READ = 10_000  # passages of one document that are read to open a section; 3,000 pages have about 9,000
-
-Phase = Literal["downloading", "reading", "embedding"]
-Notify = Callable[[Phase, int, int], None]  # phase, done, total (0: unknown)
 
 
 def _ignore_progress(_phase: Phase, _done: int, _total: int) -> None:
@@ -154,7 +152,7 @@ class Library:
             known,
             self.store,
             collection,
-            lambda done, total: notify("reading", done, total),
+            notify,
         )
 
     def _places(self) -> dict[str, list[str]]:

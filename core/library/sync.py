@@ -6,25 +6,20 @@ are opened, and only files whose bytes changed are indexed again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import unicodedata
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.characters import storable
-from core.errors import DocumentError, SettingsError, reason_of
-from core.library.chunking import cut
-from core.library.documents import Document
-from core.library.entries import Entry, NewDocument
+from core.errors import SettingsError, reason_of
+from core.library.entries import Entry
 from core.library.formats import includes
 from core.library.formats.older import OLDER, refusal, summary
-from core.library.formats.read import SUFFIXES, parse_file, read_bytes
+from core.library.formats.read import SUFFIXES
 from core.library.roots import PathRules, UnreadableFile, is_within
-from core.library.store import DocumentStore
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})  # and all hidden ones
 
@@ -280,108 +275,3 @@ def _is_indexed(file: FoundFile, entry: Entry | None) -> bool:
 
 def _is_same(file: FoundFile, known: Entry | UnreadableFile | None) -> bool:
     return known is not None and (known.size, known.modified) == (file.size, file.modified)
-
-
-def apply_plan(
-    plan: SyncPlan,
-    known: Mapping[str, Entry],
-    store: DocumentStore,
-    collection: str,
-    progress: Callable[[int, int], None],
-) -> SyncReport:
-    """Carry out a plan, one document at a time."""
-    rules, cleared = store.roots.rules(collection), frozenset(plan.cleared)
-    report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed, notes=plan.notes)
-    for entry in plan.gone:
-        store.remove(collection, entry.address)
-    for entry, file in plan.renamed:
-        _touch(entry, file, store, entry.included)
-    if plan.cleared:
-        store.roots.clear_unreadable(collection, plan.cleared)
-    for done, file in enumerate(plan.read, start=1):
-        retry = file.address in cleared
-        report += _index_file(file, known.get(file.address), store, collection, rules, retry=retry)
-        progress(done, len(plan.read))
-    return report
-
-
-def _index_file(
-    file: FoundFile,
-    entry: Entry | None,
-    store: DocumentStore,
-    collection: str,
-    rules: PathRules,
-    *,
-    retry: bool,
-) -> SyncReport:
-    """``retry``: it is read again though its bytes are the same, as it was not wholly read."""
-    path, data = Path(file.address), None
-    try:
-        data = read_bytes(path)
-        data, whole = includes.whole_of(data, path, Path(file.root), rules.includes)
-        included = includes.to_json(whole.files if whole else ())
-        digest = hashlib.sha256(data).hexdigest()
-        if entry is not None and entry.hash == digest and not retry:
-            _touch(entry, file, store, included)
-            return SyncReport(skipped=1)
-        document = drop_surrogates(parse_file(path, data))
-    except DocumentError as fault:
-        if data is not None:  # else the disk failed, which may pass
-            store.roots.note_unreadable(collection, _unreadable(file, str(fault)))
-        # The older version must not be quoted any more.
-        store.remove(collection, file.address)
-        failure = Failure(source=file.source, reason=str(fault))
-        return SyncReport(removed=0 if entry is None else 1, failed=(failure,))
-    notes = _put(file, document, store, collection, digest=digest, included=included)
-    if entry is None:
-        return SyncReport(added=1, notes=notes)
-    return SyncReport(skipped=1, notes=notes) if entry.hash == digest else SyncReport(changed=1, notes=notes)
-
-
-def _put(
-    file: FoundFile, document: Document, store: DocumentStore, collection: str, *, digest: str, included: str
-) -> tuple[SourceNote, ...]:
-    """Write a document that was read from the disk; a note where it was not wholly read."""
-    store.put(
-        NewDocument(
-            collection=collection,
-            address=file.address,
-            root=file.root,
-            source=file.source,
-            title=document.title,
-            url=document.url,
-            hash=digest,
-            size=file.size,
-            modified=file.modified,
-            pieces=cut(document),
-            included=included,
-            changed_at=document.changed_at,
-        ),
-    )
-    if not document.unread:
-        return ()
-    store.roots.note_unreadable(collection, _unreadable(file, document.unread))
-    return (SourceNote(source=file.source, text=document.unread),)
-
-
-def _unreadable(file: FoundFile, reason: str) -> UnreadableFile:
-    return UnreadableFile(
-        address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
-    )
-
-
-def drop_surrogates(document: Document) -> Document:
-    """The document without lone surrogates, as from some fonts in PDF files; what was cut already has none in its text."""
-    text = document.text if document.pieces is not None else storable(document.text)
-    return replace(document, title=storable(document.title), text=text)
-
-
-def _touch(entry: Entry, file: FoundFile, store: DocumentStore, included: str) -> None:
-    store.touch(
-        entry.id,
-        modified=file.modified,
-        size=file.size,
-        root=file.root,
-        source=file.source,
-        included=included,
-    )

@@ -26,10 +26,10 @@ from core.library.formats import markdown, parser_process
 from core.library.formats.assembly import line_starts
 from core.library.formats.dates import earliest, plausible
 from core.library.formats.encoding import decode
+from core.library.indexing import drop_surrogates
 from core.library.links import OTHER_TEXT
 from core.library.readers import base_of
 from core.library.store import DocumentStore
-from core.library.sync import drop_surrogates
 from core.sources.source import SourceItem, parse_as_file
 from core.sources.store import SourceRecord, SourceStore
 

@@ -22,7 +22,8 @@ from weakref import WeakValueDictionary
 
 from core.conversation import Command, Conversation
 from core.errors import FootnoteError, SettingsError
-from core.library.library import Library, Notify
+from core.library.indexing import Notify
+from core.library.library import Library
 from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings

@@ -24,7 +24,8 @@ from core.errors import DocumentError, FootnoteError
 from core.library.documents import Document
 from core.library.formats import parser_process
 from core.library.formats.dates import plausible
-from core.library.library import Library, Notify
+from core.library.indexing import Notify
+from core.library.library import Library
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
 from core.library.sync import Failure, SourceNote, SyncReport

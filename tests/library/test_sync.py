@@ -9,6 +9,7 @@ import pytest
 from core.errors import SettingsError
 from core.library.entries import Entry
 from core.library.formats.read import FILE_LIMIT, parse_file
+from core.library.indexing import AHEAD
 from core.library.roots import PathRules, UnreadableFile
 from core.library.sync import Failure, FoundFile, Listing, SourceNote, SyncReport, list_files, plan_sync
 from tests.library.shelf import files_read, found, open_library, quotable, sources, write
@@ -348,18 +349,19 @@ def test_the_failure_of_a_file_is_forgotten_with_the_file(library, docs):
 
 
 def test_a_file_that_disappears_between_listing_and_reading_is_a_failure_and_no_more(library, docs):
-    for name in ("a.md", "b.md", "c.md"):
+    last = docs / "z.md"
+    for name in (*(f"{number}.md" for number in range(AHEAD)), last.name):
         write(docs / name, f"Text of {name}.")
 
     def take_away(_phase, done, _total):
         if done == 1:
-            (docs / "b.md").unlink()
+            last.unlink()
 
     report = library.ingest([docs], notify=take_away)
 
-    assert report.added == 2
-    assert report.failed == (Failure(source="docs/b.md", reason="disappeared while it was read"),)
-    assert library.refresh() == SyncReport(skipped=2)
+    assert report.added == AHEAD
+    assert report.failed == (Failure(source="docs/z.md", reason="disappeared while it was read"),)
+    assert library.refresh() == SyncReport(skipped=AHEAD)
 
 
 def test_a_sync_that_was_broken_off_is_finished_by_the_next(library, docs):

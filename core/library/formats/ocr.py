@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from core.errors import DocumentError
+from core.library.formats.page_progress import tell
 from core.library.formats.pdf_tables import tables_in
 from core.library.formats.printed import Word, cells_of, regions, rows_of, texts_of
 
@@ -45,7 +46,8 @@ def read_scanned(data: bytes, pages: Collection[int]) -> Iterator[tuple[int, lis
     recognize = _engine()
     document = pypdfium2.PdfDocument(data)
     try:
-        for number in sorted(pages):
+        for done, number in enumerate(sorted(pages)):
+            tell(done, len(pages))
             yield number, printed_lines(_upright_words(recognize, _drawn(document, number)))
     finally:
         document.close()

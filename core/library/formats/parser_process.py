@@ -29,6 +29,7 @@ from typing import IO, Any, Literal
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
 from core.library.formats.ocr import ScannedPages
+from core.library.formats.page_progress import tell
 from core.priority import elsewhere, is_throttling
 
 LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
@@ -191,8 +192,8 @@ class Worker:
         deadline = time.monotonic() + request["seconds"] + 10.0  # to start, to send and to receive
         try:
             self._write(frame(request, data), deadline)
-            (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
-            reply: dict[str, Any] = json.loads(self._receive(length, deadline))
+            while "pages_read" in (reply := self._header(deadline)):
+                tell(*reply["pages_read"])
             reply["text"] = self._receive(reply["size"], deadline).decode()
         except (OSError, EOFError, TimeoutError, ValueError):
             raise WorkerEnded(self.stop()) from None
@@ -200,6 +201,11 @@ class Worker:
             self.stop()
             raise
         return reply
+
+    def _header(self, deadline: float) -> dict[str, Any]:
+        (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
+        header: dict[str, Any] = json.loads(self._receive(length, deadline))
+        return header
 
     def _write(self, everything: bytes, deadline: float) -> None:
         assert self.process.stdin is not None

@@ -17,6 +17,7 @@ from typing import Any
 from core.characters import storable
 from core.errors import DocumentError
 from core.library.formats.assembly import TEXT_LIMIT
+from core.library.formats.page_progress import tell
 from core.library.formats.pdf_tables import ROWS, tables_in
 from core.library.formats.printed import PrintedTable, Word, cells_of, regions, rows_of
 
@@ -79,6 +80,7 @@ def read_pages(
                         f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text"
                     )
                 pages.append(lines)
+                tell(number, count)
         finally:
             document.close()
     return pages, frozenset(damaged)

@@ -25,6 +25,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import ocr, pdf, webpage
+from core.library.formats.page_progress import told_to
 from core.library.formats.parser_process import LENGTH, Pool, block_of, frame, row_of
 from core.library.formats.read import SUFFIXES
 from core.library.lexical import text_terms
@@ -48,9 +49,14 @@ def main() -> None:
         data = _exactly(requests, request["size"])
         _lower_priority(request["pool"])
         _set_limits(request["seconds"], request["memory"])
-        reply, text = _reply_to(request, data)
-        replies.write(frame(reply | {"notes": warnings.drain()}, text))
-        replies.flush()
+        with told_to(lambda done, total: _send(replies, frame({"pages_read": (done, total)}))):
+            reply, text = _reply_to(request, data)
+        _send(replies, frame(reply | {"notes": warnings.drain()}, text))
+
+
+def _send(replies: BinaryIO, message: bytes) -> None:
+    replies.write(message)
+    replies.flush()
 
 
 def _lower_priority(pool: Pool) -> None:
