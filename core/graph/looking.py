@@ -26,7 +26,7 @@ from core.text.terms import query_terms, terms
 
 BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
 SAME = 0.85  # share of the terms of both that two passages have in common, if one repeats the other
-LISTED = 3  # documents whose sections a judge is shown
+LISTED = 5  # documents whose sections a judge is shown
 
 
 async def regrade(state: State, runtime: Runtime[Deps]) -> State:

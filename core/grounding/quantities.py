@@ -195,7 +195,9 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
         cells = _cells(line)
         if len(cells) > 1 and _DELIMITERS.fullmatch(below.strip()):
             at = strip.start - passage.start + start
-            head, above = [cell for _, cell in cells], f"{headings}\n{passage.text[max(0, at - ABOVE) : at]}"
+            head = [cell for _, cell in cells]
+            # Its first cell stands above the labels of the rows: what it says, it says of the whole table.
+            above = "\n".join((headings, passage.text[max(0, at - ABOVE) : at], head[0] or head[1]))
         elif len(cells) == 1:
             head, above = [], headings if _LABEL.search(line[:ABOVE]) else ""
         label = next((cell for _, cell in cells if cell.strip()), "") if len(cells) > 1 else ""

@@ -60,7 +60,8 @@ Where they are to be summarised, a passage of theirs that says something of note
 GRADE = """\
 You judge which passages help to answer a question, by what is written in them, not by what you know.
 
-Its first line names its headings and, in parentheses, its file: they say what it is about as much as its text does.
+The first line of a passage names its headings and, in parentheses, its file: they say what it is about as much as its \
+text does.
 
 For every passage, give its number and:
 - relevance: correct when it states the answer or a part of it; ambiguous when it is about the matter but leaves \
@@ -135,7 +136,9 @@ own, which needs no number.
 
 CALCULATE = """\
 Do no arithmetic. Where a figure has to be computed, write the expression in its place, as in {calc: (12.4 - 11.1) / \
-11.1 as %}, with numbers as the strips write them and + - * / ( ) avg() sum() round(x, 1) as points."""
+11.1 as %}, with numbers as the strips write them, the signs + - * / ( ), avg(1; 2), sum(1; 2) and round(1; places), and at \
+its end “as %” or “as points” where that is meant. The result is written with its unit and scale: write none behind it. \
+Where something fell, say so and compute by how much."""
 
 REWRITE = """\
 An earlier draft lost its main point, because the strips do not support some of its sentences. The rejected ones \
@@ -156,8 +159,8 @@ You check an answer sentence by sentence against strips of text. Each sentence h
 it cites. Give:
 - unsupported: numbers of sentences of which any part (name, number, unit, cause, condition, degree, negation) is \
 stated by no strip, even if it is true or likely. What a strip says in other words, in another language, or implies at \
-once is supported, and so is what its first line says of it: its headings, and its file in parentheses. A name for the \
-reader's own (myapp) claims nothing.
+once is supported, and so is what the first line of a strip says of it: its headings, and its file in parentheses. A \
+name for the reader's own (myapp) claims nothing.
 - lacking: for each of them, its number, a colon, and what of it no strip states: in the sentence's language, \
 without the numbers of strips.
 - elsewhere: for sentences that other strips state than those they cite, or that cite nothing: the sentence's \

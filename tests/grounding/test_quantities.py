@@ -109,6 +109,17 @@ def test_headings_tell_the_scale_of_the_table_below_them_and_not_of_prose():
     assert told["7"] == (Decimal(7), "")
 
 
+@pytest.mark.parametrize("table", [
+    "| Amounts are in thousands. | 2023 |\n|---|---|\n| Sales | 12.4 |\n| Staff (people) | 7 |",
+    "In thousands | 2023\n---|---\nSales | 12.4\nStaff (people) | 7",
+])  # fmt: skip
+def test_the_first_cell_of_a_head_tells_the_scale_of_its_table(table):
+    told = read(table)
+
+    assert told["12.4"] == (Decimal(12_400), "")
+    assert told["7"] == (Decimal(7), "")
+
+
 @thorough
 @given(st.text(max_size=300))
 def test_whatever_a_strip_says_its_numbers_stand_in_it(text):
