@@ -138,6 +138,8 @@ def vocabulary() -> Vocabulary:
     )
     unit, one = _either(spelled), _either([*scales, *of_money, *spelled])
     behind = rf"(?:\s?(?P<scale>{scale}))?(?:[ \u00a0\u202f-]?(?P<unit>{unit}))?"
+    # Behind a unit that nothing is known of, as in 60mph, it is a number all the same; but not in "the 12th".
+    glued = r"(?:(?!(?:st|nd|rd|th|er|re)(?![A-Za-z]))[A-Za-zµ]{2,4})?(?![A-Za-zÀ-ÿ])"
     before = rf"(?:(?<![A-Za-zÀ-ÿ])(?P<money>{money})\s?|(?<![A-Za-zÀ-ÿ\d_.,]))"
     return Vocabulary(
         scales=scales,
@@ -145,7 +147,7 @@ def vocabulary() -> Vocabulary:
         units=spelled | {word.lower(): unit for word, unit in spelled.items() if len(word) > 1},
         signs={code: words[0] for code, words in table["currencies"].items()},
         word=re.compile(one, re.IGNORECASE),
-        number=re.compile(rf"{before}(?P<digits>{_DIGITS}){behind}(?![A-Za-zÀ-ÿ])", re.IGNORECASE),
+        number=re.compile(rf"{before}(?P<digits>{_DIGITS}){behind}{glued}", re.IGNORECASE),
         behind=re.compile(behind, re.IGNORECASE),
         money=re.compile(rf"(?<![A-Za-zÀ-ÿ]){money}\s?\Z", re.IGNORECASE),
         counts=re.compile(rf"(?<![A-Za-zÀ-ÿ]){_either(table['counted']['words'])}|#", re.IGNORECASE),

@@ -15,6 +15,7 @@ from core.reasoning.reasoner import Grade, Strip
 from core.text.sentences import Unit, split_units, units_within
 
 STRIP_LIMIT = 12  # strips in one draft's context
+STATING = 30  # the same where that many state a part of the answer: "list all of them"
 STRIP_LENGTH = 2_400  # characters; strips are not merged beyond this
 PREVIOUS_SENTENCES = 2  # that a sentence may refer back to
 LIST_ITEMS = 12  # items of a list after a colon
@@ -40,6 +41,7 @@ def refine(
     has nothing quotable.
     """
     strips: list[Strip] = []
+    stating = 0  # how many of them are of passages that a judge found to state the answer, or a part of it
     for hit in passages:
         grade = grades.get(hit.passage.id)
         if grade is not None and grade.relevance == "incorrect":
@@ -49,7 +51,9 @@ def refine(
         spans = [] if whole else _spans(text, evidence, around)
         named = _named(text, evidence)
         strips += [_strip(hit, start, end, named) for start, end in spans or [(0, len(text))]]
-    shown = [strip for strip in strips if strip.text.strip()][:STRIP_LIMIT]
+        stating = len(strips) if grade and grade.relevance == "correct" and around else stating
+    limit = max(STRIP_LIMIT, min(stating, STATING))
+    shown = [strip for strip in strips if strip.text.strip()][:limit]
     return tuple(replace(strip, number=number) for number, strip in enumerate(shown, start=1))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+from operator import itemgetter
 
 from core.conversation import value
 from core.library.documents import Passage
@@ -30,17 +33,24 @@ class Contents:
     title: str
     sections: tuple[Section, ...]  #: in reading order
 
-    def shown(self, wanted: Collection[str], limit: int) -> list[tuple[int, Section]]:
-        """The sections to choose from, with their numbers from 1: those with these terms first, then the outermost."""
+    def shown(
+        self, wanted: Collection[str], seen: Collection[tuple[str, ...]], limit: int
+    ) -> list[tuple[int, Section]]:
+        """The sections to choose from, with their numbers from 1: those that were ``seen`` in part, then those with the
+        rarest of these terms, then the outermost.
+        """
         numbered = list(enumerate(self.sections, start=1))
         if len(numbered) <= limit:
             return numbered
-        worth = {
-            number: (-len(set(terms(" ".join(section.path[-2:]))) & set(wanted)), len(section.path), number)
-            for number, section in numbered
-        }
-        chosen = sorted(numbered, key=lambda each: worth[each[0]])[:limit]
-        return sorted(chosen, key=lambda each: each[0])
+        held = {number: {*terms(section.path[-1])} & {*wanted} for number, section in numbered}
+        counts = Counter(chain.from_iterable(held.values()))
+
+        def order(each: tuple[int, Section]) -> tuple[bool, float, int, int]:
+            number, section = each
+            rarity = sum(1 / counts[term] for term in held[number])
+            return section.path not in seen, -rarity, len(section.path), number
+
+        return sorted(sorted(numbered, key=order)[:limit], key=itemgetter(0))
 
 
 def contents_from(

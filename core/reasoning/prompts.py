@@ -115,7 +115,10 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     shown = [_numbered_sentences(found.passage.text) for found in ordered]
     numbers = {each.source: number for number, each in enumerate(ask.contents, start=1)}
     titles = [_title(found, numbers.get(found.passage.source)) for found in ordered]
-    documents = [listed(each, ask.question, number) for number, each in enumerate(ask.contents, start=1)]
+    seen = {found.passage.path for found in ordered}
+    documents = [
+        listed(each, ask.question, seen, number) for number, each in enumerate(ask.contents, start=1)
+    ]
     fence = Fence.around([*_conversation(ask), *shown, *titles, *documents, *ask.steps_made])
     blocks = (
         fence.quote(f"passage {number}", f"{title}\n{text}")

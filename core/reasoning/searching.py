@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -25,10 +25,12 @@ _STEP = re.compile(
 _PAGE = re.compile(r"\b(?:pages?|slides?|cells?|p\.?)\s*(\d{1,5})", re.IGNORECASE)
 
 
-def listed(contents: Contents, question: str, number: int) -> str:
-    """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)"."""
+def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
+    """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)". ``seen``: the paths
+    of those of which passages are there already.
+    """
     lines = [" ".join(f"{contents.title} ({contents.source})".split())]
-    for place, section in contents.shown(query_terms(question), SECTIONS_SHOWN):
+    for place, section in contents.shown(query_terms(question), seen, SECTIONS_SHOWN):
         path = " ".join(" > ".join(section.path).split())[-PATH_SHOWN:]
         lines.append(f"{number}.{place} {path}" + (f" ({section.pages})" if section.pages else ""))
     return "\n".join(lines)

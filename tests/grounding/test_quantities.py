@@ -131,3 +131,17 @@ def test_whatever_a_strip_says_its_numbers_stand_in_it(text):
 def test_a_strip_of_nothing_but_numbers_is_read_so_far():
     assert len(quantities_in(loose_strip("\n".join(map(str, range(5 * NUMBERS)))))) <= NUMBERS + 1
     assert quantity_at("9" * 60, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "worth", "unit"),
+    [
+        ("Sets the line width to 1.6pt.", "1.6", "pt"),
+        ("It is 12 px wide.", "12", "px"),
+        ("They fell at 60mph.", "60", ""),
+    ],
+)
+def test_a_number_with_a_unit_right_behind_it_is_a_number(text, worth, unit):
+    (one,) = quantities_in(loose_strip(text))
+
+    assert (one.worth, one.unit) == (Decimal(worth), unit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.passages import documents, loose_strip, passages_of, thorough, units_of, written
+from fakes.scripted import hit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -253,3 +254,11 @@ def test_strips_of_a_real_documentation_stand_in_its_files(shared_data):
             grades = {hit.passage.id: Grade(relevance="correct", evidence=(1, 4))}
             for strip in refine([hit], grades, around=1):
                 assert strip.text == text[strip.start : strip.end]
+
+
+def test_where_many_passages_state_a_part_of_the_answer_none_of_them_is_left_out():
+    passages = [hit(f"Style {n} is there.", id=f"{n}") for n in range(20)]
+    grades = {each.passage.id: Grade(relevance="correct", evidence=(1,)) for each in passages[:18]}
+
+    assert len(refine(passages, grades, around=1)) == 18
+    assert len(refine(passages, {}, around=1)) == STRIP_LIMIT

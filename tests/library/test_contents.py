@@ -8,6 +8,7 @@ from fakes.scripted import hit
 from core.library.contents import Contents, Section, contents_from, holding, in_section, on_page
 from core.library.documents import Scope
 from core.library.library import Library, ScopedDocuments
+from core.text.terms import query_terms
 
 
 def piece(text, location="", path=(), **more):
@@ -61,7 +62,7 @@ def test_of_many_sections_those_that_share_words_with_the_question_are_shown_the
         address="a", source="a", title="A", sections=tuple(Section(path=path) for path in paths)
     )
 
-    assert [number for number, _ in contents.shown({"delay"}, 3)] == [1, 3, 4]
+    assert [number for number, _ in contents.shown({"delay"}, (), 3)] == [1, 3, 4]
 
 
 def test_without_headings_a_document_has_no_sections():
@@ -91,3 +92,14 @@ async def test_the_library_lists_and_opens_only_what_may_be_read(tmp_path, libra
     assert await everything.reading(address)
     assert not await mine.contents(closed)
     assert not await mine.reading(address)
+
+
+def test_a_word_of_many_headings_counts_less_than_one_of_few():
+    paths = [*((f"Graphs in TikZ {n}",) for n in range(9)), ("Line widths",)]
+    contents = Contents(
+        address="a", source="a", title="A", sections=tuple(Section(path=path) for path in paths)
+    )
+
+    shown = contents.shown(query_terms("Which line widths are there in TikZ?"), {paths[3]}, 2)
+
+    assert [number for number, _ in shown] == [4, 10]
