@@ -257,6 +257,7 @@ class _Locations:
         self._block_starts = [block.start for block in document.blocks]
         self._text = document.text
         self._unit = document.unit
+        self._labels = document.labels
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -268,6 +269,11 @@ class _Locations:
         last = self._blocks[bisect_right(self._block_starts, span.end - 1) - 1]
         if first.page and last.page:
             pages = _range(self._unit, first.page, last.page)
+            printed = [
+                self._labels[number - 1] for number in (first.page, last.page) if number <= len(self._labels)
+            ]
+            if printed and printed != [str(first.page), str(last.page)]:
+                pages += f" (printed {'-'.join(dict.fromkeys(printed))})"
             if first.is_recognized or last.is_recognized:
                 pages += " (read by OCR)"
             return f"{pages}, {headings}" if headings else pages

@@ -66,6 +66,7 @@ class Document:
     unread: str = (
         ""  #: what of it was not read, as "1 of 9 pages is scanned and was not read"; completes "FILE: …"
     )
+    labels: tuple[str, ...] = ()  #: of its pages, as they are printed; empty: none are
     has_lines: bool = (
         True  #: whether a line of its text can be one of its file; False: others are put into it
     )

@@ -250,9 +250,9 @@ def test_strips_of_a_file_stand_in_the_file(tmp_path):
 def test_strips_of_a_real_documentation_stand_in_its_files(shared_data):
     for file in sorted((shared_data / "fastapi_docs").rglob("*.md"))[::5]:
         text = file.read_text(encoding="utf-8")
-        for hit in passages_of(file):
-            grades = {hit.passage.id: Grade(relevance="correct", evidence=(1, 4))}
-            for strip in refine([hit], grades, around=1):
+        for found in passages_of(file):
+            grades = {found.passage.id: Grade(relevance="correct", evidence=(1, 4))}
+            for strip in refine([found], grades, around=1):
                 assert strip.text == text[strip.start : strip.end]
 
 

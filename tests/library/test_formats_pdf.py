@@ -18,7 +18,7 @@ from core.errors import DocumentError
 from core.grounding.citations import _columns
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats import pdf
+from core.library.formats import pdf, pdf_pages
 from core.library.formats.pdf import PrintedLine, paragraphs
 from core.library.formats.read import parse_file
 
@@ -174,7 +174,7 @@ def test_empty_pages_are_refused():
 
 def test_too_many_pages_are_refused():
     writer = PdfWriter()
-    for _ in range(pdf.PAGE_LIMIT + 1):
+    for _ in range(pdf_pages.PAGE_LIMIT + 1):
         writer.add_blank_page(width=10, height=10)
     file = io.BytesIO()
     writer.write(file)

@@ -32,6 +32,7 @@ _MOMENT = re.compile(
     ["'\]]?\s*(?:\#.*)?""",
     re.VERBOSE,
 )
+_PDF_MOMENT = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?P<zone>Z|[+-]\d\d'?\d\d)?")
 _META = re.compile(r"<meta\b([^<>]*)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
     r"""\b(name|property|itemprop|http-equiv|content)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
@@ -69,6 +70,17 @@ def moment_in(text: str, now: Callable[[], float] = time.time) -> float | None:
         )
     except (ValueError, OverflowError):
         return None
+
+
+def pdf_moment(text: str, now: Callable[[], float] = time.time) -> float | None:
+    """The same of "D:20260312093000+01'00'" (ISO 32000-1, 7.9.4), of which everything behind the year may be missing."""
+    found = _PDF_MOMENT.match(text.strip())
+    if found is None:
+        return None
+    year, month, day, *clock = found.groups()
+    zone = "".join(found["zone"].split("'")) if found["zone"] else ""
+    hour, minute, second = (part or "00" for part in clock[:3])
+    return moment_in(f"{year}-{month or '01'}-{day or '01'}T{hour}:{minute}:{second}{zone}", now)
 
 
 def _zone(text: str) -> timezone:

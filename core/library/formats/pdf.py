@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import io
-import logging
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
-from datetime import UTC
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise, product
 
 from core.errors import DocumentError
 from core.library.documents import BlockKind, Document
 from core.library.formats import ocr
 from core.library.formats.assembly import Part, assemble
-from core.library.formats.dates import plausible
-from core.library.formats.pdf_forms import BROKEN_PAGE, filled_lines
-from core.library.formats.pdf_pages import PrintedLine, read_pages
+from core.library.formats.dates import pdf_moment
+from core.library.formats.pdf_forms import broken_among, filled_in
+from core.library.formats.pdf_pages import PrintedLine, is_cut_off, read_pages
 from core.library.formats.printed import PrintedTable, continued, texts_of
 
-if TYPE_CHECKING:
-    from pypdf import PageObject, PdfReader
-
-PAGE_LIMIT = 5_000
-END = 1_024  # bytes, within which "%%EOF" stands: ISO 32000-1, annex H, note 18
 BELOW = 10_000.0  # points from the top of a page, where what was filled into it is put: below its text
 READING_TIME = 180.0  # seconds of processor time; 5,000 pages of a book take about 60
 
-_LOG = logging.getLogger(__name__)
 _NUMBERING = re.compile(r"\A(?:[\d.]+|[A-Z]\.|[IVX]+\.|Chapter \d+:?|Appendix [A-Z]:?)\s*", re.IGNORECASE)
 _LETTERS = re.compile(r"[\W_]+")
+_WORDS = re.compile(r"\w+(?:\.\w+)*")
+_CODE = re.compile(r"[\\{}=<>|]")
 _FILE_NAME = re.compile(r".*\.\w{2,5}|untitled.*|\(?anonymous\)?|\s*", re.IGNORECASE)
 
 RUNNING_HEAD_PAGES = 3  # a line at the top or bottom of this many pages is a running head
@@ -43,6 +35,7 @@ TABLE_BEGINS = "| "
 LARGER = 1.1  # letters of a heading, or else they are bold
 HEADING_SHARE = 0.15  # of the letters of a document at most have one look of its headings
 HEADING_LINES, HEADING_GAP = 3, 1.5  # of one heading; between them, in sizes of their letters
+MORE_WORDS = 2  # in a heading than in its entry in the outline
 TITLE = 150  # characters of a line of a heading
 SHORT_LINE = 20  # characters; shorter lines are not measured for the usual width
 
@@ -68,10 +61,13 @@ def parse(
 
     ScannedPages where text recognition is installed and would find more; then ``recognize`` is needed.
     """
-    reader = _opened(data)
-    pages, damaged = read_pages(data, len(reader.pages), reading_time)
-    damaged |= _broken(reader, pages)
-    scanned = _scanned(reader, pages) - damaged
+    file = read_pages(data, reading_time)
+    pages, damaged = file.pages, frozenset(file.damaged)
+    bare = without_running_heads([[], *pages])[1:]  # or the head of the first page would be a title
+    empty = {number for number, lines in enumerate(bare, start=1) if not lines}
+    damaged |= broken_among(data, file.blank & empty) if file.blank & empty else frozenset()
+    filled = filled_in(data) if file.annotated else {}
+    scanned = frozenset(file.pictured & empty) - damaged
     if scanned and not recognize and ocr.is_installed():
         raise ocr.ScannedPages(_share(scanned, pages, "scanned, so not read"))
     found = dict(recognize(data, scanned)) if scanned and recognize else {}
@@ -81,21 +77,20 @@ def parse(
         for number, lines in enumerate(pages, start=1)
     ]
     pages = [
-        [*lines, *_as_lines(filled_lines(page), number, BELOW)]
-        for number, (lines, page) in enumerate(
-            zip(without_running_heads(pages), reader.pages, strict=True), start=1
-        )
+        [*lines, *_as_lines(filled.get(number, ()), number, BELOW)]
+        for number, lines in enumerate(without_running_heads(pages), start=1)
     ]
     if not any(pages):
         raise DocumentError(unread or "holds no text that could be extracted")
-    outline = _outline(reader)
     lines = [
-        line for number, page in enumerate(pages, start=1) for line in _lines(page, outline.get(number, []))
+        line
+        for number, page in enumerate(pages, start=1)
+        for line in with_outline(page, file.outline.get(number, ()))
     ]
     lines = lines if any(line.level for line in lines) else list(with_headings(lines))
     parts = (replace(part, is_recognized=part.page in found) for part in paragraphs([*_written(lines)]))
-    document = assemble(parts, title=_title(reader))
-    return replace(document, changed_at=_changed_at(reader), unread=unread)
+    document = assemble(parts, title=_title(file.metadata.get("Title", "")))
+    return replace(document, changed_at=_changed_at(file.metadata), labels=tuple(file.labels), unread=unread)
 
 
 def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[PrintedLine]:
@@ -104,7 +99,7 @@ def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[Print
 
 def _unread(data: bytes, pages: Sized, damaged: Sized, scanned: Sized) -> str:
     """What was not read, as "2 of 9 pages are damaged, so not read"; empty where everything was."""
-    causes = {"is cut off: its end is missing": _is_cut_off(data)}
+    causes = {"is cut off: its end is missing": is_cut_off(data)}
     for some, what in ((damaged, "damaged, so not read"), (scanned, f"scanned, so not read; {ocr.INSTALL}")):
         causes[_share(some, pages, what)] = len(some) > 0
     return "; ".join(cause for cause, applies in causes.items() if applies)
@@ -116,117 +111,57 @@ def _share(some: Sized, pages: Sized, what: str) -> str:
     return f"{len(some):,} of {len(pages):,} pages {'is' if len(some) == 1 else 'are'} {what}"
 
 
-def _is_cut_off(data: bytes) -> bool:
-    return b"%PDF-" in data[:END] and b"%%EOF" not in data.rstrip(b"\0 \t\r\n")[-END:]
-
-
-def _changed_at(reader: PdfReader) -> float | None:
+def _changed_at(metadata: Mapping[str, str]) -> float | None:
     """When it was changed last, or else made, as it says; without a zone, in UTC."""
-    from pypdf.errors import PyPdfError
-
-    try:
-        said = reader.metadata
-        moment = (said.modification_date or said.creation_date) if said else None
-    except (PyPdfError, *BROKEN_PAGE):
-        return None
-    if moment is None:
-        return None
-    return plausible((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    return pdf_moment(metadata.get("ModDate") or metadata.get("CreationDate") or "")
 
 
-def _broken(reader: PdfReader, pages: Sequence[Sequence[PrintedLine]]) -> frozenset[int]:
-    """Pages of which nothing was read as what draws them cannot be unpacked, which PDFium passes over."""
-    from pypdf.errors import PyPdfError
-
-    broken: set[int] = set()
-    for number, (page, lines) in enumerate(zip(reader.pages, pages, strict=True), start=1):
-        try:
-            if not lines and (drawn := page.get_contents()):
-                drawn.get_data()
-        except (PyPdfError, *BROKEN_PAGE):
-            broken.add(number)
-    return frozenset(broken)
+def with_outline(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> Iterator[PrintedLine]:
+    """The page's lines; one or two that say what an entry of the outline says are a heading."""
+    headings = _headings(page, entries) if entries else {}
+    position = 0
+    while position < len(page):
+        count, level = headings.get(position, (1, 0))
+        text = " ".join(line.text for line in page[position : position + count])
+        yield replace(page[position], text=text, level=level) if level else page[position]
+        position += count
 
 
-def _scanned(reader: PdfReader, pages: Sequence[Sequence[PrintedLine]]) -> frozenset[int]:
-    """Pages that show a picture and no text but a running head, as of the program that scanned; they count from 1."""
-    bare = without_running_heads([[], *pages])[1:]  # or the head of the first page would be a title
-    return frozenset(
-        number
-        for number, (page, lines) in enumerate(zip(reader.pages, bare, strict=True), start=1)
-        if not lines and _shows_picture(page)
+def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> dict[int, tuple[int, int]]:
+    """By the place of their first line, how many lines the entries' headings have, and their level. Those that say the
+    same to the letter are found first, then those with a word or two more, as "File 3 setup.sty" for "3 setup.sty".
+    """
+    found: dict[int, tuple[int, int]] = {}
+    free = {place for place, line in enumerate(page) if not line.table}
+    left = list(entries)
+    for is_same in (_is_equal, _has_words):
+        for level, title in tuple(left):
+            for count, place in product((1, 2), range(len(page))):
+                places = range(place, place + count)
+                if free.issuperset(places) and _says(page, place, count, title, is_same):
+                    found[place] = count, level
+                    free.difference_update(places)
+                    left.remove((level, title))
+                    break
+    return found
+
+
+def _says(
+    page: Sequence[PrintedLine], place: int, count: int, title: str, is_same: Callable[[str, str], bool]
+) -> bool:
+    text = " ".join(line.text for line in page[place : place + count])
+    return (
+        len(text) <= 2 * TITLE and {*_CODE.findall(text)} <= {*_CODE.findall(title)} and is_same(text, title)
     )
 
 
-def _shows_picture(page: PageObject) -> bool:
-    """By its resources alone: no picture is unpacked."""
-    from pypdf.errors import PyPdfError
-
-    try:
-        drawn = page["/Resources"]["/XObject"].values()  # type: ignore[index]
-        kinds = {each.get_object()["/Subtype"] for each in drawn}
-    except (PyPdfError, *BROKEN_PAGE):
-        return False
-    return bool(kinds & {"/Image", "/Form"})  # a form may hold one
+def _is_equal(text: str, title: str) -> bool:
+    return _bare(text) == _bare(title)
 
 
-def _opened(data: bytes) -> PdfReader:
-    from pypdf import PasswordType, PdfReader
-    from pypdf.errors import PyPdfError
-
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        is_locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
-        count = 0 if is_locked else len(reader.pages)
-    except NotImplementedError:  # by a certificate, or by another program's own means
-        is_locked = True
-    except (PyPdfError, *BROKEN_PAGE) as error:
-        if _is_cut_off(data):
-            raise DocumentError("is cut off: its end is missing; copy or download it again") from error
-        raise
-    if is_locked:
-        raise DocumentError("is encrypted; save it without a password first")
-    if count > PAGE_LIMIT:
-        raise DocumentError(f"has more than {PAGE_LIMIT:,} pages")
-    return reader
-
-
-def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
-    """(level, title) of the outline's entries by page; nothing when the outline is broken."""
-    from pypdf.errors import PyPdfError
-
-    entries: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
-    try:
-        for level, entry in _flattened(reader.outline, 1):
-            page = reader.get_destination_page_number(entry)
-            if page is not None and entry.title:
-                entries[page + 1].append((level, entry.title))
-    except (PyPdfError, *BROKEN_PAGE) as error:
-        _LOG.warning("the outline could not be read: %r", error)
-    return dict(entries)
-
-
-def _flattened(outline: Sequence[Any], level: int) -> Iterator[tuple[int, Any]]:
-    """pypdf nests the entries below one in a list that follows it."""
-    for entry in outline:
-        if isinstance(entry, list):
-            yield from _flattened(entry, level + 1)
-        else:
-            yield min(level, 6), entry
-
-
-def _lines(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> Iterator[PrintedLine]:
-    """The page's lines; one or two that equal an entry of the outline are a heading."""
-    levels: Mapping[str, int] = {_bare(title): level for level, title in reversed(entries)}
-    position = 0
-    while position < len(page):
-        for count in (2, 1):
-            lines = page[position : position + count]
-            text = " ".join(line.text for line in lines)
-            if level := 0 if any(line.table for line in lines) else levels.get(_bare(text), 0):
-                break
-        yield replace(page[position], text=text, level=level) if level else page[position]
-        position += count
+def _has_words(text: str, title: str) -> bool:
+    wanted, words = ({*_WORDS.findall(each.casefold())} for each in (title, text))
+    return len(wanted) > 1 and wanted <= words and len(words) <= len(wanted) + MORE_WORDS
 
 
 def _written(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
@@ -260,10 +195,9 @@ def _bare(heading: str) -> str:
     return letters or _LETTERS.sub("", heading).casefold()
 
 
-def _title(reader: PdfReader) -> str:
+def _title(declared: str) -> str:
     """The declared title, unless it is the name of a file."""
-    metadata = reader.metadata
-    title = " ".join(((metadata.title if metadata else None) or "").split())
+    title = " ".join(declared.split())
     return "" if _FILE_NAME.fullmatch(title) else title
 
 

@@ -6,13 +6,15 @@ typed into a field for a password, is not read.
 
 from __future__ import annotations
 
+import io
+import logging
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pypdf import PageObject
+    from pypdf import PageObject, PdfReader
 
 ANNOTATION_LIMIT = 5_000  # of a page
 #: What pypdf raises on broken pages, besides its own errors. One broken page must not lose the others.
@@ -21,10 +23,72 @@ PARENT_LIMIT = 20  # fields above one another; a broken file has cycles
 HIDDEN = 2 | 32  # flags of an annotation, table 165: hidden, not viewed
 PASSWORD, PUSH_BUTTON = 1 << 13, 1 << 16  # flags of a field, tables 226 and 228
 
+_LOG = logging.getLogger(__name__)
 _INDEX = re.compile(r"\[\d+\]")  # "Name[0]", as forms of LiveCycle name their fields
 
 #: A dictionary of pypdf, or what stands in one.
 Entry = Any
+
+
+def filled_in(data: bytes) -> dict[int, list[str]]:
+    """What people filled in, by page, from 1."""
+    with reading(data) as reader:
+        pages = enumerate(reader.pages, start=1)
+        return {number: lines for number, page in pages if (lines := filled_lines(page))}
+    return {}
+
+
+def broken_among(data: bytes, blank: Collection[int]) -> frozenset[int]:
+    """The pages, from 1, of which what draws them cannot be unpacked, which PDFium passes over."""
+    with reading(data) as reader:
+        return frozenset(number for number in blank if _is_broken(reader, number))
+    return frozenset()
+
+
+@contextmanager
+def reading(data: bytes) -> Iterator[PdfReader]:
+    """pypdf's reader; what it cannot read, PDFium could, so that its faults end the block and no more."""
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted:
+            reader.decrypt("")
+        yield reader
+    except (NotImplementedError, PyPdfError, *BROKEN_PAGE) as error:
+        _LOG.warning("what was filled in, or is broken, could not be read: %r", error)
+
+
+def _is_broken(reader: PdfReader, number: int) -> bool:
+    from pypdf.errors import PyPdfError
+
+    try:
+        contents = _page_at(reader, number)["/Contents"]
+        for each in contents if isinstance(contents, list) else [contents]:
+            each.get_object().get_data()
+    except KeyError:  # nothing is drawn
+        return False
+    except (PyPdfError, *BROKEN_PAGE):
+        return True
+    return False
+
+
+def _page_at(reader: PdfReader, number: int) -> Entry:
+    """The page alone: a list of all pages takes 200 kB for each page of a file as pdfTeX writes it."""
+    node: Entry = reader.root_object["/Pages"]
+    before = 1
+    while "/Kids" in node:
+        for each in node["/Kids"]:
+            kid = each.get_object()
+            count = int(kid.get("/Count", 1)) if "/Kids" in kid else 1
+            if number < before + count:
+                node = kid
+                break
+            before += count
+        else:
+            raise IndexError(number)
+    return node
 
 
 def filled_lines(page: PageObject) -> list[str]:

@@ -7,10 +7,10 @@ import logging
 import re
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from math import atan2, pi
 from typing import Any
 
@@ -21,6 +21,12 @@ from core.library.formats.page_progress import tell
 from core.library.formats.pdf_tables import ROWS, tables_in
 from core.library.formats.printed import PrintedTable, Word, cells_of, regions, rows_of
 
+PAGE_LIMIT = 5_000
+ENTRY_LIMIT = 20_000  # of an outline
+ANNOTATION_LIMIT = 5_000  # of a page
+REOPENED = 300  # pages after which a file is opened anew: PDFium keeps what it has parsed, about 50 kB of each page
+HEADS = 4  # lines of a scanned page that may be printed on it, such as the name of the program that scanned
+END = 1_024  # bytes, within which "%%EOF" stands: ISO 32000-1, annex H, note 18
 CROWDED = 50_000  # characters of a page on which no tables are looked for: a newspaper has 30,000
 BOLD = 600  # weight of a font, where regular is 400
 _BOLD_NAME = re.compile(rb"bold|black|heavy|semibd", re.IGNORECASE)
@@ -51,48 +57,129 @@ class PrintedLine:
     table: PrintedTable | None = None  #: in place of text
 
 
-def read_pages(
-    data: bytes, count: int, reading_time: float
-) -> tuple[list[list[PrintedLine]], frozenset[int]]:
-    """(the lines of each page, those that cannot be read), which count from 1. ``reading_time`` is in seconds of
-    processor time.
-    """
+@dataclass(slots=True)
+class PrintedFile:
+    """What PDFium reads of a file; pages count from 1."""
+
+    metadata: Mapping[str, str]
+    outline: Mapping[int, Sequence[tuple[int, str]]]  #: (level, title) of the entries, by page
+    pages: list[list[PrintedLine]] = field(default_factory=list)
+    labels: list[str] = field(
+        default_factory=list
+    )  #: of pages, as they are printed; empty: the file has none
+    damaged: set[int] = field(default_factory=set)  #: those that cannot be read
+    pictured: set[int] = field(default_factory=set)  #: those with few lines, if any, that show a picture
+    blank: set[int] = field(
+        default_factory=set
+    )  #: those on which nothing is drawn, or nothing that PDFium can unpack
+    annotated: bool = False  #: whether people filled in a field, or typed text onto a page
+
+
+def read_pages(data: bytes, reading_time: float) -> PrintedFile:
+    """``reading_time`` is in seconds of processor time. DocumentError for what no page can be read of."""
     import pypdfium2
 
-    pages: list[list[PrintedLine]] = []
-    damaged: set[int] = set()
     deadline, characters = time.thread_time() + reading_time, 0
     with _PDFIUM:
-        document, fonts = pypdfium2.PdfDocument(data), dict[int, bool]()
+        document, fonts = _opened(data), dict[int, bool]()
+        count = len(document)
         try:
+            if count > PAGE_LIMIT:
+                raise DocumentError(f"has more than {PAGE_LIMIT:,} pages")
+            file = PrintedFile(metadata=document.get_metadata_dict(), outline=_outline(document))
             for number in range(1, count + 1):
+                if number % REOPENED == 0:
+                    document.close()
+                    document, fonts = _opened(data), {}
                 if time.thread_time() > deadline:
                     raise DocumentError(f"takes too long to read; page {number} of {count} was reached")
                 try:
-                    lines, read = _page(document, number, fonts)
+                    characters += _read_page(document, number, fonts, file)
                 except pypdfium2.PdfiumError as error:
                     _LOG.warning("page %d could not be read: %r", number, error)
-                    damaged.add(number)
-                    lines, read = [], 0
-                characters += read
+                    file.damaged.add(number)
+                    file.pages.append([])
                 if characters > TEXT_LIMIT:
                     raise DocumentError(
                         f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text"
                     )
-                pages.append(lines)
                 tell(number, count)
+            labels = [document.get_page_label(place) for place in range(count)]
+            file.labels = labels if any(labels) else []
         finally:
             document.close()
-    return pages, frozenset(damaged)
+    return file
 
 
-def _page(document: Any, number: int, fonts: dict[int, bool]) -> tuple[list[PrintedLine], int]:
-    """The lines of a page, and how many characters it has."""
+def _opened(data: bytes) -> Any:
+    import pypdfium2
+    from pypdfium2 import raw
+
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise DocumentError("is encrypted; save it without a password first") from error
+        if is_cut_off(data):
+            raise DocumentError("is cut off: its end is missing; copy or download it again") from error
+        raise
+
+
+def is_cut_off(data: bytes) -> bool:
+    return b"%PDF-" in data[:END] and b"%%EOF" not in data.rstrip(b"\0 \t\r\n")[-END:]
+
+
+def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:
+    """The entries of the outline that lead to a page."""
+    entries: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    for entry in islice(document.get_toc(), ENTRY_LIMIT):
+        destination = entry.get_dest()
+        place = destination.get_index() if destination else None
+        title = storable(entry.get_title()).strip()
+        if place is not None and title:
+            entries[place + 1].append((min(entry.level + 1, 6), title))
+    return dict(entries)
+
+
+def _read_page(document: Any, number: int, fonts: dict[int, bool], file: PrintedFile) -> int:
+    """Adds a page to what was read of a file; how many characters it has."""
     from pypdfium2 import raw
 
     page = document[number - 1]
     try:
-        text = page.get_textpage()
+        lines, count = _lines_of(page, number, fonts)
+        file.annotated = file.annotated or _is_annotated(page)
+        drawn = raw.FPDFPage_CountObjects(page)
+        if len(lines) <= HEADS:
+            kinds = {raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, place)) for place in range(drawn)}
+            if kinds & {raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM}:  # a form may hold one
+                file.pictured.add(number)
+        if not drawn:
+            file.blank.add(number)
+    finally:
+        page.close()
+    file.pages.append(lines)
+    return count
+
+
+def _is_annotated(page: Any) -> bool:
+    from pypdfium2 import raw
+
+    for place in range(min(raw.FPDFPage_GetAnnotCount(page), ANNOTATION_LIMIT)):
+        annotation = raw.FPDFPage_GetAnnot(page, place)
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        raw.FPDFPage_CloseAnnot(annotation)
+        if kind in (raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT):
+            return True
+    return False
+
+
+def _lines_of(page: Any, number: int, fonts: dict[int, bool]) -> tuple[list[PrintedLine], int]:
+    """The lines of a page, and how many characters it has."""
+    from pypdfium2 import raw
+
+    text = page.get_textpage()
+    try:
         count = text.count_chars()
         if count > TEXT_LIMIT:
             return [], count
@@ -102,9 +189,8 @@ def _page(document: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
         lines = list(_lines(text.raw, words, quarter, page.get_height(), fonts))
         if 90 * quarter != page.get_rotation():  # PDFium orders words as on an upright page
             lines = rows_of([*chain.from_iterable(lines)])
-        text.close()
     finally:
-        page.close()
+        text.close()
     tables = [] if count > CROWDED else _tables(lines)
     return list(_printed(lines, tables, number)), count
 
