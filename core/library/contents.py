@@ -12,7 +12,8 @@ from core.conversation import value
 from core.library.documents import Passage
 from core.text.terms import terms
 
-_PAGES = re.compile(r"(?:page|slide|cell)s? (\d+)(?:-(\d+))?")
+_PAGES = re.compile(r"\A(?:page|slide|cell)s? (\d+)(?:-(\d+))?")
+_PRINTED = re.compile(r"\(printed (\d+)(?:-(\d+))?\)")
 _SIGNS = re.compile(r"\W+")
 
 
@@ -81,11 +82,15 @@ def in_section(passages: Iterable[Passage], path: Sequence[str]) -> list[Passage
 
 
 def on_page(passages: Iterable[Passage], number: int) -> list[Passage]:
-    """The passages that stand on a page, or on a slide, at least in part."""
+    """The passages that stand on a page, or on a slide, at least in part; counted, or as printed."""
     return [
         each
         for each in passages
-        if (found := _PAGES.match(each.location)) and int(found[1]) <= number <= int(found[2] or found[1])
+        if any(
+            int(first) <= number <= int(last or first)
+            for pattern in (_PAGES, _PRINTED)
+            for first, last in pattern.findall(each.location)[:1]
+        )
     ]
 
 

@@ -31,6 +31,13 @@ def test_a_page_holds_what_begins_on_it_or_reaches_it():
     assert [each.id for each in on_page(REPORT, 3)] == ["2", "3"]
 
 
+def test_a_page_is_opened_by_its_printed_number_too():
+    printed = piece("Wages.", "pages 40-41 (printed 12-13), Pay")
+
+    assert on_page([printed], 12) == on_page([printed], 40) == [printed]
+    assert on_page([printed], 14) == []
+
+
 def test_a_phrase_is_found_over_a_line_break_and_in_any_case():
     assert [each.id for each in holding(REPORT, "Net cash from operations")] == ["4"]
 

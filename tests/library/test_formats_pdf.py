@@ -102,6 +102,61 @@ def test_a_heading_printed_over_two_lines_is_found():
     assert pdf.parse(made(page, outline=((1, 1, heading),))).text.startswith(f"# {heading}\n\nEveryone")
 
 
+@pytest.mark.parametrize(
+    ("entry", "lines"),
+    [
+        ("3 setup.sty", ("File 3 setup.sty",)),
+        ("117 academicons", ("§ 117 Package academicons",)),
+        ("I Tutorials and Guidelines", ("Part I", "Tutorials and Guidelines")),
+        ("6 Document divisions", ("Document divisions 6",)),
+    ],
+)
+def test_a_heading_is_found_that_has_a_word_more_than_its_entry(entry, lines):
+    document = pdf.parse(made((*BODY, *lines, *BODY), outline=((1, 1, entry),)))
+
+    assert [text for kind, text, _ in kinds(document) if kind == "heading"] == [f"# {' '.join(lines)}"]
+
+
+def test_a_line_of_code_or_one_that_says_the_same_again_is_no_heading():
+    page = ("The keys of arrows:", "arrows={stealth}", "}", "Arrows", *BODY, "Arrows", *BODY)
+
+    document = pdf.parse(made(page, outline=((1, 1, "Arrows"),)))
+
+    assert [text for kind, text, _ in kinds(document) if kind == "heading"] == ["# Arrows"]
+    assert document.text.startswith("The keys of arrows:\n\narrows={stealth}\n}\n\n# Arrows")
+
+
+def test_a_page_is_told_with_the_number_that_is_printed_on_it_where_that_is_another():
+    writer = PdfWriter(
+        clone_from=PdfReader(
+            io.BytesIO(made(*[(f"Page {word}.", *BODY) for word in ("one", "two", "three")]))
+        )
+    )
+    writer.set_page_label(0, 1, style="/r")
+    writer.set_page_label(2, 2, style="/D")
+    file = io.BytesIO()
+    writer.write(file)
+
+    pieces = cut(pdf.parse(file.getvalue()))
+
+    assert [piece.location for piece in pieces] == ["page 1 (printed i)", "pages 2-3 (printed ii-1)"]
+
+
+def test_a_table_of_contents_is_no_table():
+    leaders = " . . . . . . . . . ."
+    rows = [
+        ("1", f"Wages{leaders}", "4"),
+        ("2", f"Leave{leaders}", "7"),
+        ("3", f"Travel{leaders}", "7"),
+        ("4", f"Ends{leaders}", "12"),
+    ]
+
+    document = pdf.parse(placed(table(72, rows)))
+
+    assert tables(document) == []
+    assert "Leave" in document.text
+
+
 def test_running_heads_and_page_numbers_are_left_out_but_for_the_title():
     pages = [
         ("Acme Handbook", f"Text of page {n}: {BODY[0]}", BODY[1], f"Page {n} of 5", str(n))

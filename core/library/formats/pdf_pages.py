@@ -24,7 +24,9 @@ from core.library.formats.printed import PrintedTable, Word, cells_of, regions, 
 PAGE_LIMIT = 5_000
 ENTRY_LIMIT = 20_000  # of an outline
 ANNOTATION_LIMIT = 5_000  # of a page
-REOPENED = 300  # pages after which a file is opened anew: PDFium keeps what it has parsed, about 50 kB of each page
+REOPENED = (
+    300  # pages after which a file is opened anew: PDFium keeps what it has parsed, about 50 kB of each page
+)
 HEADS = 4  # lines of a scanned page that may be printed on it, such as the name of the program that scanned
 END = 1_024  # bytes, within which "%%EOF" stands: ISO 32000-1, annex H, note 18
 CROWDED = 50_000  # characters of a page on which no tables are looked for: a newspaper has 30,000

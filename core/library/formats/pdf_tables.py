@@ -36,6 +36,8 @@ _UNIT = re.compile(
     r"[(\[].*[)\]]|.*\b(?:in|of) (?:\w+ )?(?:millions?|thousands?|billions?)\b.*", re.IGNORECASE
 )
 _LEADERS = re.compile(r"(?:\s*\.){3,}\s*$|(?:\s\.){2,}\s*$")
+_LEADING = re.compile(r"(?:\s?\.){4,}")
+_PAGE = re.compile(r"\d{1,4}")
 _NUMBERED = re.compile(r"[•‣◦▪●–*-]|\(?(?:\d{1,2}|[a-z]|[ivx]+)[.)]")
 
 Row = list[Word]  # its cells, from left to right
@@ -48,8 +50,18 @@ def tables_in(
     without which cells of words alone are no table.
     """
     for block in _blocks(rows):
+        if _is_contents(block):
+            continue
         if table := _numbers(block) or (_words(block) if is_in_order(block) else None):
             yield table
+
+
+def _is_contents(block: Sequence[Row]) -> bool:
+    """True for a table of contents: most rows lead with dots to the number of a page, which never falls."""
+    leading = [row for row in block if len(row) > 1 and any(_LEADING.search(cell.text) for cell in row)]
+    pages = [int(row[-1].text) for row in leading if _PAGE.fullmatch(row[-1].text)]
+    rows = [row for row in block if len(row) > 1]
+    return len(pages) >= max(2, 0.5 * len(rows)) and all(one <= other for one, other in pairwise(pages))
 
 
 def _blocks(rows: Sequence[Row]) -> Iterator[list[Row]]:
