@@ -25,8 +25,9 @@ from core.reasoning.reasoner import Ask, Grades, SearchStep
 from core.text.terms import query_terms, terms
 
 BESIDE = 0.5  # score of a neighbour of a passage that helped, next to the best of a retrieval
+ASKED = 1.0  # of what a judge asked for: it goes before what the judge had seen
 SAME = 0.85  # share of the terms of both that two passages have in common, if one repeats the other
-LISTED = 5  # documents whose sections a judge is shown
+LISTED = 4  # documents whose sections a judge is shown
 
 
 async def regrade(state: State, runtime: Runtime[Deps]) -> State:
@@ -96,7 +97,7 @@ def picked(work: Work, step: SearchStep, passages: Sequence[Passage], limit: int
     asked = frozenset(query_terms(f"{work.question} {work.missing}"))
     shared = {each.id: len(asked & set(terms(each.text))) for each in chosen}
     best = sorted(chosen, key=lambda each: -shared[each.id])[:limit]
-    return [Retrieved(passage=each, score=BESIDE) for each in best]
+    return [Retrieved(passage=each, score=ASKED) for each in best]
 
 
 def in_turn(

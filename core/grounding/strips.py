@@ -15,7 +15,7 @@ from core.reasoning.reasoner import Grade, Strip
 from core.text.sentences import Unit, split_units, units_within
 
 STRIP_LIMIT = 12  # strips in one draft's context
-STATING = 30  # the same where that many state a part of the answer: "list all of them"
+STATING = 40  # the same where that many state a part of the answer: "list all of them"
 STRIP_LENGTH = 2_400  # characters; strips are not merged beyond this
 PREVIOUS_SENTENCES = 2  # that a sentence may refer back to
 LIST_ITEMS = 12  # items of a list after a colon

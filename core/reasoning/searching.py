@@ -13,7 +13,7 @@ from core.library.contents import Contents
 from core.reasoning.reasoner import SearchStep
 from core.text.terms import query_terms
 
-SECTIONS_SHOWN = 24  # of one document
+SECTIONS_SHOWN = 40  # of one document
 PATH_SHOWN = 150  # characters of a section's path, the last ones
 
 _KINDS: Mapping[str, Literal["search", "open", "find"]] = {"search": "search", "open": "open", "find": "find"}

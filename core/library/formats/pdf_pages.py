@@ -42,6 +42,8 @@ _CHARACTERS = str.maketrans(
 _BROKEN = "\x02"  # what PDFium has for a hyphen at the end of a line, which it joins with the next one
 _WORD = re.compile(rf"[^\s{_BROKEN}]+{_BROKEN}?")
 
+_LEADERS = re.compile(r"(?:\s?\.){4,}\s*(?=(?:\d{1,4}|[ivxlc]+)\Z)")
+
 _LOG = logging.getLogger(__name__)
 _PDFIUM = threading.Lock()  # it is not made for several threads
 
@@ -314,6 +316,9 @@ def _printed(
 
 
 def _cleaned(text: str) -> str:
-    """Without ligatures, control characters, and the lone surrogates of broken fonts."""
+    """Without ligatures, control characters, and the lone surrogates of broken fonts. An entry of a table of contents
+    is an item, without the dots that lead to its page.
+    """
     text = text.replace(_BROKEN, "-").translate(_CHARACTERS)
-    return storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
+    text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
+    return f"• {_LEADERS.sub(' ', text)}" if _LEADERS.search(text) else text
