@@ -286,7 +286,10 @@ class Candidates:
                 document=f"{passage.collection} {passage.source}",
                 words=self.words[number],
                 is_cited=passage.source in cited,
-                answered=self._answered(number),
+                # An answer that a person gave to another question says nothing about this one.
+                answered=frozenset()
+                if number in self.beside
+                else answered_terms(question_of(passage), self.question),
                 closeness=self.closeness.get(number, 0.0),
                 named=likeness.get((passage.collection, passage.source), 0.0) * words.get(number, 0.0),
                 lexical=words.get(number, 0.0),
@@ -305,12 +308,6 @@ class Candidates:
             return scores
         said = {n: sum(besides[w] for w in besides.keys() & set(self.words[n][1])) for n in scores}
         return {n: score * min(1.0, NAME_ALONE + said[n] / enough) for n, score in scores.items()}
-
-    def _answered(self, number: str) -> frozenset[str]:
-        """Terms of the question that a person's answer is about, unless that is another one."""
-        if number in self.beside:
-            return frozenset()
-        return answered_terms(question_of(self.passages[number]), self.question)
 
 
 def _best_first(scores: Mapping[str, float], but: Collection[str]) -> list[float]:
