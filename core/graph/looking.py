@@ -46,7 +46,7 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     new = in_turn(work, by_step, new, limit + limit // 2 if steps else limit)
     deps.report(Progress(stage="checking", count=len(new)))
     judged = (*new, *helped) if deps.policy.weights is not None else new
-    made = (f"{step} – {len(hits)} passages" for step, hits in zip(steps, by_step, strict=True))
+    made = (f"{step.kind}: {step} – {len(hits)} passages" for step, hits in zip(steps, by_step, strict=True))
     work = replace(work, search_steps=(), steps_made=(*work.steps_made, *made))
     ask = await asking_to_search(deps, work, ask_of(state, work), (*helped, *new))
     grades = await grade(deps, ask, judged if new else ())

@@ -87,8 +87,8 @@ class SearchStep:
     page: int | None = None  #: to open
 
     def __str__(self) -> str:
-        """For people: it stands among the searches of a trace, and for the next judge."""
-        return f"{self.kind}: {self.words} ({self.source})" if self.source else self.words
+        """For people: it stands among what was searched for."""
+        return f"{self.words} ({self.source})" if self.source else self.words
 
 
 @value

@@ -127,7 +127,7 @@ def test_documents_that_say_the_same_in_the_same_words_are_told_apart_in_every_p
 
 
 def test_the_next_judge_is_told_which_steps_were_made_and_what_they_found():
-    ask = Ask(question="q", contents=BOTH, steps_left=1, steps_made=(f"{CASH_FLOWS} – 0 passages",))
+    ask = Ask(question="q", contents=BOTH, steps_left=1, steps_made=(f"open: {CASH_FLOWS} – 0 passages",))
 
     _, (_, prompt) = prompts.grade(ask, (hit("Text."),))
 
