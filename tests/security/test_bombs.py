@@ -19,8 +19,8 @@ from core.library.formats import parser_process
 from core.library.formats.assembly import TEXT_LIMIT
 from core.library.formats.parser_process import Worker, Workers
 from core.library.formats.read import parse_html, read_document
+from core.library.indexing import drop_surrogates
 from core.library.lexical import text_terms
-from core.library.sync import drop_surrogates
 
 LEFT = "takes too much time or memory to read, so it was left"
 OURS = 400_000_000  # bytes by which this process may grow: a file at its limit, and its text
