@@ -4,7 +4,7 @@ trace.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -156,9 +156,9 @@ class Documents(Protocol):
         ...
 
     async def contents(
-        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
-    ) -> Mapping[str, Contents]:
-        """The documents of these passages with their sections, by their addresses."""
+        self, passages: Sequence[Passage], within: tuple[str, ...] = (), *, limit: int
+    ) -> Sequence[Contents]:
+        """The documents of these passages with their sections, those of the first passages first."""
         ...
 
     async def reading(self, address: str) -> Sequence[Passage]:

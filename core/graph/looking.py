@@ -69,23 +69,23 @@ async def asking_to_search(deps: Deps, work: Work, ask: Ask, hits: Sequence[Retr
     left = deps.policy.search_steps - len(work.steps_made)
     if left <= 0 or deps.reasoner.usage.name == NO_MODEL:
         return ask
-    best: dict[tuple[str, str], Passage] = {}
-    for hit in hits:
-        if hit.passage.origin == "documents" and not is_kept(hit.passage.source):
-            best.setdefault(_document(hit), hit.passage)
-    chosen = [*best.values()][:LISTED]
-    found = await deps.documents.contents(chosen, work.sources)
-    order = [passage.source for passage in chosen]
-    contents = tuple(sorted(found.values(), key=lambda each: order.index(each.source)))
-    return replace(ask, contents=contents, steps_left=left, steps_made=work.steps_made)
+    known = [
+        hit.passage for hit in hits if hit.passage.origin == "documents" and not is_kept(hit.passage.source)
+    ]
+    contents = await deps.documents.contents(known, work.sources, limit=LISTED)
+    return replace(ask, contents=tuple(contents), steps_left=left, steps_made=work.steps_made)
 
 
 async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Retrieved]:
     """What a step finds, best first."""
     if step.kind == "search":
         within = (step.address,) if step.address else work.sources
-        return list((await deps.documents.retrieve(step.words, limit=limit, within=within)).passages)
-    return picked(work, step, await deps.documents.reading(step.address), limit)
+        found = (await deps.documents.retrieve(step.words, limit=limit, within=within)).passages
+        return [hit for hit in found if hit.passage.source == step.source or not step.address]
+    passages = await deps.documents.reading(step.address)
+    return await asyncio.to_thread(
+        picked, work, step, passages, limit
+    )  # of a long document, it takes seconds
 
 
 def picked(work: Work, step: SearchStep, passages: Sequence[Passage], limit: int) -> list[Retrieved]:

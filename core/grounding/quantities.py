@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +46,7 @@ _TO = re.compile(
     r"(?:to|and|or|bis|und|auf|oder|à|et|ou|a|y|o|e|から|[,–-])\s*(?:(?:19|20)\d\d\W+)?[^\w\s]?\s*"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_NUMBER_ALONE = re.compile(r"(?!\W*(?:19|20)\d\d\W*\Z)\W*\d[\d.,' ]*\W*")
 _GROUPED = re.compile(r"\d\D\d{3}(?!\d)")
 _SIGN = re.compile(r"[%$€£¥]")
 
@@ -193,18 +195,18 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
     head: list[str] = []
     above, start = "", 0
     lines = strip.text.splitlines(keepends=True)
-    for line, below in zip(lines, (*lines[1:], ""), strict=False):
+    for number, (line, below) in enumerate(zip(lines, (*lines[1:], ""), strict=False)):
         cells = _cells(line)
         if len(cells) > 1 and _DELIMITERS.fullmatch(below.strip()):
             at = strip.start - passage.start + start
             head = [cell for _, cell in cells]
-            # Its first cell stands above the labels of the rows: what it says, it says of the whole table.
-            above = "\n".join((headings, passage.text[max(0, at - ABOVE) : at], head[0] or head[1]))
+            corner = _corner(head, lines[number + 2 :])
+            above = "\n".join((headings, passage.text[max(0, at - ABOVE) : at], corner))
         elif len(cells) == 1:
             head, above = [], headings if _LABEL.search(line[:ABOVE]) else ""
         label = next((cell for _, cell in cells if cell.strip()), "") if len(cells) > 1 else ""
-        for number, (offset, cell) in enumerate(cells):
-            column = head[number] if number < len(head) else ""
+        for place, (offset, cell) in enumerate(cells):
+            column = head[place] if place < len(head) else ""
             labels, higher = ((column,), "") if cell == label else ((column, label), above)
             for each in _numbers(cell, is_comma=is_comma, is_cell=len(cells) > 1):
                 told = _labelled(each, (_label_before(cell, each), *labels), higher)
@@ -213,6 +215,14 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
         if len(found) > NUMBERS:
             break
     return tuple(found)
+
+
+def _corner(head: Sequence[str], below: Iterable[str]) -> str:
+    """The first cell of a head where it stands above labels: what it says, it says of the whole table."""
+    place = 0 if head[0].strip() or len(head) == 1 else 1
+    rows = takewhile(lambda cells: len(cells) > place, map(_cells, below))
+    is_labels = not any(_NUMBER_ALONE.fullmatch(cells[place][1]) for cells in rows)
+    return head[place] if is_labels else ""
 
 
 def _cells(line: str) -> list[tuple[int, str]]:

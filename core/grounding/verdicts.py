@@ -11,6 +11,7 @@ from core.conversation import Omission
 from core.grounding.claims import Claim, claims_of, dependent, rewritten, without_lost_code
 from core.grounding.doubts import doubts_of
 from core.grounding.quotes import NAMED, Stated, likeness
+from core.library.documents import Passage, is_kept
 from core.reasoning.reasoner import Calculation, Grounded, Span, Statement, Strip
 from core.text.language import sure_language
 
@@ -28,6 +29,7 @@ _NUMBERED = re.compile(
     r"\s*#?\[?\d{1,3}(?:\]?\s*(?:,|&|and|und|et|y|e|と|、)\s*\[?\d{1,3})*\]?|(?<!\w)\[\d{1,3}\]",
     re.IGNORECASE,
 )
+_SMALL_NUMBER = re.compile(r"(?<![\d.])\d{1,3}(?![\d.])")
 _UNNUMBERED = re.compile(r"\b(no|any|all|the|these|cited|other) strip(s?)\b", re.IGNORECASE)
 
 
@@ -61,7 +63,13 @@ def readable(strip: Strip) -> str:
     """The strip with its title, file, headings and dates."""
     passage = strip.retrieved.passage
     dates = (passage.published or "", passage.changed_on)
-    return "\n".join((passage.title, passage.source, *passage.path, *dates, strip.text))
+    return "\n".join((passage.title, _file(passage), *passage.path, *dates, strip.text))
+
+
+def _file(passage: Passage) -> str:
+    """The file of a document, as the judge sees it; without numbers that could be of anything, such as days in its path."""
+    is_file = passage.origin == "documents" and not is_kept(passage.source)
+    return _SMALL_NUMBER.sub("", passage.source) if is_file else ""
 
 
 def statements_of(

@@ -272,8 +272,8 @@ class _Locations:
             printed = [
                 self._labels[number - 1] for number in (first.page, last.page) if number <= len(self._labels)
             ]
-            if printed and printed != [str(first.page), str(last.page)]:
-                pages += f" (printed {'-'.join(dict.fromkeys(printed))})"
+            if all(printed) and printed and printed != [str(first.page), str(last.page)]:
+                pages += f" (printed {' to '.join(dict.fromkeys(printed))})"
             if first.is_recognized or last.is_recognized:
                 pages += " (read by OCR)"
             return f"{pages}, {headings}" if headings else pages

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
@@ -13,7 +13,7 @@ from core.library.documents import Passage
 from core.text.terms import terms
 
 _PAGES = re.compile(r"\A(?:page|slide|cell)s? (\d+)(?:-(\d+))?")
-_PRINTED = re.compile(r"\(printed (\d+)(?:-(\d+))?\)")
+_PRINTED = re.compile(r"\(printed (\d+)(?: to (\d+))?\)")
 _SIGNS = re.compile(r"\W+")
 
 
@@ -33,6 +33,7 @@ class Contents:
     source: str  #: how people name it
     title: str
     sections: tuple[Section, ...]  #: in reading order
+    passages: frozenset[str] = frozenset()  #: ids of those among the found ones that are of it
 
     def shown(
         self, wanted: Collection[str], seen: Collection[tuple[str, ...]], limit: int
@@ -55,25 +56,30 @@ class Contents:
 
 
 def contents_from(
-    rows: Iterable[tuple[str, str, str, tuple[str, ...], str]],
-) -> dict[str, Contents]:
-    """By the documents' addresses. ``rows``: address, source, title, path and location of each passage, in reading
-    order.
+    rows: Iterable[tuple[int, str, str, str, tuple[str, ...], str]],
+    found: Mapping[int, Collection[str]],
+) -> list[Contents]:
+    """In the order of ``found``: by a document's number, the ids of passages of it. ``rows``: number, address, source,
+    title, path and location of each passage of the documents, in reading order.
     """
-    documents: dict[str, tuple[str, str]] = {}
-    sections: dict[str, dict[tuple[str, ...], Section]] = {}
-    for address, source, title, path, location in rows:
-        documents[address] = source, title
+    names: dict[int, tuple[str, str, str]] = {}
+    sections: defaultdict[int, dict[tuple[str, ...], Section]] = defaultdict(dict)
+    for number, address, source, title, path, location in rows:
+        names[number] = address, source, title
         pages = _PAGES.match(location)
-        section = Section(path=path, pages=pages[0] if pages else "")
         if path:
-            sections.setdefault(address, {}).setdefault(path, section)
-    return {
-        address: Contents(
-            address=address, source=source, title=title, sections=tuple(sections.get(address, {}).values())
+            sections[number].setdefault(path, Section(path=path, pages=pages[0] if pages else ""))
+    return [
+        Contents(
+            address=names[number][0],
+            source=names[number][1],
+            title=names[number][2],
+            sections=tuple(sections[number].values()),
+            passages=frozenset(ids),
         )
-        for address, (source, title) in documents.items()
-    }
+        for number, ids in found.items()
+        if number in names
+    ]
 
 
 def in_section(passages: Iterable[Passage], path: Sequence[str]) -> list[Passage]:

@@ -94,7 +94,8 @@ def read_ahead(
             while not wait((reading,), TOLD_EVERY).done:
                 if counted := list(counts.values()):
                     pages(*map(sum, zip(*counted, strict=True)))
-            counts.pop(file.address, None)
+            if counts.pop(file.address, None) and not counts:
+                pages(0, 0)
             yield file, reading.result()
     finally:  # after Ctrl-C, closing the library ends what the workers still read
         pool.shutdown(wait=False, cancel_futures=True)

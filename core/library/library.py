@@ -7,7 +7,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 DEFAULT_COLLECTION = "default"
 NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced
 EMBED_BATCH = 128  # passages embedded between two notes of progress
-READ = 10_000  # passages of one document that are read to open a section; 3,000 pages have about 9,000
 
 
 def _ignore_progress(_phase: Phase, _done: int, _total: int) -> None:
@@ -394,13 +393,10 @@ class ScopedDocuments:
         return await asyncio.to_thread(partial(self.library.store.beginning, scope, limit=limit))
 
     async def contents(
-        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
-    ) -> Mapping[str, Contents]:
-        ids = [passage.id for passage in passages]
-        return await asyncio.to_thread(
-            self.library.store.contents, ids, replace(self.scope, addresses=within)
-        )
+        self, passages: Sequence[Passage], within: tuple[str, ...] = (), *, limit: int
+    ) -> Sequence[Contents]:
+        ids, scope = [passage.id for passage in passages], replace(self.scope, addresses=within)
+        return await asyncio.to_thread(partial(self.library.store.contents, ids, scope, limit=limit))
 
     async def reading(self, address: str) -> Sequence[Passage]:
-        scope = replace(self.scope, addresses=(address,))
-        return await asyncio.to_thread(partial(self.library.store.reading, scope, limit=READ))
+        return await asyncio.to_thread(self.library.store.reading, address, self.scope)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
+from itertools import islice
 from typing import Any
 
 from core.library import names
@@ -36,6 +37,7 @@ from core.storage.database import Connection, Database, Dialect, among
 
 #: Keys of the table ``meta``.
 MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refreshed_at"
+READ = 10_000  # passages of a document that can be listed and opened; 3,000 pages have about 9,000
 PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense search is used
 
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
@@ -199,22 +201,31 @@ class DocumentStore:
         """The first passages of a scope in reading order, those of each document's beginning first."""
         return self._found(scope, then="ORDER BY p.ordinal, p.document LIMIT ?", at=(limit,))
 
-    def reading(self, scope: Scope, *, limit: int) -> list[Passage]:
-        """The passages of a scope in reading order, one document after the other."""
-        return self._found(scope, then="ORDER BY p.document, p.ordinal LIMIT ?", at=(limit,))
+    def reading(self, address: str, scope: Scope) -> list[Passage]:
+        """The passages of a document in reading order, the first READ of them."""
+        return self._found(
+            scope, "d.address = ? AND p.ordinal < ?", (address, READ), then="ORDER BY p.document, p.ordinal"
+        )
 
-    def contents(self, ids: Iterable[str], scope: Scope) -> dict[str, Contents]:
-        """The documents of these passages with their sections, by their addresses."""
+    def contents(self, ids: Sequence[str], scope: Scope, *, limit: int) -> list[Contents]:
+        """The documents of these passages with their sections, those of the first passages first."""
         condition, wanted = among(self.database.dialect, ids)
+        holders = self._rows(f"SELECT id, document FROM passages WHERE id {condition}", (wanted,))
+        documents = {str(passage): int(document) for passage, document in holders}
+        found: dict[int, list[str]] = {}
+        for each in ids:
+            if each in documents:
+                found.setdefault(documents[each], []).append(each)
+        found = dict(islice(found.items(), limit))
+        condition, numbers = among(self.database.dialect, found)
         where, values = scope_condition(self.database.dialect, scope)
         rows = self._rows(
-            "SELECT d.address, d.source, d.title, p.path, p.location"
+            "SELECT d.id, d.address, d.source, d.title, p.path, p.location"
             " FROM passages p JOIN documents d ON d.id = p.document JOIN collections c ON c.number = d.collection"
-            f" WHERE p.document IN (SELECT document FROM passages WHERE id {condition}) AND {where}"
-            " ORDER BY p.document, p.ordinal",
-            (wanted, *values),
+            f" WHERE p.document {condition} AND p.ordinal < ? AND {where} ORDER BY p.document, p.ordinal",
+            (numbers, READ, *values),
         )
-        return contents_from((*row[:3], tuple(json.loads(row[3])), row[4]) for row in rows)
+        return contents_from(((*row[:4], tuple(json.loads(row[4])), row[5]) for row in rows), found)
 
     def put(self, document: NewDocument) -> None:
         """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""

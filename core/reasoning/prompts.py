@@ -113,8 +113,8 @@ def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) ->
 def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     """Which passages help, by which sentences, and whether together they are enough; and where to look if not."""
     shown = [_numbered_sentences(found.passage.text) for found in ordered]
-    numbers = {each.source: number for number, each in enumerate(ask.contents, start=1)}
-    titles = [_title(found, numbers.get(found.passage.source)) for found in ordered]
+    numbers = {name: number for number, each in enumerate(ask.contents, start=1) for name in each.passages}
+    titles = [_title(found, numbers.get(found.passage.id)) for found in ordered]
     seen = {found.passage.path for found in ordered}
     documents = [
         listed(each, ask.question, seen, number) for number, each in enumerate(ask.contents, start=1)

@@ -19,7 +19,7 @@ PATH_SHOWN = 150  # characters of a section's path, the last ones
 _KINDS: Mapping[str, Literal["search", "open", "find"]] = {"search": "search", "open": "open", "find": "find"}
 _STEP = re.compile(
     r"\W*(search|open|find)\b\s*(?:in\s+)?(?:documents?\s+)?"
-    r"(?:(\d{1,2})(?:\.(\d{1,4})\b|(?=\s*(?:[:,(–-]|p(?:age|\.)|$))))?\W*(.*)",
+    r"(?:(\d{1,2})(?:\.(\d{1,4})\b|(?=\s*(?:[:,(]|p(?:age|\.)|$)|\s[–-])))?\W*(.*)",
     re.IGNORECASE,
 )
 _PAGE = re.compile(r"\b(?:pages?|slides?|cells?|p\.?)\s*(\d{1,5})", re.IGNORECASE)

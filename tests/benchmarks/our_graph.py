@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fakes.scripted import web_hit
@@ -159,10 +159,10 @@ class WorldDocuments:
         return ()
 
     async def contents(
-        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
-    ) -> Mapping[str, Contents]:
+        self, passages: Sequence[Passage], within: tuple[str, ...] = (), *, limit: int
+    ) -> Sequence[Contents]:
         """Its documents have no sections."""
-        return {}
+        return ()
 
     async def reading(self, address: str) -> Sequence[Passage]:
         """Nothing of it can be opened."""

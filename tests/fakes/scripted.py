@@ -6,7 +6,7 @@ strips, and every call is written down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from core.conversation import Conversation, Decision, Exchange, ModelExchange, Progress, Question, Usage
@@ -162,15 +162,19 @@ class ScriptedDocuments:
         return self.first[:limit]
 
     async def contents(
-        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
-    ) -> Mapping[str, Contents]:
-        found = {passage.source for passage in passages}
+        self, passages: Sequence[Passage], within: tuple[str, ...] = (), *, limit: int
+    ) -> Sequence[Contents]:
+        numbered = dict(enumerate(self.whole.items()))
+        ids = {n: {each.id for each in whole} for n, (_, whole) in numbered.items()}
+        found = {n: [p.id for p in passages if p.id in ids[n]] for n in numbered}
         return contents_from(
-            (address, each.source, each.title, each.path, each.location)
-            for address, whole in self.whole.items()
-            for each in whole
-            if each.source in found
-        )
+            (
+                (n, address, each.source, each.title, each.path, each.location)
+                for n, (address, whole) in numbered.items()
+                for each in whole
+            ),
+            {n: names for n, names in found.items() if names},
+        )[:limit]
 
     async def reading(self, address: str) -> Sequence[Passage]:
         self.read.append(address)

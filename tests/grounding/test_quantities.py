@@ -120,6 +120,13 @@ def test_the_first_cell_of_a_head_tells_the_scale_of_its_table(table):
     assert told["7"] == (Decimal(7), "")
 
 
+def test_the_first_cell_of_a_head_over_numbers_is_of_its_own_column_alone():
+    told = read("| Revenue (in millions) | Shops |\n|---|---|\n| 12.4 | 310 |")
+
+    assert told["12.4"] == (Decimal(12_400_000), "")
+    assert told["310"] == (Decimal(310), "")
+
+
 @thorough
 @given(st.text(max_size=300))
 def test_whatever_a_strip_says_its_numbers_stand_in_it(text):

@@ -6,7 +6,7 @@ import pytest
 from fakes.scripted import hit
 
 from core.library.contents import Contents, Section, contents_from, holding, in_section, on_page
-from core.library.documents import Scope
+from core.library.documents import Block, Document, Scope
 from core.library.library import Library, ScopedDocuments
 from core.text.terms import query_terms
 
@@ -32,7 +32,7 @@ def test_a_page_holds_what_begins_on_it_or_reaches_it():
 
 
 def test_a_page_is_opened_by_its_printed_number_too():
-    printed = piece("Wages.", "pages 40-41 (printed 12-13), Pay")
+    printed = piece("Wages.", "pages 40-41 (printed 12 to 13), Pay")
 
     assert on_page([printed], 12) == on_page([printed], 40) == [printed]
     assert on_page([printed], 14) == []
@@ -52,9 +52,8 @@ def test_a_phrase_that_stands_nowhere_finds_nothing(nothing):
 
 
 def test_a_heading_is_listed_once_with_the_page_on_which_it_begins():
-    (contents,) = contents_from(
-        ("/r.pdf", "r.pdf", "Report", each.path, each.location) for each in REPORT
-    ).values()
+    rows = ((7, "/r.pdf", "r.pdf", "Report", each.path, each.location) for each in REPORT)
+    (contents,) = contents_from(rows, {7: ["2"]})
 
     assert contents.sections == (
         Section(path=("Income",), pages="pages 2-3"),
@@ -73,7 +72,7 @@ def test_of_many_sections_those_that_share_words_with_the_question_are_shown_the
 
 
 def test_without_headings_a_document_has_no_sections():
-    (contents,) = contents_from([("/n.txt", "n.txt", "Notes", (), "lines 1-3")]).values()
+    (contents,) = contents_from([(7, "/n.txt", "n.txt", "Notes", (), "lines 1-3")], {7: ["1"]})
 
     assert contents.sections == ()
 
@@ -92,13 +91,13 @@ async def test_the_library_lists_and_opens_only_what_may_be_read(tmp_path, libra
     closed = [each.passage for each in found if each.passage.collection == "closed"]
     assert closed
 
-    ((address, contents),) = (await everything.contents(closed)).items()
+    (contents,) = await everything.contents(closed, limit=5)
 
     assert contents.source.endswith("guide.md")
     assert contents.sections[0].path[0] == "Guide"
-    assert await everything.reading(address)
-    assert not await mine.contents(closed)
-    assert not await mine.reading(address)
+    assert await everything.reading(contents.address)
+    assert not await mine.contents(closed, limit=5)
+    assert not await mine.reading(contents.address)
 
 
 def test_a_word_of_many_headings_counts_less_than_one_of_few():
@@ -110,3 +109,28 @@ def test_a_word_of_many_headings_counts_less_than_one_of_few():
     shown = contents.shown(query_terms("Which line widths are there in TikZ?"), {paths[3]}, 2)
 
     assert [number for number, _ in shown] == [4, 10]
+
+
+async def test_documents_of_the_same_name_are_told_apart_and_opened_alone(tmp_path, library: Library):
+    site = Document(
+        title="Limits",
+        text="# Limits\n\nFive calls.",
+        blocks=(Block(kind="heading", start=0, end=8, level=1), Block(kind="prose", start=10, end=21)),
+    )
+    for address, collection in (
+        ("https://x.example/docs", "one"),
+        ("https://x.example/docs/v1", "one"),
+        ("https://x.example/docs", "two"),
+    ):
+        library.ingest_page(address, site, collection=collection)
+    documents = ScopedDocuments(library=library, scope=Scope(collections=frozenset({"one", "two"})))
+    passages = [each.passage for each in (await documents.retrieve("calls", limit=9)).passages]
+
+    listed = await documents.contents(passages, limit=9)
+
+    assert len(passages) == len(listed) == 3
+    assert [each.passages for each in listed] == [{passage.id} for passage in passages]
+    assert {each.source for each in await documents.reading("https://x.example/docs")} == {
+        "https://x.example/docs"
+    }
+    assert len(await documents.contents(passages, limit=2)) == 2

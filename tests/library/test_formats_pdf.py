@@ -20,6 +20,7 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf, pdf_pages
 from core.library.formats.pdf import PrintedLine, paragraphs
+from core.library.formats.pdf_pages import ENTRIES, read_pages
 from core.library.formats.read import parse_file
 
 BODY = (
@@ -139,7 +140,61 @@ def test_a_page_is_told_with_the_number_that_is_printed_on_it_where_that_is_anot
 
     pieces = cut(pdf.parse(file.getvalue()))
 
-    assert [piece.location for piece in pieces] == ["page 1 (printed i)", "pages 2-3 (printed ii-1)"]
+    assert [piece.location for piece in pieces] == ["page 1 (printed i)", "pages 2-3 (printed ii to 1)"]
+
+
+FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
+DRAWN = b"BT /F1 10 Tf 50 700 Td (The office closes at eight in the evening.) Tj ET"
+PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 3 0 R>>>>/Contents 11 0 R>>"
+BLANK = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 99 0 R>>"  # there is no object 99
+
+
+def by_hand(kids: bytes, info: bytes = b"<<>>") -> bytes:
+    """A PDF of objects as they are written in the file; 10 is a page with text, 12 an empty one."""
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        2: b"<</Type/Pages/Count %d/Kids[%s]>>" % (kids.count(b"R"), kids),
+        3: FONT,
+        4: info,
+        10: PAGE,
+        11: b"<</Length %d>>\nstream\n%s\nendstream" % (len(DRAWN), DRAWN),
+        12: BLANK,
+    }
+    written, places = b"%PDF-1.7\n", {}
+    for number, body in objects.items():
+        places[number] = len(written)
+        written += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    rows = (b"%010d 00000 n \n" % places[n] if n in places else b"0000000000 65535 f \n" for n in range(13))
+    return (
+        written + b"xref\n0 13\n" + b"".join(rows)
+        + b"trailer\n<</Size 13/Root 1 0 R/Info 4 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(written)
+    )  # fmt: skip
+
+
+def test_a_title_that_ends_in_half_a_character_loses_no_page():
+    half = "Closing time 😀".encode("utf-16-be")[:-2].hex().encode()
+
+    document = pdf.parse(by_hand(b"10 0 R", b"<</Title <FEFF%s>>>" % half))
+
+    assert document.text == "The office closes at eight in the evening."
+    assert document.title.startswith("Closing time")
+
+
+def test_a_tree_of_pages_that_holds_itself_ends():
+    assert pdf.parse(by_hand(b"2 0 R 10 0 R 12 0 R")).text == "The office closes at eight in the evening."
+
+
+def test_a_page_whose_contents_are_not_there_is_empty_and_not_damaged():
+    assert pdf.parse(by_hand(b"10 0 R 12 0 R")).unread == ""
+
+
+def test_thousands_of_entries_that_lead_to_one_page_are_not_all_looked_for():
+    lines = [f"Line {number} of the long page" for number in range(60)]
+    outline = [(1, 1, f"Heading {number}") for number in range(2 * ENTRIES)]
+
+    file = read_pages(made(lines, outline=outline), 60.0)
+
+    assert len(file.outline[1]) == ENTRIES
 
 
 def test_an_entry_of_a_table_of_contents_is_an_item_without_its_dots():

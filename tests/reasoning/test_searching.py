@@ -45,6 +45,8 @@ CASH_FLOWS = of_report("open", "Cash flows", path=("Item 8", "Cash flows"))
         ("open 2: the balance sheet", of_report("search", "the balance sheet")),
         ("find 2: “net cash provided”", of_report("find", "net cash provided")),
         ("find: net cash provided", SearchStep(kind="search", words="net cash provided")),
+        ("find 2-factor authentication", SearchStep(kind="search", words="2-factor authentication")),
+        ("search 2 – operating income", of_report("search", "operating income")),
         ("search 9: what no document has", SearchStep(kind="search", words="what no document has")),
     ],
 )
@@ -114,7 +116,9 @@ def test_documents_that_say_the_same_in_the_same_words_are_told_apart_in_every_p
         for name in ("norway", "kenya")
     )
     strips = refine((norway, kenya), {}, around=0)
-    listed = Contents(address="k", source="handbook/kenya.md", title="Handbook", sections=())
+    listed = Contents(
+        address="k", source="handbook/kenya.md", title="Handbook", sections=(), passages=frozenset({"kenya"})
+    )
     statement = Statement(number=1, text="It is 30 days.", cites=(1,))
 
     grading = prompts.grade(Ask(question="q", contents=(listed,), steps_left=1), (norway, kenya))

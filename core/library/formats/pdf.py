@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from core.errors import DocumentError
@@ -133,35 +133,56 @@ def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -
     """
     found: dict[int, tuple[int, int]] = {}
     free = {place for place, line in enumerate(page) if not line.table}
+    candidates = [
+        _Candidate.of(page, place, count)
+        for count, place in product((1, 2), range(len(page)))
+        if free.issuperset(range(place, place + count))
+    ]
+    candidates = [each for each in candidates if len(each.text) <= 2 * TITLE]
     left = list(entries)
     for is_same in (_is_equal, _has_words):
         for level, title in tuple(left):
-            for count, place in product((1, 2), range(len(page))):
-                places = range(place, place + count)
-                if free.issuperset(places) and _says(page, place, count, title, is_same):
-                    found[place] = count, level
+            wanted = _Candidate.named(title)
+            for each in candidates:
+                places = range(each.place, each.place + each.count)
+                if each.code <= wanted.code and is_same(each, wanted) and free.issuperset(places):
+                    found[each.place] = each.count, level
                     free.difference_update(places)
                     left.remove((level, title))
                     break
     return found
 
 
-def _says(
-    page: Sequence[PrintedLine], place: int, count: int, title: str, is_same: Callable[[str, str], bool]
-) -> bool:
-    text = " ".join(line.text for line in page[place : place + count])
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """One or two lines that may be a heading, or an entry of an outline."""
+
+    text: str
+    place: int
+    count: int
+    bare: str
+    words: frozenset[str]
+    code: frozenset[str]
+
+    @classmethod
+    def of(cls, page: Sequence[PrintedLine], place: int, count: int) -> _Candidate:
+        return cls.named(" ".join(line.text for line in page[place : place + count]), place, count)
+
+    @classmethod
+    def named(cls, text: str, place: int = 0, count: int = 0) -> _Candidate:
+        words = frozenset(_WORDS.findall(text.casefold()))
+        return cls(text, place, count, _bare(text), words, frozenset(_CODE.findall(text)))
+
+
+def _is_equal(each: _Candidate, wanted: _Candidate) -> bool:
+    return each.bare == wanted.bare
+
+
+def _has_words(each: _Candidate, wanted: _Candidate) -> bool:
     return (
-        len(text) <= 2 * TITLE and {*_CODE.findall(text)} <= {*_CODE.findall(title)} and is_same(text, title)
+        1 < len(wanted.words) <= len(each.words) <= len(wanted.words) + MORE_WORDS
+        and wanted.words <= each.words
     )
-
-
-def _is_equal(text: str, title: str) -> bool:
-    return _bare(text) == _bare(title)
-
-
-def _has_words(text: str, title: str) -> bool:
-    wanted, words = ({*_WORDS.findall(each.casefold())} for each in (title, text))
-    return len(wanted) > 1 and wanted <= words and len(words) <= len(wanted) + MORE_WORDS
 
 
 def _written(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:

@@ -66,7 +66,11 @@ def _is_broken(reader: PdfReader, number: int) -> bool:
     try:
         contents = _page_at(reader, number)["/Contents"]
         for each in contents if isinstance(contents, list) else [contents]:
-            each.get_object().get_data()
+            drawn = (
+                each.get_object() if hasattr(each, "get_object") else None
+            )  # None: there is no such object
+            if hasattr(drawn, "get_data"):
+                drawn.get_data()
     except KeyError:  # nothing is drawn
         return False
     except (PyPdfError, *BROKEN_PAGE):
@@ -77,10 +81,13 @@ def _is_broken(reader: PdfReader, number: int) -> bool:
 def _page_at(reader: PdfReader, number: int) -> Entry:
     """The page alone: a list of all pages takes 200 kB for each page of a file as pdfTeX writes it."""
     node: Entry = reader.root_object["/Pages"]
-    before = 1
+    before, seen = 1, set[int]()
     while "/Kids" in node:
         for each in node["/Kids"]:
             kid = each.get_object()
+            if id(kid) in seen:  # a broken tree has cycles
+                continue
+            seen.add(id(kid))
             count = int(kid.get("/Count", 1)) if "/Kids" in kid else 1
             if number < before + count:
                 node = kid

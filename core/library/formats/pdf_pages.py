@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import atan2, pi
@@ -23,13 +23,16 @@ from core.library.formats.printed import PrintedTable, Word, cells_of, regions, 
 
 PAGE_LIMIT = 5_000
 ENTRY_LIMIT = 20_000  # of an outline
+ENTRIES = 200  # of an outline, on one page
 ANNOTATION_LIMIT = 5_000  # of a page
+LABEL = 20  # characters of a printed page number
 REOPENED = (
     300  # pages after which a file is opened anew: PDFium keeps what it has parsed, about 50 kB of each page
 )
 HEADS = 4  # lines of a scanned page that may be printed on it, such as the name of the program that scanned
 END = 1_024  # bytes, within which "%%EOF" stands: ISO 32000-1, annex H, note 18
 CROWDED = 50_000  # characters of a page on which no tables are looked for: a newspaper has 30,000
+LEADING = 4  # dots before the page of an entry of a table of contents
 BOLD = 600  # weight of a font, where regular is 400
 _BOLD_NAME = re.compile(rb"bold|black|heavy|semibd", re.IGNORECASE)
 _CHARACTERS = str.maketrans(
@@ -42,7 +45,7 @@ _CHARACTERS = str.maketrans(
 _BROKEN = "\x02"  # what PDFium has for a hyphen at the end of a line, which it joins with the next one
 _WORD = re.compile(rf"[^\s{_BROKEN}]+{_BROKEN}?")
 
-_LEADERS = re.compile(r"(?:\s?\.){4,}\s*(?=(?:\d{1,4}|[ivxlc]+)\Z)")
+_LAST_PAGE = re.compile(r"(?<![^\s.])(?:\d{1,4}|[ivxlc]{1,7})\Z")
 
 _LOG = logging.getLogger(__name__)
 _PDFIUM = threading.Lock()  # it is not made for several threads
@@ -82,6 +85,7 @@ class PrintedFile:
 def read_pages(data: bytes, reading_time: float) -> PrintedFile:
     """``reading_time`` is in seconds of processor time. DocumentError for what no page can be read of."""
     import pypdfium2
+    from pypdfium2 import raw
 
     deadline, characters = time.thread_time() + reading_time, 0
     with _PDFIUM:
@@ -90,7 +94,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
         try:
             if count > PAGE_LIMIT:
                 raise DocumentError(f"has more than {PAGE_LIMIT:,} pages")
-            file = PrintedFile(metadata=document.get_metadata_dict(), outline=_outline(document))
+            file = PrintedFile(metadata=_metadata(document), outline=_outline(document))
             for number in range(1, count + 1):
                 if number % REOPENED == 0:
                     document.close()
@@ -108,7 +112,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
                         f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text"
                     )
                 tell(number, count)
-            labels = [document.get_page_label(place) for place in range(count)]
+            labels = [_utf16(raw.FPDF_GetPageLabel, document, place)[:LABEL] for place in range(count)]
             file.labels = labels if any(labels) else []
         finally:
             document.close()
@@ -133,14 +137,33 @@ def is_cut_off(data: bytes) -> bool:
     return b"%PDF-" in data[:END] and b"%%EOF" not in data.rstrip(b"\0 \t\r\n")[-END:]
 
 
+def _metadata(document: Any) -> dict[str, str]:
+    from pypdfium2 import raw
+
+    return {
+        name: _utf16(raw.FPDF_GetMetaText, document, name.encode())
+        for name in ("Title", "ModDate", "CreationDate")
+    }
+
+
+def _utf16(read: Callable[..., int], *of: object) -> str:
+    """What one of PDFium's functions writes into a buffer; pypdfium2's own raise for a character that is cut."""
+    length = read(*of, None, 0)
+    buffer = ctypes.create_string_buffer(length)
+    read(*of, buffer, length)
+    return storable(buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace"))
+
+
 def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:
     """The entries of the outline that lead to a page."""
+    from pypdfium2 import raw
+
     entries: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in islice(document.get_toc(), ENTRY_LIMIT):
         destination = entry.get_dest()
         place = destination.get_index() if destination else None
-        title = storable(entry.get_title()).strip()
-        if place is not None and title:
+        title = _utf16(raw.FPDFBookmark_GetTitle, entry.raw).strip()
+        if place is not None and title and len(entries[place + 1]) < ENTRIES:
             entries[place + 1].append((min(entry.level + 1, 6), title))
     return dict(entries)
 
@@ -321,4 +344,6 @@ def _cleaned(text: str) -> str:
     """
     text = text.replace(_BROKEN, "-").translate(_CHARACTERS)
     text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
-    return f"• {_LEADERS.sub(' ', text)}" if _LEADERS.search(text) else text
+    page = _LAST_PAGE.search(text)
+    title = text[: page.start()].rstrip(" .") if page else ""
+    return f"• {title} {page[0]}" if page and text.count(".", len(title)) >= LEADING else text
