@@ -66,9 +66,7 @@ def _is_broken(reader: PdfReader, number: int) -> bool:
     try:
         contents = _page_at(reader, number)["/Contents"]
         for each in contents if isinstance(contents, list) else [contents]:
-            drawn = (
-                each.get_object() if hasattr(each, "get_object") else None
-            )  # None: there is no such object
+            drawn: Entry = each and each.get_object()  # None where there is no such object
             if hasattr(drawn, "get_data"):
                 drawn.get_data()
     except KeyError:  # nothing is drawn
