@@ -6,10 +6,11 @@ Everything here blocks except :func:`run_in_thread` and :class:`BackgroundVector
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -80,6 +81,8 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
     others = [name for name in names if name not in sources]
     urls = tuple(name for name in others if "://" in name)
     paths = tuple(Path(name).expanduser() for name in others if "://" not in name)
+    if closed := [str(path) for path in paths if not _is_open(path)]:
+        raise SettingsError(f"{', '.join(closed)} cannot be read: permission denied.")
     if missing := [str(path) for path in paths if not path.exists()]:
         verb = "does" if len(missing) == 1 else "do"
         raise SettingsError(f"{', '.join(missing)} {verb} not exist.")
@@ -88,6 +91,14 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
         urls=urls,
         sources=tuple(dict.fromkeys(sources.values())),
     )
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        path.exists()
+    except PermissionError:  # a folder above it is closed
+        return False
+    return not path.is_dir() or os.access(path, os.R_OK | os.X_OK)
 
 
 def require_documents(library: Library, targets: Targets) -> None:
@@ -112,7 +123,8 @@ def update_index(
             typed = typed_of(address, ADDRESSES)
             raise SettingsError(f"Nothing of {typed} is indexed yet: `{ingest_command(address)}`.")
     report = library.refresh(notify=notify)
-    new = [path for path in targets.paths if not _is_indexed(library, path)]
+    roots = [root for _, root in library.store.roots.all()]
+    new = [path for path in targets.paths if not (_is_indexed(library, path) and _is_below(path, roots))]
     return report + ingest_targets(library, replace(targets, paths=tuple(new)), fetcher, notify=notify)
 
 
@@ -131,6 +143,11 @@ def ingest_targets(
     for url in targets.urls:
         report += _ingest_page(library, url, fetcher, collection)
     return report
+
+
+def _is_below(path: Path, roots: Iterable[str]) -> bool:
+    """True if the path is kept in step with one of these: of a folder, one file alone may have been ingested."""
+    return any(is_within(str(path), root) for root in roots)
 
 
 def _is_indexed(library: Library, path: Path) -> bool:

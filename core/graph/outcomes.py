@@ -207,12 +207,15 @@ def _question_of(state: State) -> str:
 
 
 def _end(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
-    """The outcome, and the exchange that follow-ups need."""
+    """The outcome, and the exchange that follow-ups need, with the documents of an answer and of the best passages."""
+    citations = outcome.answer.citations if outcome.answer else ()
+    cited = [each.source for each in citations if each.origin == "documents"]
+    best = [hit.passage.source for hit in work.passages[:FOLLOWED] if hit.passage.origin == "documents"]
     exchange = Exchange(
         question=work.question,
         answer=remembered[:ANSWER_REMEMBERED],
         author=work.asker,
-        sources=_sources_of(work, outcome.answer),
+        sources=tuple(dict.fromkeys((*cited, *best))) if citations else (),
         collections=outcome.collections,
     )
     history = state.get("history", ())
@@ -236,12 +239,3 @@ def _with_first_answer(exchange: Exchange, history: tuple[Exchange, ...], *, is_
         sources=tuple(dict.fromkeys((*first.sources, *exchange.sources))),
         collections=tuple(sorted({*first.collections, *exchange.collections})),
     )
-
-
-def _sources_of(work: Work, answer: Answer | None) -> tuple[str, ...]:
-    """The documents that an answer cites, and those of the best passages."""
-    if answer is None or not answer.citations:
-        return ()
-    cited = (citation.source for citation in answer.citations if citation.origin == "documents")
-    best = (hit.passage.source for hit in work.passages[:FOLLOWED] if hit.passage.origin == "documents")
-    return tuple(dict.fromkeys((*cited, *best)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from core.characters import one_line
 from core.conversation import QUERY_LIMIT, ModelExchange, Usage
-from core.library.documents import Retrieved
+from core.library.documents import Passage, Retrieved
 from core.library.sameness import Dated, answers_another, are_rivals, differ, is_newer, newer_first
 from core.reasoning.reasoner import (
     Ask,
@@ -62,7 +62,9 @@ MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
 MEANING_SENTENCES = 40  # sentences compared by meaning for one question
 CORRECT, AMBIGUOUS = 0.55, 0.25  # share of the question's weight in a passage and its headings
 NEAR, RELATED = 0.6, 0.35  # the same by cosine of the passage with the question
+ENTRIES, ENTRIES_SHARE = 4, 0.7  # of a table of contents, and their share of its lines
 
+_ENTRY = re.compile(r"- .*\s(\d{1,4})")
 _POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|ok|please|so|well|um+)\b[\s,]*)*(?:(?:can|could|would) (?:you|someone|anyone) (?:please )?"
     r"(?:tell|explain|show|help)(?: me| us)?(?: with| about)?\s*|do you know\s*|i(?:'d| would) like to know\s*|"
@@ -107,6 +109,7 @@ class ExtractiveReasoner:
             hit.passage.id
             for hit in passages
             if answers_another(ask.question, hit.passage, is_substitution=is_substitution)
+            or lists_pages(hit.passage)
         ]
         return Grades(of=grades | {each: Grade(relevance="incorrect") for each in beside})
 
@@ -319,6 +322,14 @@ def _is_quotable(strip: Strip) -> bool:
     """True if it holds more than headings and markup."""
     passage = strip.retrieved.passage
     return is_quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
+
+
+def lists_pages(passage: Passage) -> bool:
+    """True for a part of a table of contents: most of its lines are items that end with a page, which never falls."""
+    lines = [line for line in passage.text.splitlines() if line.strip()]
+    pages = [int(found[1]) for line in lines if (found := _ENTRY.fullmatch(line))]
+    is_printed = passage.location.startswith("page")
+    return is_printed and len(pages) >= max(ENTRIES, ENTRIES_SHARE * len(lines)) and pages == sorted(pages)
 
 
 def _is_supported(sentence: str, strips: Sequence[Strip]) -> bool:

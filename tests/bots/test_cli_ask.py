@@ -90,6 +90,17 @@ async def test_docs_keep_a_question_within_them(machine):
     assert "every hour" not in ran.out
 
 
+async def test_a_folder_is_read_whole_also_after_one_of_its_files_was(machine):
+    (machine.docs / "berths.md").write_text("# Berths\n\nThe berth of the pilot costs 77 euros a night.\n")
+
+    await machine.run("ask", PONTOON_QUESTION, "--docs", "docs/harbour.md", "--json")
+    ran = await machine.run(
+        "ask", "What does the berth of the pilot cost a night?", "--docs", "docs", "--json"
+    )
+
+    assert "77 euros" in ran.record["text"]
+
+
 async def test_a_batch_comes_back_in_order_whatever_its_lines_are(machine):
     lines = (
         json.dumps({"id": "a", "question": FERRY_QUESTION, "thread": "sark"}),

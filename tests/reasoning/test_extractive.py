@@ -7,13 +7,21 @@ from dataclasses import replace
 
 import pytest
 from fakes.passages import documents, loose_strip, passages_of, statements, thorough, written
+from fakes.scripted import hit
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.conversation import QUERY_LIMIT, Exchange
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
-from core.reasoning.extractive import QUOTES, ExtractiveReasoner, keywords, standalone_question, web_query
+from core.reasoning.extractive import (
+    QUOTES,
+    ExtractiveReasoner,
+    keywords,
+    lists_pages,
+    standalone_question,
+    web_query,
+)
 from core.reasoning.reasoner import Ask
 
 GUIDE = """# Caching
@@ -420,3 +428,16 @@ def test_a_short_question_is_joined_where_the_documents_were_asked_for_what_came
 
     assert standalone_question(joined) == "Where is the library – Parking?"
     assert standalone_question(alone) == "Parking?"
+
+
+@pytest.mark.parametrize(
+    ("text", "location", "is_contents"),
+    [
+        ("- 1 Wages 4\n- 2 Leave 7\n- 3 Travel 7\n- 4 Ends 12", "page 3", True),
+        ("# Contents\n\n- 1 Wages 4\n- 2 Leave 7\n- 3 Travel 7\n- 4 Ends 12", "page 3", True),
+        ("- Espresso 2\n- Cake 5\n- Water 1\n- Tea 3", "page 3", False),
+        ("- 1 Wages 4\n- 2 Leave 7\n- 3 Travel 7\n- 4 Ends 12", "Prices", False),
+    ],
+)
+def test_a_part_of_a_table_of_contents_is_known_by_its_pages(text, location, is_contents):
+    assert lists_pages(hit(text, location=location).passage) == is_contents
