@@ -83,9 +83,8 @@ async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Re
         found = (await deps.documents.retrieve(step.words, limit=limit, within=within)).passages
         return [hit for hit in found if hit.passage.source == step.source or not step.address]
     passages = await deps.documents.reading(step.address)
-    return await asyncio.to_thread(
-        picked, work, step, passages, limit
-    )  # of a long document, it takes seconds
+    # Of a long document it takes a second or two, in which others must go on.
+    return await asyncio.to_thread(picked, work, step, passages, limit)
 
 
 def picked(work: Work, step: SearchStep, passages: Sequence[Passage], limit: int) -> list[Retrieved]:

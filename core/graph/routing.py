@@ -274,9 +274,8 @@ def queries_to_try(work: Work, policy: Policy) -> tuple[str, ...]:
     """Wordings for the next retrieval."""
     if work.rewrites >= _rewrites_of(work, policy):
         return ()
-    return further_queries(work)[
-        : None if policy.weights else 1
-    ]  # the published graphs rewrite once per retrieval
+    most = None if policy.weights else 1  # the published graphs rewrite once per retrieval
+    return further_queries(work)[:most]
 
 
 def _rewrites_of(work: Work, policy: Policy) -> int:

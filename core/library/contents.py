@@ -18,7 +18,7 @@ _SIGNS = re.compile(r"\W+")
 
 
 @value
-class Section:
+class Heading:
     """A heading of a document."""
 
     path: tuple[str, ...]  #: with the headings above it, outermost first
@@ -32,12 +32,12 @@ class Contents:
     address: str
     source: str  #: how people name it
     title: str
-    sections: tuple[Section, ...]  #: in reading order
+    sections: tuple[Heading, ...]  #: in reading order
     passages: frozenset[str] = frozenset()  #: ids of those among the found ones that are of it
 
     def shown(
         self, wanted: Collection[str], seen: Collection[tuple[str, ...]], limit: int
-    ) -> list[tuple[int, Section]]:
+    ) -> list[tuple[int, Heading]]:
         """The sections to choose from, with their numbers from 1: those that were ``seen`` in part, then those with the
         rarest of these terms, then the outermost.
         """
@@ -47,7 +47,7 @@ class Contents:
         held = {number: {*terms(section.path[-1])} & {*wanted} for number, section in numbered}
         counts = Counter(chain.from_iterable(held.values()))
 
-        def order(each: tuple[int, Section]) -> tuple[bool, float, int, int]:
+        def order(each: tuple[int, Heading]) -> tuple[bool, float, int, int]:
             number, section = each
             rarity = sum(1 / counts[term] for term in held[number])
             return section.path not in seen, -rarity, len(section.path), number
@@ -63,12 +63,12 @@ def contents_from(
     title, path and location of each passage of the documents, in reading order.
     """
     names: dict[int, tuple[str, str, str]] = {}
-    sections: defaultdict[int, dict[tuple[str, ...], Section]] = defaultdict(dict)
+    sections: defaultdict[int, dict[tuple[str, ...], Heading]] = defaultdict(dict)
     for number, address, source, title, path, location in rows:
         names[number] = address, source, title
         pages = _PAGES.match(location)
         if path:
-            sections[number].setdefault(path, Section(path=path, pages=pages[0] if pages else ""))
+            sections[number].setdefault(path, Heading(path=path, pages=pages[0] if pages else ""))
     return [
         Contents(
             address=names[number][0],

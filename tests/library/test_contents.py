@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.scripted import hit
 
-from core.library.contents import Contents, Section, contents_from, holding, in_section, on_page
+from core.library.contents import Contents, Heading, contents_from, holding, in_section, on_page
 from core.library.documents import Block, Document, Scope
 from core.library.library import Library, ScopedDocuments
 from core.text.terms import query_terms
@@ -56,16 +56,16 @@ def test_a_heading_is_listed_once_with_the_page_on_which_it_begins():
     (contents,) = contents_from(rows, {7: ["2"]})
 
     assert contents.sections == (
-        Section(path=("Income",), pages="pages 2-3"),
-        Section(path=("Income", "Grants"), pages="page 3"),
-        Section(path=("Costs",), pages="page 4"),
+        Heading(path=("Income",), pages="pages 2-3"),
+        Heading(path=("Income", "Grants"), pages="page 3"),
+        Heading(path=("Costs",), pages="page 4"),
     )
 
 
 def test_of_many_sections_those_that_share_words_with_the_question_are_shown_then_the_outermost():
     paths = [("Part",), ("Part", "Trains"), ("Part", "Trains", "Delays"), ("Annex",)]
     contents = Contents(
-        address="a", source="a", title="A", sections=tuple(Section(path=path) for path in paths)
+        address="a", source="a", title="A", sections=tuple(Heading(path=path) for path in paths)
     )
 
     assert [number for number, _ in contents.shown({"delay"}, (), 3)] == [1, 3, 4]
@@ -103,7 +103,7 @@ async def test_the_library_lists_and_opens_only_what_may_be_read(tmp_path, libra
 def test_a_word_of_many_headings_counts_less_than_one_of_few():
     paths = [*((f"Graphs in TikZ {n}",) for n in range(9)), ("Line widths",)]
     contents = Contents(
-        address="a", source="a", title="A", sections=tuple(Section(path=path) for path in paths)
+        address="a", source="a", title="A", sections=tuple(Heading(path=path) for path in paths)
     )
 
     shown = contents.shown(query_terms("Which line widths are there in TikZ?"), {paths[3]}, 2)

@@ -20,6 +20,7 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf, pdf_pages
 from core.library.formats.pdf import PrintedLine, paragraphs
+from core.library.formats.pdf_forms import broken_among, filled_in
 from core.library.formats.pdf_pages import ENTRIES, read_pages
 from core.library.formats.read import parse_file
 
@@ -722,3 +723,8 @@ def test_the_date_is_that_of_the_last_change_which_it_names(said, moment):
     writer.write(made)
 
     assert pdf.parse(made.getvalue()).changed_at == moment
+
+
+def test_a_file_that_pypdf_cannot_open_is_not_lost():
+    assert filled_in(b"%PDF-1.7 and nothing else") == {}
+    assert broken_among(b"%PDF-1.7 and nothing else", {1}) == frozenset()

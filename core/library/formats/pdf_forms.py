@@ -9,9 +9,9 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -26,28 +26,32 @@ PASSWORD, PUSH_BUTTON = 1 << 13, 1 << 16  # flags of a field, tables 226 and 228
 _LOG = logging.getLogger(__name__)
 _INDEX = re.compile(r"\[\d+\]")  # "Name[0]", as forms of LiveCycle name their fields
 
+Found = TypeVar("Found")
 #: A dictionary of pypdf, or what stands in one.
 Entry = Any
 
 
 def filled_in(data: bytes) -> dict[int, list[str]]:
     """What people filled in, by page, from 1."""
-    with reading(data) as reader:
+
+    def read(reader: PdfReader) -> dict[int, list[str]]:
         pages = enumerate(reader.pages, start=1)
         return {number: lines for number, page in pages if (lines := filled_lines(page))}
-    return {}
+
+    return _read_by_pypdf(data, read, otherwise={})
 
 
 def broken_among(data: bytes, blank: Collection[int]) -> frozenset[int]:
     """The pages, from 1, of which what draws them cannot be unpacked, which PDFium passes over."""
-    with reading(data) as reader:
-        return frozenset(number for number in blank if _is_broken(reader, number))
-    return frozenset()
+    return _read_by_pypdf(
+        data,
+        lambda reader: frozenset(number for number in blank if _is_broken(reader, number)),
+        otherwise=frozenset(),
+    )
 
 
-@contextmanager
-def reading(data: bytes) -> Iterator[PdfReader]:
-    """pypdf's reader; what it cannot read, PDFium could, so that its faults end the block and no more."""
+def _read_by_pypdf(data: bytes, read: Callable[[PdfReader], Found], *, otherwise: Found) -> Found:
+    """What pypdf's reader finds in a file; a file that it cannot read is not lost, as PDFium could."""
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -55,9 +59,10 @@ def reading(data: bytes) -> Iterator[PdfReader]:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted:
             reader.decrypt("")
-        yield reader
+        return read(reader)
     except (NotImplementedError, PyPdfError, *BROKEN_PAGE) as error:
         _LOG.warning("what was filled in, or is broken, could not be read: %r", error)
+        return otherwise
 
 
 def _is_broken(reader: PdfReader, number: int) -> bool:
