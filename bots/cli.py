@@ -284,6 +284,11 @@ def _define_run(run: Parser) -> None:
         help="take Slack's events over HTTP on this port, or on the one in the variable PORT, not a socket",
     )
     _add_page(run, "serve the operators' page too, on this machine unless HOST says otherwise")
+    run.add_argument(
+        "--mcp",
+        metavar="[HOST:]PORT",
+        help="answer assistants over MCP there, at /mcp; the page's port serves both",
+    )
 
 
 def _add_page(parser: Parser, help_text: str) -> None:
@@ -299,6 +304,24 @@ def _define_page(page: Parser) -> None:
     page.add_argument("--role", choices=("reader", "editor"), help="of the link (editor)")
     page.add_argument("--name", help="of the person whom the link is for")
     page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
+
+
+def _define_mcp(mcp: Parser) -> None:
+    mcp.description = (
+        "Without options: serve an assistant on this machine, over standard input and output, with all that you may read. "
+        "For others, `footnote run --mcp [HOST:]PORT` serves it over HTTP; tokens say who asks there."
+    )
+    instead = mcp.add_mutually_exclusive_group()
+    instead.add_argument("--token", metavar="NAME", help="make a token of this name, and print it once")
+    instead.add_argument("--tokens", action="store_true", help="list the tokens, and end")
+    instead.add_argument("--revoke", metavar="NAME", help="end this token")
+    mcp.add_argument(
+        "--as",
+        dest="stands_for",
+        metavar="WHOM",
+        help="who asks with the token: a person's id (U0123ABCDE), an e-mail address, or the collection it reads",
+    )
+    mcp.add_argument("--expires", type=span, metavar="SPAN", help="of the token: 12h, 7d or 4w (90d)")
 
 
 def _define_doctor(doctor: Parser) -> None:
@@ -380,6 +403,11 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None], str]] = {
     "gaps": ("questions:gaps", _define_gaps, "group what was not answered by meaning"),
     "access": ("access:run", _define_access, "list or change who may read which collection"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
+    "mcp": (
+        "mcp:run",
+        _define_mcp,
+        "answer an assistant over MCP, or make tokens for those that ask over HTTP",
+    ),
     "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
     "migrate": ("backup:migrate", lambda _: None, "make or migrate every store, as before a deploy"),
     "move": ("backup:move", _define_move, "copy every store into a PostgreSQL, or back into a folder"),

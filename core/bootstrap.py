@@ -26,6 +26,7 @@ from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, sha
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.library import Library, Refresh, ScopedDocuments
+from core.library.passage_search import Hits, find_passages
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.models import open_models, prices_of, reasoner_maker
@@ -79,6 +80,16 @@ class Footnote:
     sources: SourceSyncs
     replicas: Replicas
     meters: Meters = field(default_factory=Meters)  #: what this process does
+
+    async def search(
+        self, collections: frozenset[str], query: str, limit: int, refresh: Refresh | None = None
+    ) -> Hits:
+        """Passages of these collections, as footnotes."""
+        documents = ScopedDocuments(
+            library=self.library, scope=Scope(collections=collections), refresh=refresh,
+            is_current=self.answers.is_current,
+        )  # fmt: skip
+        return await find_passages(documents, query, limit=limit, complete=self.assistant.complete)
 
 
 @asynccontextmanager

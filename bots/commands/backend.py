@@ -28,6 +28,7 @@ from core.library.data_lock import SERVING, find_owner
 from core.library.embedding.embedder import Embedder
 from core.library.indexing import Notify
 from core.library.library import EMBED_BATCH, Library
+from core.library.passage_search import Hits
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 
@@ -127,6 +128,10 @@ class LocalBackend:
         return BackgroundVectors(
             library, settings, screen.note, embedder=embedder, may_find=bool(targets.addresses)
         )
+
+    async def search(self, query: str, limit: int) -> Hits:
+        everything = await asyncio.to_thread(self.library.store.collections)
+        return await self.footnote.search(everything, query, limit)
 
     async def forget(self, source: str) -> list[Forgotten]:
         entries = await asyncio.to_thread(forget_documents, self.library, self.footnote.storage, source)

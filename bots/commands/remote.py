@@ -23,6 +23,7 @@ from core.conversation import Command, Conversation, Outcome, Progress, Proposal
 from core.errors import FootnoteError, SettingsError
 from core.library.indexing import Notify
 from core.library.library import Library
+from core.library.passage_search import Hits, hits_in
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 from core.sources.kinds import name_as_kept
@@ -167,6 +168,9 @@ class RemoteBackend:
 
     async def background_vectors(self, _targets: Targets, _screen: Screen) -> None:
         """The process that serves makes them by itself."""
+
+    async def search(self, query: str, limit: int) -> Hits:
+        return hits_in(await self.operations.carry_out("search", {"query": query, "limit": limit}))
 
     async def forget(self, source: str) -> list[Forgotten]:
         done = await self.operations.carry_out("forget", {"names": _names_of(source)})

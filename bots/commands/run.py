@@ -8,9 +8,10 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
@@ -24,6 +25,8 @@ from bots.doctor.checkup import SETTING_NAMES
 from bots.doctor.settings import find_misspellings, read_configuration
 from bots.gap_digest import PLATFORMS as DIGESTS
 from bots.gap_digest import GapDigests, channels_of
+from bots.mcp.callers import PLATFORM as MCP
+from bots.mcp.settings import McpSettings, check_extra, read_mcp_settings
 from bots.page.gap_reports import GapReports
 from bots.page.post import PageMessenger
 from bots.page.serve import OwnWork, link_told, open_page
@@ -48,7 +51,7 @@ from core.errors import SettingsError, for_people
 from core.gaps.groups import GapFinder, open_gaps
 from core.library.data_lock import SERVING, make_data_dir
 from core.library.documents import Readable
-from core.library.library import Library
+from core.library.library import Library, Refresh
 from core.settings import ENV_FILE, Settings, read_env_file
 from core.sources.sources import SourceSchedule
 from core.storage.storage import open_storage
@@ -57,6 +60,9 @@ from core.turns.queue import queue_url
 from core.turns.remote import OPERATOR
 from core.turns.turns import Turns
 from core.turns.workflow import open_turns
+
+if TYPE_CHECKING:
+    from aiohttp.web import RouteDef
 
 TITLES = {SLACK: "Slack", DISCORD: "Discord"}
 INDEX = "index"  # the role of the process that keeps it in step with the disk
@@ -73,6 +79,7 @@ class Served:
     discord: DiscordSettings | None
     port: int | None  #: on which Slack's events come over HTTP; None: over its sockets
     page: PageSettings | None = None  #: where the operators' page is; None: nowhere
+    mcp: McpSettings | None = None  #: where assistants ask over MCP; None: nowhere
 
     @property
     def platforms(self) -> frozenset[str]:
@@ -117,7 +124,8 @@ async def _run(served: Served, settings: Settings) -> int:
                 footnote,
                 channel_store,
                 Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
-                stop,
+                reads=reads,
+                stop=stop,
             ) as link,
             log_lag(),
         ):
@@ -148,6 +156,8 @@ async def _serving(
     footnote: Footnote,
     channel_store: ChannelStore,
     operations: Operations,
+    *,
+    reads: Reads,
     stop: asyncio.Event,
 ) -> AsyncIterator[str]:
     """A link to the page, if it is served. At the end in reverse: accept nothing more, let running turns end and be
@@ -171,6 +181,13 @@ async def _serving(
         for digests in _digests(platforms, footnote, channel_store, gaps):
             await open_now.enter_async_context(digests)
         await open_now.enter_async_context(_syncing_sources(footnote, schedule))
+        routes: Sequence[RouteDef] = ()
+        if served.mcp is not None:
+            opening_mcp = _open_mcp(
+                served, footnote, turns, platforms.slack,
+                channels=channel_store, threads=PageThreads(page_store), reads=reads, refresh=operations.refresher.refresh,
+            )  # fmt: skip
+            routes = await open_now.enter_async_context(opening_mcp)
         if served.page is None:
             yield ""
             return
@@ -179,9 +196,44 @@ async def _serving(
         page = open_page(
             served.page, footnote.settings, library=footnote.library, log=footnote.log, answers=footnote.answers,
             gaps=GapReports(gaps), channels=channel_store, database=page_store, sources=footnote.sources.store,
-            work=work, meters=footnote.meters,
+            work=work, meters=footnote.meters, routes=routes,
         )  # fmt: skip
         yield await open_now.enter_async_context(page)
+
+
+@asynccontextmanager
+async def _open_mcp(
+    served: Served,
+    footnote: Footnote,
+    turns: Turns,
+    slack: SlackServer | None,
+    *,
+    channels: ChannelStore,
+    threads: PageThreads,
+    reads: Reads,
+    refresh: Refresh,
+) -> AsyncIterator[Sequence[RouteDef]]:
+    """Serves assistants; the routes for the page to serve, where both are at one place."""
+    from bots.mcp.http import serving_mcp
+    from bots.mcp.serve import open_mcp
+
+    assert served.mcp is not None
+    opening = open_mcp(
+        served.mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresh,
+        signing_secret=slack.settings.signing_secret if slack else "",
+        spaces=slack.calls.installations.spaces if slack else tuple,
+    )  # fmt: skip
+    async with opening as (site, key):
+        if served.page is not None and (served.page.host, served.page.port) == (
+            site.place.host,
+            site.place.port,
+        ):
+            async with site.routes(key) as routes:
+                yield routes
+            return
+        async with serving_mcp(site, key) as address:
+            sys.stdout.write(f"Assistants ask over MCP at {address}\n")
+            yield ()
 
 
 def _messengers(platforms: Platforms, operations: Operations, page: PageThreads) -> dict[str, Messenger]:
@@ -276,14 +328,20 @@ def _served(arguments: Namespace) -> Served:
         )
         if settings is None and name in named
     ]
-    if missing and (arguments.platforms or len(missing) == 2):
+    mcp = _mcp_settings(arguments.mcp) if arguments.mcp else None
+    if missing and (arguments.platforms or (len(missing) == 2 and mcp is None)):
         raise SettingsError(f"There is nothing to serve: set {', or '.join(missing)}.")
     port = _port_of_host() if arguments.http == PORT_OF_HOST else arguments.http
     if slack is not None:
         _check(slack, port)
     elif port is not None:
         raise SettingsError("--http is for Slack, which is not served here; Discord needs no port.")
-    return Served(slack=slack, discord=discord, port=port, page=page)
+    return Served(slack=slack, discord=discord, port=port, page=page, mcp=mcp)
+
+
+def _mcp_settings(listen: str) -> McpSettings:
+    check_extra()
+    return read_mcp_settings(listen, os.environ)
 
 
 def _port_of_host() -> int:
@@ -316,7 +374,7 @@ def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
                 if named is None
                 else replace(everything, collections=everything.collections & named)
             )
-        if conversation.platform not in served:
+        if conversation.platform not in (*served, MCP):
             return Readable()
         return await channel_store.reads(conversation, author, library)
 
@@ -339,7 +397,8 @@ async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIte
 
 
 def _greeting(served: Served, footnote: Footnote, link: str) -> str:
-    names = " and ".join(TITLES[name] for name in sorted(served.platforms, reverse=True)) or "the page"
+    others = "assistants" if served.mcp else "the page"
+    names = " and ".join(TITLES[name] for name in sorted(served.platforms, reverse=True)) or others
     documents = len(footnote.library.store.entries())
     reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
     told = f"{link_told(link)}\n" if link else ""

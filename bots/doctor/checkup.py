@@ -13,6 +13,7 @@ from typing import Protocol
 from bots.doctor import discord, folder, index, models, search, settings, slack, sources
 from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
+from bots.mcp.settings import NAMES as MCP_SETTINGS
 from bots.page.settings import NAMES as PAGE_SETTINGS
 from bots.source_kinds import source_kinds
 from core.conversation import value
@@ -44,7 +45,7 @@ class PlatformDoctor(Protocol):
 PLATFORMS: Mapping[str, PlatformDoctor] = {"slack": slack, "discord": discord}
 
 _PLATFORM_SETTINGS = tuple(name for platform in PLATFORMS.values() for name in platform.SETTINGS)
-SETTING_NAMES = (*NAMES, *PAGE_SETTINGS, *_PLATFORM_SETTINGS)
+SETTING_NAMES = (*NAMES, *PAGE_SETTINGS, *MCP_SETTINGS, *_PLATFORM_SETTINGS)
 SECRET_NAMES = (*SECRETS, *_PLATFORM_SETTINGS)
 STORE_SETTINGS = ("DATA_DIR", "DATABASE_URL")
 MODEL_SETTINGS = ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "CHAT_MODEL", "GRADER_MODEL", "MODEL_TIMEOUT")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+
+from aiohttp.web import RouteDef
 
 from bots.chat.channels import ChannelStore
 from bots.page.changes import PageChanges
@@ -87,8 +89,11 @@ async def open_page(
     database: AsyncDatabase,
     work: ServingProcess,
     meters: Meters | None = None,
+    routes: Sequence[RouteDef] = (),
 ) -> AsyncIterator[str]:
-    """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers."""
+    """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers. ``routes``:
+    of what else is served there.
+    """
     sessions = PageSessions(database=database)
     site = Site(
         settings=settings,
@@ -109,7 +114,7 @@ async def open_page(
         probes=Probes(trouble=_trouble_of(log, work), metrics=_metrics_of(meters) if meters else None),
         meters=meters,
     )
-    async with serving(site) as url:
+    async with serving(site, routes) as url:
         yield link_at(page, url, await sessions.make_link("editor"))
 
 

@@ -7,7 +7,7 @@ session, and for a change the origin and the role. A view is only asked after th
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -58,11 +58,13 @@ MACHINES = ("/healthz", "/readyz", "/metrics")
 
 
 @asynccontextmanager
-async def serving(site: Site) -> AsyncIterator[str]:
-    """Serve the page; its address. SettingsError where it cannot listen."""
+async def serving(site: Site, routes: Sequence[web.RouteDef] = ()) -> AsyncIterator[str]:
+    """Serve the page and more routes; its address. SettingsError where it cannot listen."""
     page = site.page
     many = page.stands_for_many
-    async with serve(application(site), page.host, page.port, name="The page", stands_for_many=many) as port:
+    app = application(site)
+    app.add_routes(routes)
+    async with serve(app, page.host, page.port, name="The page", stands_for_many=many) as port:
         url = page.url or _local_url(page.host, port)
         await site.sessions.remember_place(url)
         logger.info("the page is served", extra={"port": port})

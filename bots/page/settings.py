@@ -92,7 +92,7 @@ def _place(typed: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdecimal() and int(port) <= 65535) or any(
         sign in host for sign in " /@"
     ):
-        raise SettingsError(f"--page takes a port, or a host and a port, as in {LOOPBACK}:{PORT}.")
+        raise SettingsError(f"{typed} is no port, and no host and a port, as in {LOOPBACK}:{PORT}.")
     return host, int(port)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -68,6 +69,12 @@ class PageThreads:
             (json.dumps(plain(outcome)), turn),
         )
 
+    async def look(self, turn: str) -> tuple[str, Outcome | None]:
+        """What a turn is doing, as a sentence, and its outcome once it has ended; empty and None if it is unknown."""
+        rows = await self.database.rows("SELECT stage, outcome FROM page_turns WHERE turn = ?", (turn,))
+        stage, outcome = rows[0] if rows else ("", "")
+        return stage, outcome_from(json.loads(outcome)) if outcome else None
+
     async def turns(self, conversation: Conversation) -> tuple[PageTurn, ...]:
         """Oldest first."""
         rows = await self.database.rows(
@@ -114,6 +121,13 @@ class PageThreads:
         await self.database.write("DELETE FROM page_turns WHERE conversation = ?", (conversation.id,))
         self.database.database.erase_deleted(("page_turns",))
 
+    async def forget_older(self, prefix: str, said_before: float) -> None:
+        """Forget turns whose ids begin so and that were said before then."""
+        await self.database.write(
+            "DELETE FROM page_turns WHERE said_at < ? AND substr(turn, 1, ?) = ?",
+            (said_before, len(prefix), prefix),
+        )
+
 
 PLATFORM, SPACE = "page", "local"
 EVERYTHING = "everything"
@@ -129,9 +143,12 @@ def conversation_of(session: PageSession, thread: str) -> Conversation | None:
 
 def channel_of(session: PageSession) -> str:
     """Its name says which collections are read in it."""
-    if session.collections is None:
-        return EVERYTHING
-    return "only:" + ",".join(quote(name, safe="") for name in sorted(session.collections))
+    return EVERYTHING if session.collections is None else named_channel(session.collections)
+
+
+def named_channel(collections: Iterable[str]) -> str:
+    """The channel in which these are read, and no others."""
+    return "only:" + ",".join(quote(name, safe="") for name in sorted(collections))
 
 
 def channel_id(session: PageSession) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from bots.chat import channels
 from bots.chat.uploads import UPLOADS
+from bots.mcp import tokens
 from bots.page import sessions
 from bots.slack import oauth
 from core.answers import store as answers
@@ -186,6 +187,7 @@ OURS: Mapping[str, Schema] = {
     answers.STORE: answers.SCHEMA,
     gaps.STORE: gaps.SCHEMA,
     sessions.STORE: sessions.SCHEMA,
+    tokens.STORE: tokens.SCHEMA,
     sources.STORE: sources.SCHEMA,
     "library": tables.SCHEMA,
 }

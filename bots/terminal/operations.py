@@ -40,6 +40,7 @@ from core.errors import (
 )
 from core.library.entries import Entry
 from core.library.indexing import Phase
+from core.library.passage_search import plain_hits
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.settings import Settings
 from core.sources.sources import LOOK_AGAIN, SYNC_SOURCE
@@ -155,6 +156,12 @@ class Operations:
         report = await run_in_thread(lambda notify: library.refresh(notify=notify), told.notify)
         return {"report": asdict(report)}
 
+    async def search(self, details: Details, _told: Told) -> Record:
+        """Passages of everything that is indexed."""
+        everything = await asyncio.to_thread(self.footnote.library.store.collections)
+        refresh = self.refresher.refresh
+        return plain_hits(await self.footnote.search(everything, details["query"], details["limit"], refresh))
+
     async def forget(self, details: Details, _told: Told) -> Record:
         """Forget the document by the first of its names that is indexed."""
         entries = await asyncio.to_thread(self._forget, details["names"])
@@ -262,6 +269,7 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record
     LOOK_AGAIN: Operations.look_again,
     "rebuild": Operations.rebuild,
     "refresh": Operations.refresh,
+    "search": Operations.search,
     "forget": Operations.forget,
     "forget_document": Operations.forget_document,
     "teach": Operations.teach,

@@ -22,6 +22,7 @@ from core.conversation import (
 from core.graph.approval import checked_query
 from core.library.indexing import Notify
 from core.library.library import Library
+from core.library.passage_search import Hits
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 
@@ -179,6 +180,10 @@ class Backend(Protocol):
 
     async def background_vectors(self, targets: Targets, screen: Screen) -> BackgroundVectors | None:
         """The work that makes the missing vectors while a conversation goes on; None where that needs nobody."""
+        ...
+
+    async def search(self, query: str, limit: int) -> Hits:
+        """Passages of all that is indexed."""
         ...
 
     async def forget(self, source: str) -> list[Forgotten]:

@@ -98,6 +98,10 @@ class DocumentStore:
         found = self._entries("c.name = ? AND d.address = ?", (collection, address))
         return found[0] if found else None
 
+    def document(self, number: int) -> Entry | None:
+        found = self._entries("d.id = ?", (number,))
+        return found[0] if found else None
+
     def _entries(self, where: str, values: Sequence[object] = ()) -> list[Entry]:
         columns = ("id", "passages", *_FIELDS)
         rows = self._rows(

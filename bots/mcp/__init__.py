@@ -1,0 +1,1 @@
+"""An MCP server: assistants ask Footnote, and get answers with footnotes."""

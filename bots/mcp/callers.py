@@ -1,0 +1,116 @@
+"""Whoever asks over MCP, as somebody whose rights are known: what they read is decided as in a direct message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from bots.chat.platform import Approver
+from bots.page.threads import PLATFORM as PAGE
+from bots.page.threads import named_channel
+from core.conversation import Conversation, value
+from core.errors import SettingsError
+from core.library.readers import whole_address
+from core.turns.messenger import ReplyRoute
+
+PLATFORM = "mcp"
+BY_EMAIL = "email"  # the space of people who are known by an address alone
+#: Begins the channel of a person of Slack: what is open to them in a direct message is. Ids of channels have no small
+#: letters, so that it is none of Slack's.
+SLACK, OF_SLACK = "slack", "Dmcp"
+DISCORD, OF_DISCORD = "discord", "@me"  # every direct message's server
+_SLACK_PERSON = re.compile(r"(?:slack/(T[A-Z0-9]+|E[A-Z0-9]+)/)?([UW][A-Z0-9]{8,})")
+_DISCORD_PERSON = re.compile(r"(?:discord/)?(\d{15,20})")
+_THREAD = re.compile(r"[\w.-]{1,64}", re.ASCII)
+
+
+@value
+class Caller:
+    """Who asks. Questions belong to the conversations of one channel, which nobody else has."""
+
+    platform: str
+    space: str
+    channel: str
+    author: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.platform}/{self.space}/{self.channel}/{self.author}"
+
+    def conversation(self, thread: str) -> Conversation:
+        """One of theirs; SettingsError for what is no name of a thread."""
+        if not _THREAD.fullmatch(thread):
+            raise SettingsError("A thread is called what `thread` said with an earlier answer.")
+        return Conversation(platform=self.platform, space=self.space, channel=self.channel, thread=thread)
+
+    def owns(self, conversation: Conversation) -> bool:
+        """True if this is one of their conversations."""
+        return conversation.channel_id == f"{self.platform}/{self.space}/{self.channel}"
+
+
+def person_of_slack(team: str, user: str) -> Caller:
+    return Caller(platform=SLACK, space=team, channel=f"{OF_SLACK}{user}", author=user)
+
+
+def person_by_email(address: str) -> Caller:
+    """Whoever has this address: they read what is open to everybody, and what sources open to the address."""
+    whole = whole_address(address)
+    if not whole:
+        raise SettingsError(f"{address} is no e-mail address.")
+    return Caller(platform=PLATFORM, space=BY_EMAIL, channel=quote(whole, safe=""), author=whole)
+
+
+def caller_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
+    """The caller of ``--as``: a person of Slack or Discord, an address, or a collection; SettingsError.
+
+    ``name``: of the token, which is who asks where a collection is read. A person of Slack without a workspace has an
+    empty space, which is the only one that is served.
+    """
+    if found := _SLACK_PERSON.fullmatch(typed):
+        return person_of_slack(found[1] or "", found[2])
+    if found := _DISCORD_PERSON.fullmatch(typed):
+        return Caller(platform=DISCORD, space=OF_DISCORD, channel=f"{PLATFORM}{found[1]}", author=found[1])
+    if "@" in typed:
+        return person_by_email(typed)
+    if typed not in (known := set(collections)):
+        raise SettingsError(
+            f"{typed} is no person's id, no e-mail address and no collection; there is {', '.join(sorted(known))}."
+        )
+    return Caller(platform=PAGE, space=PLATFORM, channel=named_channel({typed}), author=name)
+
+
+class PeopleByEmail:
+    """The People of those who are known by an address alone."""
+
+    mention = re.compile(r"(?!)(.)")  # nobody is mentioned by an id
+
+    async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:  # noqa: ARG002 - a port
+        return {user: user for user in users if user}
+
+    async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:  # noqa: ARG002 - a port
+        return ()
+
+    async def place(self, route: ReplyRoute) -> str:  # noqa: ARG002 - a port
+        return ""
+
+    def is_direct(self, route: ReplyRoute) -> bool:  # noqa: ARG002 - a port
+        return True
+
+    def is_direct_message(self, conversation: Conversation) -> bool:  # noqa: ARG002 - a port
+        return True
+
+    def route_in(self, conversation: Conversation) -> ReplyRoute:  # noqa: ARG002 - a port
+        return {}
+
+    async def is_private(self, conversation: Conversation) -> bool:  # noqa: ARG002 - a port
+        return True
+
+    async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - a port
+        return frozenset()
+
+    async def email_of(self, space: str, user: str) -> str:  # noqa: ARG002 - a port
+        return user
+
+    async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:  # noqa: ARG002 - a port
+        return ()

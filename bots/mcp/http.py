@@ -1,0 +1,203 @@
+"""The MCP server over HTTP: one path, behind a door. The SDK speaks the protocol; aiohttp serves it like all else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from mcp.server import ServerRequestContext
+from mcp.server.mcpserver import Context
+from mcp.server.request_state import RequestStateSecurity
+from mcp.server.transport_security import TransportSecuritySettings
+
+from bots.http_server import serve
+from bots.mcp.callers import Caller
+from bots.mcp.identity import Identities, Refused
+from bots.mcp.server import Service, build_server
+from bots.page.settings import LOOPBACK, PageSettings, is_loopback
+from core.errors import FootnoteError
+
+PATH = "/mcp"
+PROTECTED = "/.well-known/oauth-protected-resource"  # RFC 9728
+BODY_LIMIT = 256 * 1024  # bytes; a question has 4,000 characters
+LOOK_EVERY = 0.5  # seconds between two looks whether the client is still there
+NEEDS_TLS = "This is only served over https, through the proxy that PAGE_PROXIES names."
+OTHER_HOST, OTHER_ORIGIN = (
+    "This is not served under this name.",
+    "This came from another page, so nothing was done.",
+)
+CALLER = "footnote.caller"  # in the scope of a request
+
+Message = MutableMapping[str, Any]
+
+logger = logging.getLogger(__name__)
+
+
+def caller_of(ctx: Context[Any, Any]) -> Caller:
+    """Who sent the request that a tool is called with."""
+    return _caller_in(ctx.request_context)
+
+
+def _caller_in(context: ServerRequestContext[Any, Any]) -> Caller:
+    assert context.request is not None  # of every call that came over HTTP
+    caller = context.request.scope[CALLER]
+    assert isinstance(caller, Caller)
+    return caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpSite:
+    """Everything that the path needs."""
+
+    service: Service
+    identities: Identities
+    place: PageSettings
+    issuer: str = ""  #: the address of who issues OAuth tokens
+
+    @asynccontextmanager
+    async def routes(self, key: str) -> AsyncIterator[list[web.RouteDef]]:
+        """``key``: seals what clients carry between two calls; all processes have the same."""
+        security = RequestStateSecurity(keys=[key], bind_principal=lambda context: _caller_in(context).id)
+        server = build_server(self.service, caller_of, security=security)
+        # The door has looked at host and origin.
+        server.streamable_http_app(
+            stateless_http=True, max_request_body_size=BODY_LIMIT,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )  # fmt: skip
+        async with server.session_manager.run():
+
+            async def answer(request: web.Request) -> web.StreamResponse:
+                if (refused := self._refusal(request)) is not None:
+                    return refused
+                body = await request.read()
+                try:
+                    caller = await self.identities.caller_of(request.headers, body)
+                except Refused as fault:
+                    return self._unauthorized(str(fault), request)
+                except FootnoteError as fault:
+                    return _sorry(str(fault), 503)
+                exchange = _Exchange(request, body, caller)
+                await server.session_manager.handle_request(exchange.scope(), exchange.receive, exchange.send)
+                return exchange.reply
+
+            routes = [web.post(PATH, answer)]
+            if self.issuer:
+                routes += [web.get(f"{PROTECTED}{path}", self._describe) for path in ("", PATH)]
+            yield routes
+
+    def url(self, request: web.Request) -> str:
+        """The address of the server, as clients have it."""
+        return f"{self.place.url or f'http://{request.host}'}{PATH}"
+
+    def _refusal(self, request: web.Request) -> web.Response | None:
+        """Why a request goes no further, whoever sent it. A browser that a foreign name leads to this machine names the
+        foreign host, and a foreign page its origin.
+        """
+        place, host = self.place, request.headers.get("Host", "")
+        is_behind = place.url.startswith("https://") and place.trusts(request.remote or "")
+        is_secure = is_behind and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+        if not place.is_on_loopback and not is_secure:
+            return _sorry(NEEDS_TLS, 403)
+        if place.url and host == urlsplit(place.url).netloc:
+            origin = place.url
+        elif place.is_on_loopback and _names_this_machine(host):
+            origin = f"http://{host}"
+        else:
+            return _sorry(OTHER_HOST, 421)
+        return _sorry(OTHER_ORIGIN, 403) if request.headers.get("Origin", origin) != origin else None
+
+    def _unauthorized(self, sentence: str, request: web.Request) -> web.Response:
+        refused = _sorry(sentence, 401)
+        where = (
+            f' resource_metadata="{self.url(request).removesuffix(PATH)}{PROTECTED}{PATH}"'
+            if self.issuer
+            else ""
+        )
+        refused.headers["WWW-Authenticate"] = f"Bearer{where}"
+        return refused
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        return web.json_response(
+            {
+                "resource": self.url(request),
+                "authorization_servers": [self.issuer],
+                "bearer_methods_supported": ["header"],
+                "scopes_supported": ["openid", "email"],
+            }
+        )
+
+
+def _names_this_machine(host: str) -> bool:
+    try:
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return False
+
+
+def _sorry(sentence: str, status: int) -> web.Response:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": sentence}}
+    return web.json_response(error, status=status)
+
+
+class _Exchange:
+    """One request and its reply, as ASGI has them (version 3.0)."""
+
+    def __init__(self, request: web.Request, body: bytes, caller: Caller) -> None:
+        self._request, self._body, self._caller = request, body, caller
+        self._is_read = False
+        self.reply = web.StreamResponse(status=500)
+
+    def scope(self) -> dict[str, Any]:
+        headers = [
+            (name.lower().encode(), text.encode(errors="replace"))
+            for name, text in self._request.headers.items()
+        ]
+        return {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": self._request.method,
+            "scheme": "http", "path": PATH, "raw_path": PATH.encode(), "query_string": b"", "root_path": "",
+            "headers": headers, "client": (self._request.remote or "", 0), "server": (LOOPBACK, 0), CALLER: self._caller,
+        }  # fmt: skip
+
+    async def receive(self) -> Message:
+        """The body, and then that the client has gone."""
+        if not self._is_read:
+            self._is_read = True
+            return {"type": "http.request", "body": self._body, "more_body": False}
+        while (transport := self._request.transport) and not transport.is_closing():  # noqa: ASYNC110 - aiohttp is silent
+            await asyncio.sleep(LOOK_EVERY)
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.reply = web.StreamResponse(status=message["status"])
+            for name, text in message.get("headers", ()):
+                self.reply.headers.add(name.decode("latin-1"), text.decode("latin-1"))
+            await self.reply.prepare(self._request)
+        elif message["type"] == "http.response.body":
+            if body := message.get("body", b""):
+                await self.reply.write(body)
+            if not message.get("more_body", False):
+                await self.reply.write_eof()
+
+
+@asynccontextmanager
+async def serving_mcp(site: McpSite, key: str) -> AsyncIterator[str]:
+    """Serve it; its address. SettingsError where it cannot listen."""
+    application, place = web.Application(client_max_size=BODY_LIMIT), site.place
+    async with site.routes(key) as routes:
+        application.add_routes(routes)
+        many = place.stands_for_many
+        async with serve(
+            application, place.host, place.port, name="The MCP server", stands_for_many=many
+        ) as port:
+            logger.info("the MCP server listens", extra={"port": port})
+            host = f"[{place.host}]" if ":" in place.host else place.host
+            yield f"{place.url or f'http://{host}:{port}'}{PATH}"

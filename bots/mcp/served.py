@@ -1,0 +1,104 @@
+"""Answers callers in the process that serves: their turns go through the durable queue, as a platform's do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from bots.mcp.callers import Caller
+from bots.mcp.server import Note
+from bots.page.threads import PLATFORM as PAGE
+from bots.page.threads import PageThreads
+from core.bootstrap import Footnote, Reads
+from core.conversation import Conversation, Outcome, Proposal, Question, Turn
+from core.errors import FootnoteError, QuestionRejected
+from core.graph.rights import outcome_within
+from core.library.library import Library, Refresh
+from core.library.passage_search import Hits
+from core.settings import WebSearch
+from core.text.language import language_of
+from core.turns.messenger import SHOWN_BY
+from core.turns.rate_limits import Admission
+from core.turns.turns import Turns
+from core.wording import in_language
+
+TURN = "mcp-"  # begins the ids of turns that came over MCP
+LOOK_EVERY = 0.15  # seconds between two looks at a turn that another process may run
+#: What came over MCP is kept for somebody who lost the connection: longer than the queue recognizes the same turn.
+KEPT = 15 * 86_400.0  # seconds
+SWEEP_EVERY = 3_600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedService:
+    """The Service of the process that serves."""
+
+    footnote: Footnote
+    turns: Turns
+    threads: PageThreads
+    reads: Reads
+    refresh: Refresh
+    admission: Admission | None  #: None without rates
+    turn_prefix: str = TURN
+
+    @property
+    def web_search(self) -> WebSearch:
+        return self.footnote.settings.web_search
+
+    async def run(self, turn: Turn, note: Note) -> Outcome:
+        """A turn that was begun is ended if the caller goes away."""
+        stage, outcome = await self.threads.look(turn.id)
+        if outcome is None:
+            if isinstance(turn, Question) and not stage:
+                await self._admit(turn)
+            await self.threads.put(turn)
+            await self.turns.accept(turn, {SHOWN_BY: PAGE})
+            try:
+                outcome = await self._ended(turn, note)
+            except asyncio.CancelledError:
+                await asyncio.shield(self.turns.stop(turn.conversation))
+                raise
+        readable = await self.reads(turn.conversation, turn.author, self.footnote.library)
+        return outcome_within(outcome, readable.collections)
+
+    async def _ended(self, turn: Turn, note: Note) -> Outcome:
+        told = ""
+        while True:
+            stage, outcome = await self.threads.look(turn.id)
+            if outcome is not None:
+                return outcome
+            if stage and stage != told:
+                note(told := stage)
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def _admit(self, question: Question) -> None:
+        if self.admission is not None and not self.turns.has(question.id):
+            refusal = await self.admission.admit(question)
+            if refusal is not None:
+                raise QuestionRejected(in_language(refusal.sentence, language_of(question.text)))
+
+    async def proposal(self, caller: Caller, proposal_id: str) -> tuple[Conversation, Proposal] | None:
+        found = await self.footnote.assistant.find_proposal(proposal_id)
+        return found if found is not None and caller.owns(found[0]) else None
+
+    async def search(self, caller: Caller, query: str, limit: int) -> Hits:
+        return await self.footnote.search(await self.collections(caller), query, limit, self.refresh)
+
+    async def collections(self, caller: Caller) -> frozenset[str]:
+        """As in a conversation of theirs in which nothing was learned."""
+        return (await self.reads(caller.conversation("-"), caller.author, self.footnote.library)).collections
+
+    @asynccontextmanager
+    async def library(self) -> AsyncIterator[Library]:
+        yield self.footnote.library
+
+
+async def keep_sweeping(threads: PageThreads, now: Callable[[], float] = time.time) -> None:
+    """Forget what came over MCP too long ago."""
+    while True:
+        with suppress(FootnoteError):  # the store is away; the next sweep deletes it
+            await threads.forget_older(TURN, now() - KEPT)
+        await asyncio.sleep(SWEEP_EVERY)

@@ -1,0 +1,50 @@
+"""The settings of the MCP server over HTTP: where it listens, and who issues OAuth tokens for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bots.page.settings import PageSettings, is_loopback, read_page_settings
+from core.conversation import value
+from core.errors import SettingsError
+from core.setting_values import is_address
+from core.settings import ENV_FILE, read_env_file
+
+NO_EXTRA = "The MCP server needs its extra: pip install 'footnote[mcp]', or uv run --extra mcp footnote mcp."
+NAMES = ("MCP_URL", "MCP_ISSUER")
+
+
+@value
+class McpSettings:
+    """Where it is reached, and whom it trusts."""
+
+    place: PageSettings
+    issuer: str = ""  #: whose tokens name people by their e-mail addresses; empty: nobody's
+
+
+def read_mcp_settings(
+    listen: str, environment: Mapping[str, str], env_file: Path | None = ENV_FILE
+) -> McpSettings:
+    """The settings for ``[HOST:]PORT`` as it was typed; SettingsError names what is wrong."""
+    values = {**read_env_file(env_file), **environment}
+    url = values.get("MCP_URL", "").strip() or values.get("PAGE_URL", "")
+    place = read_page_settings(listen, {**values, "PAGE_URL": url}, None)
+    issuer = values.get("MCP_ISSUER", "").strip()
+    if issuer and not (is_address(issuer) and (issuer.startswith("https://") or _is_here(issuer))):
+        raise SettingsError("MCP_ISSUER must be the https address of who issues tokens.")
+    if issuer and not place.url:
+        raise SettingsError("MCP_ISSUER needs MCP_URL: tokens must be for the address of this server.")
+    return McpSettings(place=place, issuer=issuer)
+
+
+def check_extra() -> None:
+    """SettingsError without the packages of the MCP server."""
+    if find_spec("mcp") is None:
+        raise SettingsError(NO_EXTRA)
+
+
+def _is_here(address: str) -> bool:
+    return is_loopback(urlsplit(address).hostname or "")

@@ -1,0 +1,78 @@
+"""Passages that a search finds, as footnotes; and as JSON, for a process that asks another to search."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any
+
+from core.conversation import Citation, Outcome, value
+from core.library.documents import Passage
+from core.library.library import ScopedDocuments
+from core.library.store import DocumentStore
+
+
+@value
+class Hit:
+    """A passage that a search found, as its footnote would be, and the number of its document."""
+
+    citation: Citation
+    score: float  #: 0 to 1 within one search
+    document: int
+
+
+@value
+class Hits:
+    """Everything that a search found, best first."""
+
+    hits: tuple[Hit, ...] = ()
+    confidence: float = 0.0
+
+
+async def find_passages(
+    documents: ScopedDocuments, query: str, *, limit: int, complete: Callable[[Outcome], Outcome] | None
+) -> Hits:
+    """Best first; ``complete`` puts links to their documents into an outcome."""
+    found = await documents.retrieve(query, limit=limit)
+    cited = tuple(_citation(number, each.passage) for number, each in enumerate(found.passages, 1))
+    outcome = Outcome(kind="no_answer", turn_id="", closest=cited)
+    if complete is not None:
+        outcome = await asyncio.to_thread(complete, outcome)
+    passages = [each.passage for each in found.passages]
+    numbers = await asyncio.to_thread(
+        numbers_of, documents.library.store, ((each.collection, each.source) for each in passages)
+    )
+    hits = (
+        Hit(citation=citation, score=each.score, document=number)
+        for citation, each in zip(outcome.closest, found.passages, strict=True)
+        if (number := numbers.get((each.passage.collection, each.passage.source)))
+        is not None  # else it went meanwhile
+    )
+    return Hits(hits=tuple(hits), confidence=round(found.confidence, 4))
+
+
+def numbers_of(store: DocumentStore, named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """The documents' numbers by collection and source. Blocks."""
+    return {
+        (each.collection, each.source): each.id for name in sorted(set(named)) for each in store.named(*name)
+    }
+
+
+def plain_hits(hits: Hits) -> dict[str, Any]:
+    """As JSON has it."""
+    return {"hits": [asdict(each) for each in hits.hits], "confidence": hits.confidence}
+
+
+def hits_in(record: dict[str, Any]) -> Hits:
+    """What :func:`plain_hits` wrote."""
+    hits = (Hit(**{**each, "citation": Citation(**each["citation"])}) for each in record["hits"])
+    return Hits(hits=tuple(hits), confidence=record["confidence"])
+
+
+def _citation(number: int, passage: Passage) -> Citation:
+    return Citation(
+        number=number, title=passage.title, location=passage.location, source=passage.source, url=passage.url,
+        quote=passage.text, start=passage.start, end=passage.end, collection=passage.collection,
+        changed_at=passage.changed_at,
+    )  # fmt: skip

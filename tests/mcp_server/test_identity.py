@@ -1,0 +1,312 @@
+"""Who asks over HTTP: tokens, Slack's signature, an issuer's tokens; and everything that is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from dataclasses import replace
+
+import httpx2
+import jwt
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography.hazmat.primitives.asymmetric import rsa
+from fakes.assistants import SIGNING_SECRET, TEAM, in_one_task, open_mcp_desk, over_http
+from fakes.ports import free_port
+from fakes.served import FERRY, HANDBOOK
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from bots.chat.access import AccessChange, change_access
+from bots.mcp.callers import PeopleByEmail
+from bots.page.settings import PageSettings
+
+ANN = "U0ANN12345"
+SECRET = "# Payroll\n\n## Pay\n\nThe harbour master earns ninety thousand euros a year.\n"
+ASK = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    "params": {
+        "name": "ask", "arguments": {"question": FERRY}, "_meta": {"slack": {"team_id": TEAM, "user_id": ANN}},
+    },
+}  # fmt: skip
+HEADERS = {
+    "Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+    "MCP-Protocol-Version": "2025-06-18",
+}  # fmt: skip
+
+
+class SlackPeople(PeopleByEmail):
+    """A Slack in which a conversation is between two if its id begins so, and that knows nobody's address."""
+
+    def is_direct_message(self, conversation):
+        return conversation.channel.startswith("D")
+
+    async def email_of(self, _space, _user):
+        return ""
+
+
+@pytest.fixture
+async def desk(tmp_path):
+    async with in_one_task(open_mcp_desk(tmp_path, people={"slack": SlackPeople()})) as desk:
+        desk.ingest(tmp_path / "docs", "handbook.md", HANDBOOK)
+        desk.ingest(tmp_path / "docs", "payroll.md", SECRET, collection="payroll")
+        yield desk
+
+
+def signature(body: bytes, *, secret=SIGNING_SECRET, at=None) -> dict[str, str]:
+    """As in "Verifying requests from Slack"."""
+    at = int(time.time() if at is None else at)
+    digest = hmac.new(secret.encode(), f"v0:{at}:".encode() + body, hashlib.sha256).hexdigest()
+    return {"X-Slack-Request-Timestamp": str(at), "X-Slack-Signature": f"v0={digest}"}
+
+
+class Slackbot(httpx2.Auth):
+    """Signs what the client sends, as Slack does for an app."""
+
+    requires_request_body = True
+
+    def auth_flow(self, request):
+        request.headers.update(signature(request.content))
+        yield request
+
+
+async def post(url, body, headers):
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        return await http.post(url, content=body, headers={**HEADERS, **headers})
+
+
+async def test_slacks_own_client_asks_as_the_person_that_slack_names(desk):
+    database = desk.channels.database.database
+    change_access(database, "payroll", AccessChange(opens=(("person", ANN),)), known=["default", "payroll"])
+
+    async def pay(user):
+        async with (
+            httpx2.AsyncClient(auth=Slackbot(), trust_env=False) as http,
+            Client(streamable_http_client(desk.url, http_client=http), mode="legacy") as client,
+        ):
+            asked = {"question": "What does the harbour master earn?"}
+            meta = {"slack": {"team_id": TEAM, "user_id": user}}
+            return await client.call_tool("ask", asked, meta=meta)
+
+    ann, bob = await pay(ANN), await pay("U0BOB12345")
+
+    assert "ninety thousand" in ann.structured_content["text"]
+    assert "ninety thousand" not in json.dumps(bob.structured_content)
+
+
+BODY = json.dumps(ASK).encode()
+OTHER = json.dumps({**ASK, "id": 2}).encode()
+STRANGER = json.dumps(
+    {**ASK, "params": {**ASK["params"], "_meta": {"slack": {"team_id": "T0OTHER", "user_id": ANN}}}}
+).encode()
+NOBODY = json.dumps({**ASK, "params": {**ASK["params"], "_meta": {}}}).encode()
+BATCH = json.dumps([{**ASK, "params": {"name": "ask", "arguments": {"question": FERRY}}}]).encode()
+ODD = json.dumps(
+    {**ASK, "params": {**ASK["params"], "_meta": {"slack": {"team_id": TEAM, "user_id": "../x"}}}}
+).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "says"),
+    [
+        (BODY, {}, "Say who asks"),
+        (BODY, {"Authorization": "Basic YTpi"}, "Say who asks"),
+        (BODY, {"Authorization": "Bearer fnt_guessed"}, "unknown, revoked or expired"),
+        (BODY, {"Authorization": "Bearer eyJhbGciOiJub25lIn0.e30."}, "unknown, revoked or expired"),
+        (BODY, signature(BODY, secret="another"), "not signed by Slack"),
+        (BODY, signature(OTHER), "not signed by Slack"),
+        (BODY, {**signature(BODY), "X-Slack-Request-Timestamp": "x"}, "not signed by Slack"),
+        (BODY, {**signature(BODY), "Authorization": "Bearer fnt_guessed"}, "Say who asks"),
+        (STRANGER, signature(STRANGER), "workspace that is not served"),
+        (NOBODY, signature(NOBODY), "did not say who asks"),
+        (ODD, signature(ODD), "did not say who asks"),
+        (b"{", signature(b"{"), "cannot be read"),
+        (b"[]", signature(b"[]"), "did not say who asks"),
+        (BATCH, signature(BATCH), "did not say who asks"),
+    ],
+)  # fmt: skip
+async def test_whoever_is_not_known_gets_nothing(desk, body, headers, says):
+    reply = await post(desk.url, body, headers)
+
+    assert (reply.status_code, reply.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert says in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("seconds", [-301, 301])
+async def test_a_signed_request_of_another_time_is_refused(desk, seconds):
+    reply = await post(desk.url, BODY, signature(BODY, at=time.time() + seconds))
+
+    assert reply.status_code == 401
+
+
+async def test_a_signed_question_that_comes_twice_is_answered_once(desk):
+    signed = signature(BODY)
+
+    first, again = await post(desk.url, BODY, signed), await post(desk.url, BODY, signed)
+
+    assert (first.status_code, again.status_code) == (200, 401)
+    assert again.json()["error"]["message"] == "This came before."
+    assert "half past nine" in first.text
+
+
+async def test_the_list_of_tools_may_come_twice_within_a_second(desk):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {"slack": {"team_id": TEAM, "user_id": ANN}}}}).encode()  # fmt: skip
+    signed = signature(body)
+
+    assert [(await post(desk.url, body, signed)).status_code for _ in range(2)] == [200, 200]
+
+
+async def test_a_token_ends_when_it_is_revoked_and_when_its_time_is_over(desk):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).encode()
+
+    async def status(token):
+        return (await post(desk.url, body, {"Authorization": f"Bearer {token}"})).status_code
+
+    token, short = await desk.token("ann@example.org"), ""
+    before = replace(desk.tokens, now=lambda: time.time() - 100)
+    short = await before.make("short", (await desk.tokens.caller_of(token)), "ann@example.org", life=90)
+    served = await status(token)
+    await desk.tokens.revoke("of ann@example.org")
+
+    assert (served, await status(token), await status(short)) == (200, 401, 401)
+    assert await desk.tokens.listed() == ()
+
+
+async def test_a_token_stands_in_no_store(desk, tmp_path):
+    token = await desk.token("ann@example.org")
+    async with over_http(desk.url, token) as assistant:
+        await assistant.ask(FERRY)
+
+    files = [path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert files
+    assert not [content for content in files if token.removeprefix("fnt_").encode() in content]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+async def test_a_foreign_page_reaches_nothing_even_with_a_token(desk, headers, status):
+    token = {"Authorization": f"Bearer {await desk.token('ann@example.org')}"}
+
+    reply = await post(desk.url, BODY, {**token, **headers})
+
+    assert reply.status_code == status
+    assert "half past nine" not in reply.text
+
+
+async def test_a_body_that_is_too_long_and_a_method_that_is_none_are_refused(desk):
+    token = {"Authorization": f"Bearer {await desk.token('ann@example.org')}"}
+    long = json.dumps({**ASK, "params": {**ASK["params"], "arguments": {"question": "x" * 300_000}}}).encode()
+
+    too_long = await post(desk.url, long, token)
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        others = [
+            (await http.request(method, desk.url, headers=token)).status_code
+            for method in ("GET", "DELETE", "PUT")
+        ]
+
+    assert (too_long.status_code, others) == (413, [405, 405, 405])
+
+
+async def test_where_others_reach_it_it_is_only_served_behind_tls(tmp_path):
+    place = PageSettings(host="0.0.0.0", port=free_port(), url="https://footnote.example")
+    async with open_mcp_desk(tmp_path, place=place) as desk:
+        token = {"Authorization": f"Bearer {await desk.token('ann@example.org')}", "Host": "footnote.example"}
+        url = f"http://127.0.0.1:{place.port}/mcp"
+        plain = await post(url, BODY, token)
+        behind = await post(url, BODY, {**token, "X-Forwarded-Proto": "https"})
+
+    assert (plain.status_code, behind.status_code) == (403, 200)
+    assert desk.url == "https://footnote.example/mcp"
+
+
+@pytest.fixture
+async def issuer():
+    """An issuer of tokens with one key, as OpenID providers are."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    public = {
+        **json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())),
+        "kid": "k1",
+        "alg": "RS256",
+        "use": "sig",
+    }
+    app = web.Application()
+    server = TestServer(app)
+
+    async def configuration(_request):
+        return web.json_response(
+            {"issuer": str(server.make_url("")).rstrip("/"), "jwks_uri": str(server.make_url("/keys"))}
+        )
+
+    async def keys(_request):
+        return web.json_response({"keys": [public]})
+
+    app.router.add_get("/.well-known/openid-configuration", configuration)
+    app.router.add_get("/keys", keys)
+    async with server:
+        yield str(server.make_url("")).rstrip("/"), key
+
+
+def issued(address, key, audience, **changes):
+    now = int(time.time())
+    claims = {
+        "iss": address,
+        "aud": audience,
+        "exp": now + 600,
+        "iat": now,
+        "sub": "1",
+        "email": "Ann@Example.org",
+    }
+    claims = {name: content for name, content in {**claims, **changes}.items() if content is not None}
+    return jwt.encode(claims, key, algorithm="RS256", headers={"kid": "k1"})
+
+
+async def test_an_issuers_token_stands_for_whoever_it_names_and_for_nobody_elsewhere(tmp_path, issuer):
+    address, key = issuer
+    other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    port = free_port()
+    place = PageSettings(port=port, url=f"http://127.0.0.1:{port}")
+    async with open_mcp_desk(tmp_path, issuer=address, place=place) as desk:
+        desk.ingest(tmp_path / "docs", "handbook.md", HANDBOOK)
+        async with over_http(desk.url, issued(address, key, desk.url)) as assistant:
+            answer = await assistant.ask(FERRY)
+        wrong = [
+            issued(address, key, "https://elsewhere.example/mcp"),
+            issued(address, key, None),
+            issued("https://elsewhere.example", key, desk.url),
+            issued(address, other, desk.url),
+            issued(address, key, desk.url, exp=int(time.time()) - 120),
+            issued(address, key, desk.url, exp=None),
+            issued(address, key, desk.url, email=None),
+            issued(address, key, desk.url, email="everybody"),
+            issued(address, key, desk.url, email_verified=False),
+            jwt.encode({"iss": address, "aud": desk.url, "email": "a@b.c"}, "secret" * 8, algorithm="HS256", headers={"kid": "k1"}),
+        ]  # fmt: skip
+        refused = [await post(desk.url, BODY, {"Authorization": f"Bearer {each}"}) for each in wrong]
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            described = (await http.get(f"{place.url}/.well-known/oauth-protected-resource/mcp")).json()
+
+    assert "half past nine" in answer["text"]
+    assert [each.status_code for each in refused] == [401] * len(wrong)
+    assert (described["resource"], described["authorization_servers"]) == (desk.url, [address])
+    assert described["resource"].removesuffix("/mcp") in refused[0].headers["WWW-Authenticate"]
+
+
+async def test_an_issuer_that_is_away_refuses_with_a_sentence(tmp_path):
+    port = free_port()
+    place = PageSettings(port=port, url=f"http://127.0.0.1:{port}")
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    async with open_mcp_desk(tmp_path, issuer="http://127.0.0.1:9", place=place) as desk:
+        token = issued("http://127.0.0.1:9", key, desk.url)
+        reply = await post(desk.url, BODY, {"Authorization": f"Bearer {token}"})
+
+    assert (reply.status_code, "cannot be reached now" in reply.text) == (401, True)
