@@ -339,6 +339,7 @@ def _define_manifest(manifest: Parser) -> None:
     manifest.add_argument("platform", choices=PLATFORMS)
     manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
     manifest.add_argument("--http", metavar="ADDRESS", help="for Slack over HTTP at https://your.host")
+    manifest.add_argument("--mcp", metavar="ADDRESS", help="lets Slackbot ask at https://your.host/mcp")
 
 
 def _define_questions(questions: Parser) -> None:

@@ -38,11 +38,15 @@ from core.settings import Settings
 def manifest(arguments: Namespace, _settings: Settings) -> int:
     """``footnote manifest``: the manifest of a platform's app, as JSON, which is YAML too."""
     is_discord = arguments.platform == DISCORD
-    if is_discord and arguments.http:
-        raise SettingsError("--http is for Slack; Discord needs no address.")
+    if is_discord and (arguments.http or arguments.mcp):
+        raise SettingsError("--http and --mcp are for Slack; Discord needs no address.")
     if not arguments.sync:
         commands = {"commands": [dict(command) for command in COMMANDS]}
-        content = commands if is_discord else slack_manifest(_address(arguments.http))
+        content = (
+            commands
+            if is_discord
+            else slack_manifest(_address(arguments.http, "--http"), _address(arguments.mcp, "--mcp"))
+        )
         sys.stdout.write(f"{json.dumps(content, indent=2)}\n")
         return 0
     if not is_discord:
@@ -53,10 +57,10 @@ def manifest(arguments: Namespace, _settings: Settings) -> int:
     return process.run(_register(settings))
 
 
-def _address(typed: str | None) -> str:
+def _address(typed: str | None, option: str) -> str:
     """Slack sends requests to no other than https."""
     if typed and not (is_address(typed) and typed.startswith("https://")):
-        raise SettingsError("--http takes the https address at which Slack reaches this bot.")
+        raise SettingsError(f"{option} takes the https address at which Slack reaches this bot.")
     return typed or ""
 
 

@@ -29,6 +29,8 @@ SCOPES: Mapping[str, str] = {
     "users:read.email": "what sources open to a person's e-mail address",
 }
 
+MCP_SCOPE = "mcp:connect"  # lets Slackbot ask the MCP server of the app
+
 #: Event -> reason.
 EVENTS: Mapping[str, str] = {
     "agent_session_stopped": "the client's own Stop",
@@ -65,9 +67,14 @@ SHORTCUT: Mapping[str, str] = {
 _DESCRIPTION = "Answers questions from your team's documents, with footnotes you can check."  # 140 characters
 
 
-def manifest(address: str = "") -> dict[str, Any]:
-    """The manifest for Socket Mode, or for HTTP at an ``address`` such as https://your.host."""
+def manifest(address: str = "", mcp: str = "") -> dict[str, Any]:
+    """The manifest for Socket Mode, or for HTTP at an ``address`` such as https://your.host; ``mcp``: the address of the
+    server that Slackbot asks.
+    """
     content = _over_sockets()
+    if mcp:
+        content["oauth_config"]["scopes"]["bot"].append(MCP_SCOPE)
+        content["mcp_servers"] = {"footnote": {"url": mcp, "auth_type": "slack_identity_auth"}}
     if address:
         settings, url = content["settings"], address.rstrip("/")
         settings["socket_mode_enabled"] = False

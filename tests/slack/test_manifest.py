@@ -47,14 +47,14 @@ def test_it_asks_for_nothing_that_changes_the_workspace():
 
 
 def test_the_command_prints_it_as_json(capsys):
-    code = describe.manifest(Namespace(platform="slack", sync=False, http=None), Settings())
+    code = describe.manifest(Namespace(platform="slack", sync=False, http=None, mcp=None), Settings())
 
     assert code == 0
     assert json.loads(capsys.readouterr().out) == manifest()
 
 
 def test_over_http_it_names_where_slack_sends_events_and_installers(capsys):
-    asked = Namespace(platform="slack", sync=False, http="https://bot.example.com/")
+    asked = Namespace(platform="slack", sync=False, http="https://bot.example.com/", mcp=None)
     describe.manifest(asked, Settings())
 
     told = json.loads(capsys.readouterr().out)
@@ -73,7 +73,7 @@ def test_over_http_it_names_where_slack_sends_events_and_installers(capsys):
 )
 def test_an_address_that_slack_would_not_take_is_refused(platform, address):
     with pytest.raises(SettingsError, match="--http"):
-        describe.manifest(Namespace(platform=platform, sync=False, http=address), Settings())
+        describe.manifest(Namespace(platform=platform, sync=False, http=address, mcp=None), Settings())
 
 
 BOT, SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1"}, {"SLACK_APP_TOKEN": "xapp-1"}
@@ -139,3 +139,14 @@ def test_every_fault_is_named_and_no_token_is_repeated():
 def test_one_way_to_hear_of_events_is_needed():
     with pytest.raises(SettingsError, match="SLACK_APP_TOKEN is needed, or SLACK_SIGNING_SECRET"):
         read_slack_settings(BOT, None)
+
+
+def test_slackbot_may_ask_the_server_that_is_named_and_no_other_app_asks_for_that(capsys):
+    url = "https://bot.example.com/mcp"
+
+    describe.manifest(Namespace(platform="slack", sync=False, http=None, mcp=url), Settings())
+    asked = json.loads(capsys.readouterr().out)
+
+    assert asked["mcp_servers"] == {"footnote": {"url": url, "auth_type": "slack_identity_auth"}}
+    assert "mcp:connect" in asked["oauth_config"]["scopes"]["bot"]
+    assert "mcp:connect" not in manifest()["oauth_config"]["scopes"]["bot"]

@@ -26,6 +26,7 @@ STORES = [
     "conversations",
     "gaps",
     "library",
+    "mcp",
     "page",
     "questions",
     "rates",
