@@ -74,6 +74,9 @@ def result_of(work: Coroutine[Any, Any, T]) -> T:
         runner.close()
     except KeyboardInterrupt:
         _exit(INTERRUPTED)
+    except BaseException:
+        runner.close()
+        raise
     return result
 
 

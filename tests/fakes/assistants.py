@@ -84,11 +84,12 @@ async def _assistant(transport: Any, mode: str, decide: Decide | None) -> AsyncI
 
 @asynccontextmanager
 async def over_http(
-    url: str, token: str = "", *, mode: str = PROTOCOLS[1], decide: Decide | None = None, auth: Any = None
+    url: str, token: str = "", *, mode: str = PROTOCOLS[1], decide: Decide | None = None, network: Any = None
 ) -> AsyncIterator[Assistant]:
+    """``network``: that sends the requests; None: straight."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
-        httpx2.AsyncClient(headers=headers, auth=auth, timeout=60, trust_env=False) as http,
+        httpx2.AsyncClient(headers=headers, transport=network, timeout=60, trust_env=False) as http,
         _assistant(streamable_http_client(url, http_client=http), mode, decide) as assistant,
     ):
         yield assistant
