@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -186,6 +186,7 @@ async def _serving(
             opening_mcp = _open_mcp(
                 served, footnote, turns, platforms.slack,
                 channels=channel_store, threads=PageThreads(page_store), reads=reads, refresh=operations.refresher.refresh,
+                is_stopping=stop.is_set,
             )  # fmt: skip
             routes = await open_now.enter_async_context(opening_mcp)
         if served.page is None:
@@ -212,6 +213,7 @@ async def _open_mcp(
     threads: PageThreads,
     reads: Reads,
     refresh: Refresh,
+    is_stopping: Callable[[], bool],
 ) -> AsyncIterator[Sequence[RouteDef]]:
     """Serves assistants; the routes for the page to serve, where both are at one place."""
     from bots.mcp.http import serving_mcp
@@ -219,7 +221,7 @@ async def _open_mcp(
 
     assert served.mcp is not None
     opening = open_mcp(
-        served.mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresh,
+        served.mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresh, is_stopping=is_stopping,
         signing_secret=slack.settings.signing_secret if slack else "",
         spaces=slack.calls.installations.spaces if slack else tuple,
     )  # fmt: skip

@@ -33,6 +33,7 @@ async def open_mcp(
     reads: Reads,
     refresh: Refresh,
     signing_secret: str,
+    is_stopping: Callable[[], bool],
     spaces: Callable[[], tuple[str, ...]],
 ) -> AsyncIterator[tuple[McpSite, str]]:
     """The site and the key of its states. ``spaces``: Slack's workspaces that are served."""
@@ -42,7 +43,7 @@ async def open_mcp(
     )
     service = ServedService(
         footnote=footnote, turns=turns, threads=threads, reads=reads, refresh=refresh,
-        admission=await admission_of(footnote, turns, PLATFORM),
+        admission=await admission_of(footnote, turns, PLATFORM), is_stopping=is_stopping,
     )  # fmt: skip
     sweeping = asyncio.create_task(keep_sweeping(threads))
     with open_mcp_store(footnote.storage) as store:

@@ -42,6 +42,7 @@ class ServedService:
     reads: Reads
     refresh: Refresh
     admission: Admission | None  #: None without rates
+    is_stopping: Callable[[], bool] = lambda: False  #: whether this process ends
     turn_prefix: str = TURN
 
     @property
@@ -49,7 +50,7 @@ class ServedService:
         return self.footnote.settings.web_search
 
     async def run(self, turn: Turn, note: Note) -> Outcome:
-        """A turn that was begun is ended if the caller goes away."""
+        """A turn that was begun is ended if the caller goes away; if this process ends, another goes on with it."""
         stage, outcome = await self.threads.look(turn.id)
         if outcome is None:
             if isinstance(turn, Question) and not stage:
@@ -59,6 +60,8 @@ class ServedService:
             try:
                 outcome = await self._ended(turn, note)
             except asyncio.CancelledError:
+                if self.is_stopping():
+                    raise
                 await asyncio.shield(self.turns.stop(turn.conversation))
                 raise
         readable = await self.reads(turn.conversation, turn.author, self.footnote.library)

@@ -160,7 +160,7 @@ async def open_mcp_desk(
                 mcp = McpSettings(place=place or PageSettings(port=0), issuer=issuer)
                 opening = open_mcp(
                     mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresher.refresh,
-                    signing_secret=SIGNING_SECRET, spaces=lambda: (TEAM,),
+                    signing_secret=SIGNING_SECRET, is_stopping=lambda: False, spaces=lambda: (TEAM,),
                 )  # fmt: skip
                 with open_mcp_store(storage) as tokens:
                     async with opening as (site, key), serving_mcp(site, key) as url:
