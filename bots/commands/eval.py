@@ -13,9 +13,8 @@ from bots import process
 from bots.chat.indexing import Targets, read_targets
 from bots.chat.texts import ENGINE_NAMES, counted
 from bots.commands.backend import open_backend
-from bots.eval import history, outcomes
-from bots.eval.judging import Corpus, Judgement, judge
-from bots.eval.questions import EvalQuestion, ask_all, read_questions
+from bots.eval import outcomes
+from bots.eval.questions import Corpus, EvalQuestion, Judgement, ask_all, judge, read_questions
 from bots.eval.report import Report, now, print_report, write_report
 from bots.record import record_of
 from bots.terminal.receive import Backend
@@ -53,12 +52,12 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
     ]
     measured, made = [each for each in sections if each], now()
     last_run, this_run = (
-        history.file_for(settings.data_dir, file),
-        history.EvalRun.of(judgements, measured, made, conditions),
+        outcomes.file_for(settings.data_dir, file),
+        outcomes.EvalRun.of(judgements, measured, made, conditions),
     )
-    if before := history.load(last_run):
+    if before := outcomes.load(last_run):
         texts = {each.id: each.question for each in questions}
-        measured.append(history.changes(before, this_run, texts))
+        measured.append(outcomes.changes(before, this_run, texts))
     report = Report(
         title=f"Answers to {file.name}",
         made=made,
@@ -67,7 +66,7 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
         questions=tuple(_record(each, settings) for each in judgements),
     )
     files = write_report(report, Path(arguments.out))
-    history.save(this_run, last_run)
+    outcomes.save(this_run, last_run)
     print_report(report, files, screen, as_object=arguments.json)
     return 0
 

@@ -1,27 +1,47 @@
-"""The sections of the report: how the questions ended, the confidence, the worst cases, and the costs."""
+"""The sections of the report: how the questions ended, the confidence, the worst cases, the costs, and what has changed
+since the last run of the same questions, which is kept in the data folder.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 from bots.chat.texts import clipped, counted, text_of
-from bots.eval.judging import BAD, GOOD, Judgement
-from bots.eval.questions import EvalQuestion
-from bots.eval.report import Cell, Section, Table, bins, bootstrap, brier, percentile, with_interval
-from core.conversation import Outcome
+from bots.eval.questions import BAD, GOOD, EvalQuestion, Judgement
+from bots.eval.report import (
+    Cell,
+    Prediction,
+    Section,
+    Table,
+    bins,
+    bootstrap,
+    brier,
+    percentile,
+    shown,
+    sign_test,
+    with_interval,
+)
+from core.conversation import Outcome, value
+from core.errors import FootnoteError
 from core.reasoning.limits import Price
 
 WORST_SHOWN = 25  # cases; report.json has all
 TEXT_SHOWN = 280  # characters of the answer in one of them
 
-Prediction = tuple[float, bool]  # a probability, and whether it came true
-
 
 def answers(judgements: Sequence[Judgement], note: str = "") -> Section:
     """How the questions ended: by kind, and in shares."""
-    shares = _shares(judgements)
+    hits: dict[str, list[bool]] = {name: [] for name in _SHARES}
+    for name, found in (hit for judgement in judgements for hit in _hits(judgement)):
+        hits[name] += found
+    shares = [(name, label, hits[name]) for name, label in _SHARES.items() if hits[name]]
     unchecked = sum(each is None for judgement in judgements for each in judgement.verbatim)
     return Section(
         name="answers",
@@ -35,13 +55,13 @@ def answers(judgements: Sequence[Judgement], note: str = "") -> Section:
             Table(
                 title="Shares, with 95% intervals",
                 columns=("of", "number", "share"),
-                rows=tuple((label, len(hits), with_interval(sum(hits), len(hits))) for _, label, hits in shares),
+                rows=tuple((label, len(own), with_interval(sum(own), len(own))) for _, label, own in shares),
                 note=f"{counted(unchecked, 'quote')} of web pages could not be checked against a file."
                 if unchecked
                 else "",
             ),
         ),
-        figures={name: fmean(hits) for name, _, hits in shares},
+        figures={name: fmean(own) for name, _, own in shares},
         note=note,
     )  # fmt: skip
 
@@ -58,15 +78,6 @@ _SHARES: Mapping[str, str] = {
     "gold_quoted": "gold sentences: one of them quoted",
     "verbatim": "quotes: word for word in their file",
 }
-
-
-def _shares(judgements: Sequence[Judgement]) -> list[tuple[str, str, list[bool]]]:
-    """The figure's name, its label and what it is the share of; without those that count nothing."""
-    hits: dict[str, list[bool]] = {name: [] for name in _SHARES}
-    for judgement in judgements:
-        for name, found in _hits(judgement):
-            hits[name] += found
-    return [(name, label, hits[name]) for name, label in _SHARES.items() if hits[name]]
 
 
 def _hits(judgement: Judgement) -> Iterator[tuple[str, Sequence[bool]]]:
@@ -98,11 +109,9 @@ def _by_kind(judgements: Sequence[Judgement]) -> Table:
         groups.setdefault(kind_of(each.question), []).append(each)
     if len(groups) > 1:
         groups["all"] = list(judgements)
-    return Table(
-        title="By kind",
-        columns=("kind", "questions", "answered", "held back", "failed", "right, 95% interval"),
-        rows=tuple((kind, len(group), *_counts(group)) for kind, group in groups.items()),
-    )
+    columns = ("kind", "questions", "answered", "held back", "failed", "right, 95% interval")
+    rows = tuple((kind, len(group), *_counts(group)) for kind, group in groups.items())
+    return Table(title="By kind", columns=columns, rows=rows)
 
 
 def _counts(group: Sequence[Judgement]) -> tuple[Cell, ...]:
@@ -149,19 +158,13 @@ def _brier_table(predictions: Sequence[Prediction], base: float) -> Table:
 
 
 def _reliability(predictions: Sequence[Prediction]) -> Table:
-    return Table(
-        title="Reliability",
-        columns=("confidence", "questions", "on average", "were answerable"),
-        rows=tuple(
-            (
-                f"{first:.1f} to {last:.1f}",
-                len(those),
-                fmean(probability for probability, _ in those),
-                with_interval(sum(came_true for _, came_true in those), len(those)),
-            )
-            for first, last, those in bins(predictions)
-        ),
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for first, last, those in bins(predictions):
+        probabilities, came_true = zip(*those, strict=True)
+        share = with_interval(sum(came_true), len(those))
+        rows.append((f"{first:.1f} to {last:.1f}", len(those), fmean(probabilities), share))
+    columns = ("confidence", "questions", "on average", "were answerable")
+    return Table(title="Reliability", columns=columns, rows=tuple(rows))
 
 
 def worst_cases(judgements: Sequence[Judgement]) -> Section:
@@ -255,3 +258,119 @@ def _model(outcomes: Sequence[Outcome], cost: float | None) -> Table:
         rows=tuple(rows),
         note=f"Written by {', '.join(sorted({each.usage.name for each in outcomes}))}.",
     )
+
+
+# The last run
+
+FOLDER = "eval"  # in DATA_DIR
+NAME_LENGTH = 12  # hexadecimal digits of the hash of the question file's path
+
+
+@value
+class EvalRun:
+    """The stored results of a run."""
+
+    made: str  #: ISO 8601
+    conditions: Mapping[str, str]
+    figures: Mapping[str, float]
+    verdicts: Mapping[str, str]  #: by the id of the question
+
+    @classmethod
+    def of(
+        cls, judgements: Sequence[Judgement], sections: Sequence[Section], made: str, conditions: Mapping[str, str]
+    ) -> EvalRun:  # fmt: skip
+        figures = {name: figure for section in sections for name, figure in section.figures.items()}
+        verdicts = {each.question.id: each.verdict for each in judgements}
+        return cls(made=made, conditions=conditions, figures=figures, verdicts=verdicts)
+
+
+def file_for(data_dir: Path, questions: Path) -> Path:
+    """Where the last run of a question file is stored, by the path of that file."""
+    path = str(questions.resolve()).encode("utf-8", "surrogateescape")
+    return data_dir / FOLDER / f"{sha256(path).hexdigest()[:NAME_LENGTH]}.json"
+
+
+def load(file: Path) -> EvalRun | None:
+    """The last run; None if there was none or its file is damaged."""
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return EvalRun(**content)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def save(run: EvalRun, file: Path) -> None:
+    """Replace the last run; FootnoteError if it cannot be written."""
+    unfinished = file.with_suffix(".new")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unfinished.touch(mode=0o600)  # it holds questions and answers
+        unfinished.write_text(json.dumps(asdict(run)), encoding="utf-8")
+        unfinished.replace(file)
+    except OSError as fault:
+        why = (fault.strerror or "the disk refused").lower()
+        raise FootnoteError(f"{file} cannot be written: {why}.") from fault
+
+
+def changes(before: EvalRun, now: EvalRun, texts: Mapping[str, str]) -> Section:
+    """The changes since the last run; ``texts``: question by id."""
+    both = [name for name in now.verdicts if name in before.verdicts]
+    steps = {name: _badness(now.verdicts[name]) - _badness(before.verdicts[name]) for name in both}
+    changed = [name for name in both if before.verdicts[name] != now.verdicts[name]]
+    better = sum(steps[name] < 0 for name in changed)
+    worse = sum(steps[name] > 0 for name in changed)
+    questions = Table(
+        title="Questions that ended differently, losses first",
+        columns=("id", "question", "before", "now"),
+        rows=tuple(
+            (name, texts[name], before.verdicts[name], now.verdicts[name])
+            for name in sorted(changed, key=lambda name: -steps[name])
+        ),
+    )
+    figures = Table(
+        title="Figures",
+        columns=("figure", "before", "now", "change"),
+        rows=tuple(
+            (name, before.figures[name], figure, arrow(before.figures[name], figure))
+            for name, figure in now.figures.items()
+            if name in before.figures
+        ),
+    )
+    conditions = Table(
+        title="Conditions",
+        columns=("of", "before", "now"),
+        rows=tuple(
+            (name, before.conditions.get(name, "–"), content)
+            for name, content in now.conditions.items()
+            if before.conditions.get(name) != content
+        ),
+    )
+    return Section(
+        name="changes",
+        title="Since the last run",
+        what=f"Compared with the run of {before.made}: {_summary(len(both), len(changed), better, worse)}",
+        tables=tuple(table for table in (questions, figures, conditions) if table.rows),
+        figures={"better": float(better), "worse": float(worse)},
+    )
+
+
+def _badness(verdict: str) -> int:
+    """False answers are worst; a verdict that is not in BAD counts 0."""
+    return len(BAD) - BAD.index(verdict) if verdict in BAD else 0
+
+
+def _summary(both: int, changed: int, better: int, worse: int) -> str:
+    if not changed:
+        return f"none of {both} questions ended differently."
+    chance = sign_test(better, worse) if better + worse else 1.0
+    return (
+        f"{changed} of {both} questions ended differently, {better} better and {worse} worse "
+        f"(p = {chance:.2f} for a split at least this uneven by chance)."
+    )
+
+
+def arrow(before: float, now: float) -> str:
+    """ "↑ 0.050"; "=" if both are shown alike."""
+    if shown(before) == shown(now):
+        return "="
+    return f"{'↑' if now > before else '↓'} {shown(abs(now - before))}"

@@ -1,4 +1,4 @@
-"""A team's own questions and the answers they expect: reading the file, and asking them all.
+"""A team's own questions and the answers they expect: reading the file, asking them all, and judging what comes back.
 
 One JSON object a line: ``{"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "gold"?,
 "kind"?}``; other fields are ignored.
@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bots.record import failed
-from bots.terminal.receive import CommandTurns, Situation, ask
+from bots.terminal.receive import CommandTurns, ask
 from bots.terminal.session import conversation_named, fresh_conversation, situation
-from core.conversation import EVALUATION, Outcome, check_question, value
-from core.errors import SettingsError
+from core.conversation import EVALUATION, Citation, Outcome, Question, check_question, value
+from core.errors import DocumentError, SettingsError
+from core.library.formats.read import read_document
 
 logger = logging.getLogger(__name__)
 
@@ -73,41 +76,22 @@ def read_line(line: bytes, number: int) -> EvalQuestion:
         raise SettingsError("not a JSON object.")
     sources = _texts(fields, "source", "sources")
     words, gold = _texts(fields, "answer", "answers"), _texts(fields, "gold")
-    return EvalQuestion(
-        line=number,
-        id=_id(fields, number),
-        question=check_question(_text(fields, "question")),
-        thread=_thread(fields),
-        sources=sources,
-        answerable=_answerable(fields, default=True if sources or words or gold else None),
-        words=words,
-        gold=gold,
-        kind=_text(fields, "kind") if fields.get("kind") is not None else "",
-    )
-
-
-def _id(fields: dict[str, Any], number: int) -> str:
-    content = fields.get("id", number)
-    if isinstance(content, bool) or not isinstance(content, str | int):
+    own_id = fields.get("id", number)
+    if isinstance(own_id, bool) or not isinstance(own_id, str | int):
         raise SettingsError("“id” must be a text or a number.")
-    return str(content)
-
-
-def _thread(fields: dict[str, Any]) -> str | None:
-    if fields.get("thread") is None:
-        return None
-    name = _text(fields, "thread")
-    conversation_named(name)  # raises if the name is not valid
-    return name
-
-
-def _answerable(fields: dict[str, Any], *, default: bool | None) -> bool | None:
-    content = fields.get("answerable")
-    if content is None:
-        return default
-    if not isinstance(content, bool):
+    question = check_question(_text(fields, "question"))
+    thread = None if fields.get("thread") is None else _text(fields, "thread")
+    if thread is not None:
+        conversation_named(thread)  # raises if the name is not valid
+    answerable = fields.get("answerable")
+    if not isinstance(answerable, bool | None):
         raise SettingsError("“answerable” must be true or false.")
-    return content
+    if answerable is None and (sources or words or gold):
+        answerable = True
+    return EvalQuestion(
+        line=number, id=str(own_id), question=question, thread=thread, sources=sources, answerable=answerable,
+        words=words, gold=gold, kind=_text(fields, "kind") if fields.get("kind") is not None else "",
+    )  # fmt: skip
 
 
 def _text(fields: dict[str, Any], key: str) -> str:
@@ -152,8 +136,8 @@ async def ask_all(
         try:
             for each in thread:
                 async with slots:
-                    here = situation(conversation, sources=sources)
-                    outcomes[each.id] = await _outcome(each, assistant, here)
+                    asked = ask(each.question, situation(conversation, sources=sources))
+                    outcomes[each.id] = await _outcome(each.id, assistant, asked)
                 on_answer()
         finally:
             await assistant.forget(conversation)
@@ -162,10 +146,165 @@ async def ask_all(
     return [outcomes[each.id] for each in questions]
 
 
-async def _outcome(question: EvalQuestion, assistant: CommandTurns, here: Situation) -> Outcome:
+async def _outcome(name: str, assistant: CommandTurns, question: Question) -> Outcome:
     try:
-        return await assistant.run(ask(question.question, here))
+        return await assistant.run(question)
     except Exception as fault:
         # The boundary of one question: the others continue.
-        logger.exception("question %r failed", question.id)
+        logger.exception("question %r failed", name)
         return failed(f"Footnote has a fault of its own ({type(fault).__name__}).")
+
+
+# Judging: an outcome beside what was expected, and every quote beside its file
+
+Verdict = Literal[
+    "right",  # answered, from an acceptable file, with the expected words
+    "rightly held back",
+    "answered",  # nothing was expected
+    "not answered",  # same
+    "from the web",  # a person or the operator allowed it
+    "held back",  # though the documents answer it
+    "words missing",
+    "failed",
+    "wrong file",
+    "falsely answered",  # though the documents do not answer it
+]
+GOOD: frozenset[Verdict] = frozenset({"right", "rightly held back"})
+#: Worst first.
+BAD: tuple[Verdict, ...] = ("falsely answered", "wrong file", "words missing", "failed", "held back")
+
+#: The verdict without an answer, by whether the documents contain one.
+HELD_BACK: Mapping[bool | None, Verdict] = {
+    None: "not answered",
+    True: "held back",
+    False: "rightly held back",
+}
+
+#: Files whose offsets count characters of the file itself, so that no loader is needed.
+PLAIN_TEXT = frozenset(
+    {".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".txt", ".text", ".rst", ".log"}
+)
+
+_MARKS = re.compile(r"\[\d+\]|[*_`]")  # footnotes and emphasis, which expected words do not have
+
+
+@value
+class Judgement:
+    """A question, its outcome and the verdict."""
+
+    question: EvalQuestion
+    outcome: Outcome
+    verdict: Verdict
+    right_source: bool | None = None  #: whether a footnote cites an acceptable file; None: not judged
+    words_found: tuple[bool, ...] = ()  #: for each of the expected words
+    gold_quoted: bool | None = None  #: None: not judged
+    verbatim: tuple[bool | None, ...] = ()  #: for each quote shown; None: no file to check
+
+    @property
+    def is_answered(self) -> bool:
+        return self.outcome.kind == "answered"
+
+    @property
+    def is_bad(self) -> bool:
+        return self.verdict in BAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """The documents as they are on the disk now."""
+
+    files: Mapping[str, tuple[str, ...]]  #: source -> absolute paths or URLs of that name
+    _texts: dict[str, str | None] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, places: Iterable[tuple[str, str]]) -> Corpus:
+        """From pairs of source and address."""
+        files: dict[str, tuple[str, ...]] = {}
+        for source, address in places:
+            files[source] = (*files.get(source, ()), address)
+        return cls(files=files)
+
+    def sources_named(self, name: str) -> frozenset[str]:
+        """The sources with exactly this name or path; otherwise those whose path ends with it."""
+        exact = frozenset(
+            source
+            for source, addresses in self.files.items()
+            if name in (source, source.partition("/")[2], *addresses)
+        )
+        return exact or frozenset(source for source in self.files if source.endswith(f"/{name}"))
+
+    def contains(self, citation: Citation) -> bool | None:
+        """True if the file has the quote verbatim at its offsets; None: no file to check."""
+        addresses = self.files.get(citation.source, ())
+        texts = [text for address in addresses if (text := self._text(address)) is not None]
+        if citation.origin == "web" or not texts:
+            return None
+        return any(text[citation.start : citation.end] == citation.quote for text in texts)
+
+    def _text(self, address: str) -> str | None:
+        if address not in self._texts:
+            self._texts[address] = None if "://" in address else _text_of(Path(address))
+        return self._texts[address]
+
+
+def _text_of(file: Path) -> str:
+    """The text that offsets refer to; empty if the file cannot be read any more, so that no quote matches."""
+    try:
+        if file.suffix.lower() in PLAIN_TEXT:
+            return file.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        pass  # it is gone or has another encoding: the loader decides
+    try:
+        return read_document(file).text
+    except DocumentError:
+        return ""
+
+
+def judge(question: EvalQuestion, outcome: Outcome, corpus: Corpus) -> Judgement:
+    """The verdict on one outcome."""
+    citations = outcome.answer.citations if outcome.answer else ()
+    text = outcome.answer.text if outcome.answer else ""
+    answer = normalized(" ".join((text, *(citation.quote for citation in citations))))
+    right_source = None
+    if question.sources and question.answerable:
+        acceptable = frozenset[str]().union(*map(corpus.sources_named, question.sources))
+        right_source = any(citation.source in acceptable for citation in citations)
+    words_found = tuple(occurs(words, answer) for words in question.words)
+    return Judgement(
+        question=question,
+        outcome=outcome,
+        verdict=verdict_of(question, outcome, right_source=right_source, words_found=words_found),
+        right_source=right_source,
+        words_found=words_found,
+        gold_quoted=any(normalized(each) in answer for each in question.gold) if question.gold else None,
+        verbatim=tuple(map(corpus.contains, citations if outcome.answer else outcome.closest)),
+    )
+
+
+def verdict_of(
+    question: EvalQuestion, outcome: Outcome, *, right_source: bool | None, words_found: Sequence[bool]
+) -> Verdict:
+    if outcome.kind == "failed":
+        return "failed"
+    if outcome.answer is None:
+        return HELD_BACK[question.answerable]
+    if question.answerable is None:
+        return "answered"
+    if outcome.answer.grounding == "web":
+        return "from the web"
+    faults: tuple[tuple[bool, Verdict], ...] = (
+        (not question.answerable, "falsely answered"),
+        (right_source is False, "wrong file"),
+        (not all(words_found), "words missing"),
+    )
+    return next((verdict for is_so, verdict in faults if is_so), "right")
+
+
+def occurs(words: str, text: str) -> bool:
+    """True if a normalized text has these words as whole words: not "18" in "180"."""
+    return re.search(rf"(?<!\w){re.escape(normalized(words))}(?!\w)", text) is not None
+
+
+def normalized(text: str) -> str:
+    """The text in lower case without emphasis and footnote markers, white space collapsed."""
+    return " ".join(_MARKS.sub("", text).casefold().split())

@@ -104,9 +104,8 @@ def write_report(report: Report, folder: Path) -> list[Path]:
         for name, content in contents.items():
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as fault:
-        raise FootnoteError(
-            f"{folder} cannot be written: {(fault.strerror or 'the disk refused').lower()}."
-        ) from fault
+        why = (fault.strerror or "the disk refused").lower()
+        raise FootnoteError(f"{folder} cannot be written: {why}.") from fault
     return [folder / name for name in contents]
 
 
@@ -143,8 +142,7 @@ def print_report(report: Report, files: list[Path], screen: Screen, *, as_object
     else:
         for part in (part for section in report.sections for part in as_text(section)):
             screen.show(part)
-    named = " and ".join(map(str, files))
-    screen.note(f"Written to {named}")
+    screen.note(f"Written to {' and '.join(map(str, files))}")
 
 
 def as_text(section: Section) -> Iterator[RenderableType]:

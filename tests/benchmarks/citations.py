@@ -26,7 +26,7 @@ from benchmarks.evaluation_sets import (
 )
 from benchmarks.extraction import similarity_of
 from benchmarks.serving import thinking_with
-from bots.eval.judging import normalized
+from bots.eval.questions import normalized
 from bots.eval.report import Section, Table
 from core.conversation import Citation, Conversation, Outcome, Question, value
 from core.grounding.claims import Claim, claims_of

@@ -20,7 +20,7 @@ from benchmarks.evaluation_sets import open_library, open_model
 from benchmarks.serving import PLATFORM, CountingMessenger
 from benchmarks.team import HOUR, SETS, Asked, Subject, Team, team
 from bots.chat.channels import own_collection
-from bots.eval.judging import normalized
+from bots.eval.questions import normalized
 from bots.eval.report import Cell, Section, Table
 from core.answers.store import KeptAnswer, id_of, kept_in
 from core.bootstrap import Footnote, open_footnote

@@ -11,9 +11,8 @@ import pytest
 from fakes.gemini import FakeGemini
 from harbour import CUP_QUESTION, FERRY_QUESTION, PONTOON_QUESTION
 
-from bots.eval import history, outcomes
-from bots.eval.judging import Corpus, judge, normalized, occurs
-from bots.eval.questions import EvalQuestion, read_line, read_questions
+from bots.eval import outcomes
+from bots.eval.questions import Corpus, EvalQuestion, judge, normalized, occurs, read_line, read_questions
 from bots.eval.report import bins, brier
 from core.conversation import Answer, Citation, Outcome, Usage
 from core.errors import SettingsError
@@ -295,7 +294,7 @@ def test_latency_is_the_median_and_the_95th_percentile_of_what_was_timed():
 
 
 def run(verdicts, figures=None, **conditions):
-    return history.EvalRun(made="yesterday", conditions=conditions, figures=figures or {}, verdicts=verdicts)
+    return outcomes.EvalRun(made="yesterday", conditions=conditions, figures=figures or {}, verdicts=verdicts)
 
 
 def test_what_changed_since_the_last_run_is_told_losses_first():
@@ -306,7 +305,7 @@ def test_what_changed_since_the_last_run_is_told_losses_first():
         {"a": "right", "b": "falsely answered", "c": "right", "new": "right"}, {"right": 0.75}, vectors="mini"
     )
 
-    section = history.changes(before, now, dict.fromkeys("abc", "When?"))
+    section = outcomes.changes(before, now, dict.fromkeys("abc", "When?"))
 
     questions, figures, conditions = section.tables
     assert [(row[0], row[2], row[3]) for row in questions.rows] == [
@@ -321,21 +320,21 @@ def test_what_changed_since_the_last_run_is_told_losses_first():
 
 @pytest.mark.parametrize(("before", "now", "sign"), [(0.5, 0.5, "="), (90.0, 60.0, "↓ 30.0"), (0, 2, "↑ 2")])
 def test_an_arrow_shows_where_a_figure_went(before, now, sign):
-    assert history.arrow(before, now) == sign
+    assert outcomes.arrow(before, now) == sign
 
 
 def test_a_run_is_loaded_as_it_was_saved_and_each_file_has_its_own(tmp_path):
-    place, other = (history.file_for(tmp_path, tmp_path / name) for name in ("a.jsonl", "b.jsonl"))
+    place, other = (outcomes.file_for(tmp_path, tmp_path / name) for name in ("a.jsonl", "b.jsonl"))
     first, second = run({"a": "right"}), run({"a": "failed"}, {"right": 0.0})
 
-    history.save(first, place)
-    history.save(second, place)
+    outcomes.save(first, place)
+    outcomes.save(second, place)
 
     assert (place.stat().st_mode & 0o777, place.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    assert history.load(place) == second
-    assert history.load(other) is None
+    assert outcomes.load(place) == second
+    assert outcomes.load(other) is None
     place.write_text('{"made": ')
-    assert history.load(place) is None
+    assert outcomes.load(place) is None
 
 
 # The command
