@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from bots.doctor import discord, folder, index, models, search, settings, slack, sources
+from bots.doctor import discord, index, models, search, settings, slack, sources, stores
 from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
 from bots.mcp.settings import NAMES as MCP_SETTINGS
@@ -32,9 +32,8 @@ class PlatformDoctor(Protocol):
     TITLE: str  #: as people write it
     SETUP: str  #: how to set it up
     TOKENS: tuple[str, ...]  #: settings of which at least one is set where the platform is used
-    SETTINGS: tuple[
-        str, ...
-    ]  #: all of them; none is shown, as the address of a proxy may hold a password too
+    #: All settings; none is shown, as the address of a proxy may hold a password too.
+    SETTINGS: tuple[str, ...]
     ID: re.Pattern[str]  #: the id of a person, a role or a group
     ID_HELP: str  #: where such an id is found
 
@@ -78,16 +77,16 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     return (
         _settings_check(),
         _folder_check(),
-        Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.NAME),
+        Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=stores.NAME),
         _sources_check(is_named=sources.NAME in names),
         Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
         Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
         Check(name=search.NAME, examine=search.examine, reads=SEARCH_SETTINGS),
         Check(
-            name=folder.TURNS,
-            examine=_in_thread(folder.examine_turns),
+            name=stores.TURNS,
+            examine=_in_thread(stores.examine_turns),
             reads=STORE_SETTINGS,
-            after=folder.NAME,
+            after=stores.NAME,
         ),
         *(_check_of(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
         Check(name=PEOPLE, examine=examine_people),
@@ -107,12 +106,12 @@ def _settings_check(names: Collection[str] | None = None) -> Check:
 
 
 def _folder_check() -> Check:
-    return Check(name=folder.NAME, examine=_in_thread(folder.examine), reads=("DATA_DIR",))
+    return Check(name=stores.NAME, examine=_in_thread(stores.examine), reads=("DATA_DIR",))
 
 
 def _sources_check(*, is_named: bool) -> Check:
     examine_sources = partial(sources.examine, is_named=is_named, kinds=source_kinds(None))
-    return Check(name=sources.NAME, examine=examine_sources, reads=SOURCE_SETTINGS, after=folder.NAME)
+    return Check(name=sources.NAME, examine=examine_sources, reads=SOURCE_SETTINGS, after=stores.NAME)
 
 
 async def examine(checks: Collection[Check], configuration: Configuration) -> AsyncIterator[Finding]:

@@ -14,21 +14,33 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bots.chat.platform import Refused
+from bots.chat.texts import counted
 from bots.discord.commands import (
     COMMANDS,
+    HISTORY,
+    NEEDED,
+    OPEN,
+    PERMISSIONS,
+    SEND,
+    SEND_IN_THREADS,
+    VIEW,
     Application,
     ApplicationCommand,
     DiscordApi,
+    channel_permissions,
     invite_url,
+    names,
     open_api,
     read_application,
+    server_permissions,
 )
+from bots.discord.limits import SERVERS_PAGE
 from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
 from bots.discord.settings import API_URL, DiscordSettings, read_discord_settings
-from bots.doctor.discord_servers import PATIENCE, SERVERS, of_servers
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
-from bots.doctor.folder import report_events, thread_ids
 from bots.doctor.settings import Configuration, faults_by_setting
+from bots.doctor.stores import report_events, thread_ids
+from core.conversation import value
 from core.errors import SettingsError
 from core.settings import Settings
 from core.turns.messenger import Unreachable
@@ -97,10 +109,12 @@ async def examine(configuration: Configuration) -> list[Finding]:
     async with open_api(settings, PATIENCE) as api:
         bot = await identify(api)
         if isinstance(bot, Finding):
-            known = application_id_in(settings.token)
             because = "Not looked at until Discord accepts DISCORD_TOKEN."
             left_out = [skipped(check, because) for check in (INTENT, REGISTERED, GATEWAY, SERVERS)]
-            return [*found, bot, *left_out, *_invite(known), _events(configuration.settings, None)]
+            unknown = [skipped(INVITE, "Its URL is not known until Discord accepts DISCORD_TOKEN.")]
+            known = application_id_in(settings.token)  # also of a token that Discord does not accept
+            invited = invite(known, needs_code=False) if known else unknown
+            return [*found, bot, *left_out, *invited, _events(configuration.settings, None)]
         commands, gateway, (servers, of_them) = await asyncio.gather(
             of_commands(api, bot.id), of_gateway(api), of_servers(api, bot)
         )
@@ -124,19 +138,8 @@ def _check_shape(token: str) -> Iterator[Finding]:
     if token.count(".") == 2:
         return
     looks = next((f" It looks like {what}." for shape, what in _NO_TOKENS if shape.fullmatch(token)), "")
-    yield warning(
-        READ,
-        f"DISCORD_TOKEN is not the token of a bot: those have three parts with dots between.{looks}",
-        TOKEN,
-    )
-
-
-def _invite(application_id: str) -> Iterator[Finding]:
-    """From the id in the token, as Discord does not accept it."""
-    if application_id:
-        yield from invite(application_id, needs_code=False)
-    else:
-        yield skipped(INVITE, "Its URL is not known until Discord accepts DISCORD_TOKEN.")
+    wrong = f"DISCORD_TOKEN is not the token of a bot: those have three parts with dots between.{looks}"
+    yield warning(READ, wrong, TOKEN)
 
 
 def _events(settings: Settings, servers: Collection[str] | None) -> Finding:
@@ -167,11 +170,8 @@ def of_bot(bot: Application) -> Iterator[Finding]:
     page = f"{PORTAL}/{bot.id}"
     yield ok(BOT, f"@{bot.user_name} of the application {bot.name}.")
     if bot.posts_interactions:
-        yield failed(
-            BOT,
-            "The application names an Interactions Endpoint URL: commands and buttons go there and not to Footnote.",
-            f"{page}/information › Interactions Endpoint URL: empty it.",
-        )
+        taken = "The application names an Interactions Endpoint URL: commands and buttons go there and not to Footnote."
+        yield failed(BOT, taken, f"{page}/information › Interactions Endpoint URL: empty it.")
     if bot.reads_content:
         yield ok(INTENT, "Message Content is on: in its threads it can be asked without a mention.")
     else:
@@ -188,11 +188,9 @@ def of_bot(bot: Application) -> Iterator[Finding]:
 def invite(application_id: str, *, needs_code: bool) -> Iterator[Finding]:
     yield ok(INVITE, f"Add it to a server: {invite_url(application_id)}")
     if needs_code:
-        yield failed(
-            INVITE,
-            "Requires OAuth2 Code Grant is on: nobody can add it to a server.",
-            f"{PORTAL}/{application_id}/bot › Authorization Flow › Requires OAuth2 Code Grant: switch it off.",
-        )
+        needed, place = "Requires OAuth2 Code Grant", f"{PORTAL}/{application_id}/bot › Authorization Flow"
+        closed = f"{needed} is on: nobody can add it to a server."
+        yield failed(INVITE, closed, f"{place} › {needed}: switch it off.")
 
 
 def application_id_in(token: str) -> str:
@@ -217,7 +215,10 @@ async def of_commands(api: DiscordApi, application_id: str) -> list[Finding]:
 
 def compare(registered: Sequence[ApplicationCommand]) -> Iterator[Finding]:
     """The registered commands, compared with COMMANDS."""
-    known, used = ({_key(each): visible_fields(each) for each in those} for those in (registered, COMMANDS))
+    known, used = (
+        {(each.get("type", 1), each["name"]): visible_fields(each) for each in those}  # unique within a type
+        for those in (registered, COMMANDS)
+    )
     missing = [name for kind, name in used if (kind, name) not in known]
     changed = [key[1] for key in used if key in known and known[key] != used[key]]
     if missing:
@@ -227,9 +228,8 @@ def compare(registered: Sequence[ApplicationCommand]) -> Iterator[Finding]:
     if not missing and not changed:
         yield ok(REGISTERED, f"All {len(used)} are registered.")
     if more := [name for kind, name in known if (kind, name) not in used]:
-        yield warning(
-            REGISTERED, f"Registered, but not Footnote's: {', '.join(more)}.", f"{SYNC} removes them."
-        )
+        fix = f"{SYNC} removes them."
+        yield warning(REGISTERED, f"Registered, but not Footnote's: {', '.join(more)}.", fix)
 
 
 def visible_fields(command: ApplicationCommand) -> Mapping[str, Any]:
@@ -241,11 +241,6 @@ def visible_fields(command: ApplicationCommand) -> Mapping[str, Any]:
     ]
     whole = {name: command.get(name, default) for name, default in _COMMAND.items()}
     return whole | {"contexts": sorted(command.get("contexts") or ()), "options": options}
-
-
-def _key(command: ApplicationCommand) -> tuple[int, str]:
-    """A name is unique within a type."""
-    return command.get("type", 1), command["name"]
 
 
 async def of_gateway(api: DiscordApi) -> list[Finding]:
@@ -290,3 +285,134 @@ async def _wait_for_hello(api: DiscordApi, url: str) -> None:
     except (ClientError, OSError, ValueError) as lost:  # a TimeoutError is an OSError
         raise Unreachable from lost
     raise Unreachable
+
+
+# The servers of the bot, and its permissions in each channel. Discord lists no channel that the bot cannot see
+# ("Permissions, Channel Visibility").
+
+PATIENCE = 5.0  # seconds for one request, and for the gateway's first message
+
+
+@value
+class ServerChannel:
+    """A channel in which the bot can be asked, and what it may do there."""
+
+    name: str
+    needs: tuple[str, ...]
+    may: frozenset[str]
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        return tuple(name for name in self.needs if name not in self.may)
+
+    @property
+    def is_answered_in(self) -> bool:
+        """In the channel itself, or in a thread of it."""
+        in_threads = SEND_IN_THREADS in self.needs and not {OPEN, SEND_IN_THREADS} & {*self.lacks}
+        return in_threads or (SEND in self.needs and SEND in self.may)
+
+
+SERVERS = "Discord servers"
+
+EXAMINED = 10  # servers; three requests for each, all at once, and 50 a second are allowed
+NAMED = 5  # channels of one server
+
+
+async def of_servers(api: DiscordApi, bot: Application) -> tuple[tuple[str, ...] | None, list[Finding]]:
+    """The ids of the servers, None where Discord does not list them, and what is found there."""
+    try:
+        known = await api.get("/users/@me/guilds")
+    except Refused as refused:
+        return None, [skipped(SERVERS, f"Discord does not list them: HTTP {refused}.")]
+    except Unreachable:
+        return None, [skipped(SERVERS, f"Discord did not list them within {PATIENCE:g} s.")]
+    ids = tuple(each["id"] for each in known)
+    if not ids:
+        how = f"Open {invite_url(bot.id)}"
+        return ids, [warning(SERVERS, "The bot is in no server: only direct messages reach it.", how)]
+    results = await asyncio.gather(*(_examine(api, bot, each) for each in known[:EXAMINED]))
+    found = [finding for findings in results for finding in findings]
+    if (more := len(ids) - EXAMINED) > 0:
+        least = " or more" if len(ids) == SERVERS_PAGE else ""
+        found.append(skipped(SERVERS, f"{more:,}{least} other servers were not examined."))
+    return ids, found
+
+
+async def _examine(api: DiscordApi, bot: Application, known: Mapping[str, Any]) -> list[Finding]:
+    path = f"/guilds/{known['id']}"
+    try:
+        about, channels, member = await asyncio.gather(
+            api.get(path), api.get(f"{path}/channels"), api.get(f"{path}/members/{bot.user_id}")
+        )
+    except Refused as refused:
+        why = f"Discord does not show its permissions there: HTTP {refused}."
+        return [skipped(SERVERS, f"{known['name']}: {why}")]
+    except Unreachable:
+        return [skipped(SERVERS, f"{known['name']}: Discord did not answer within {PATIENCE:g} s.")]
+    permissions = server_permissions(about, member)
+    visible = tuple(
+        ServerChannel(name=f"#{channel['name']}", needs=NEEDED[channel["type"]], may=may)
+        for channel in channels
+        if channel["type"] in NEEDED
+        and VIEW in (may := names(channel_permissions(channel, member, bot.user_id, permissions)))
+    )
+    return list(of_server(known["name"], names(permissions), visible, bot))
+
+
+def of_server(
+    server: str, rights: frozenset[str], channels: Sequence[ServerChannel], bot: Application
+) -> Iterator[Finding]:
+    """How many channels are usable; then what the bot's role lacks, then what single channels deny. ``rights``: of the
+    bot's roles, before the overwrites of a channel.
+    """
+    if not channels:
+        yield failed(
+            SERVERS,
+            f"{server}: the bot sees no channel.",
+            f"In Discord: the channel › Edit Channel › Permissions › Add members or roles › {bot.user_name}, "
+            "and allow it View Channel.",
+        )
+        return
+    yield ok(SERVERS, f"{server}: {_count(channels)}")
+    tell = warning if any(channel.is_answered_in for channel in channels) else failed
+    lacking = [channel for channel in channels if channel.lacks]
+    of_role = [
+        name
+        for name in PERMISSIONS
+        if name not in rights and any(name in channel.lacks for channel in lacking)
+    ]
+    if of_role:
+        yield tell(
+            SERVERS,
+            f"{server}: the bot's role lacks {', '.join(of_role)}.",
+            f"In Discord: {server} › Server Settings › Roles › {bot.user_name} › Permissions: switch on what "
+            f"is missing. Or add the bot again: {invite_url(bot.id)}",
+        )
+    denied = [
+        (channel.name, here)
+        for channel in lacking
+        if (here := [name for name in channel.lacks if name not in of_role])
+    ]
+    if denied:
+        yield tell(
+            SERVERS,
+            f"{server}: {_list(denied)}.",
+            f"In Discord: the channel › Edit Channel › Permissions › {bot.user_name}: allow what is missing, "
+            "or leave it as it is where nobody should ask.",
+        )
+
+
+def _count(channels: Sequence[ServerChannel]) -> str:
+    seen = f"it sees {counted(len(channels), 'channel')}"
+    if not any(channel.lacks for channel in channels):
+        return f"{seen} and may do there what it needs to."
+    answered = sum(channel.is_answered_in for channel in channels)
+    opens = sum(OPEN in channel.may for channel in channels if OPEN in channel.needs)
+    reads = sum(HISTORY in channel.may for channel in channels)
+    return f"{seen}, can answer in {answered:,}, open threads in {opens:,} and read back in {reads:,}."
+
+
+def _list(denied: Sequence[tuple[str, Sequence[str]]]) -> str:
+    listed = "; ".join(f"{name} lacks {', '.join(rights)}" for name, rights in denied[:NAMED])
+    more = len(denied) - NAMED
+    return listed + (f"; so do {more:,} more" if more > 0 else "")

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from bots.chat.texts import counted
-from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
-from bots.doctor.folder import find_owner, query
 from bots.doctor.models import load_embedder
 from bots.doctor.settings import Configuration
+from bots.doctor.stores import examine_server, find_owner, query
 from core.errors import SettingsError
 from core.library.data_lock import refuse_incomplete
 from core.library.library import Library
@@ -33,7 +32,7 @@ REBUILD = "`footnote ingest --rebuild`"
 def examine(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
     if settings.postgres_url is not None:
-        return shared_store.examine(NAME, settings.postgres_url)
+        return examine_server(NAME, settings.postgres_url)
     try:
         refuse_incomplete(settings.data_dir)
     except SettingsError as error:
@@ -67,11 +66,8 @@ def _examine_damage(library: Library, data_dir: Path) -> Iterator[Finding]:
     """Corrupt pages in the library's file, or in the one of the vectors."""
     ((verdict,),) = library.store.database.rows("PRAGMA quick_check(1)")
     if verdict != "ok":
-        yield failed(
-            NAME,
-            f"{data_dir / 'library.sqlite'} is damaged.",
-            f"Run {REBUILD} with your documents.",
-        )
+        fix = f"Run {REBUILD} with your documents."
+        yield failed(NAME, f"{data_dir / 'library.sqlite'} is damaged.", fix)
     if library.store.has_vectors() and not _is_sound(data_dir / "vectors" / "chroma.sqlite3"):
         yield failed(NAME, f"The vector index in {data_dir / 'vectors'} is damaged or gone.", REBUILD)
 
@@ -134,29 +130,20 @@ def _compare_with_disk(library: Library) -> Iterator[Finding]:
         places.setdefault(collection, []).append(root)
     missing = [root for roots in places.values() for root in roots if not Path(root).exists()]
     if missing:
-        yield warning(
-            NAME,
-            f"Indexed, but not on the disk any more: {_some(missing)}.",
-            "Bring it back (is a disk not mounted?), or let it go: `footnote forget PATH`",
-        )
+        fix = "Bring it back (is a disk not mounted?), or let it go: `footnote forget PATH`"
+        yield warning(NAME, f"Indexed, but not on the disk any more: {_some(missing)}.", fix)
     for collection, roots in places.items():
         rules = library.store.roots.rules(collection)
         known = {entry.address: entry for entry in library.store.entries(collection=collection)}
         unreadable = library.store.roots.unreadable(collection)
         plan = plan_sync(scan(roots, rules), known, unreadable, roots, retry=False)
         if gone := [entry.source for entry in plan.gone]:
-            yield warning(
-                NAME,
-                f"{counted(len(gone), 'document')} gone from the disk: {_some(gone)}.",
-                "Nothing to do if that was meant: the next question forgets them. Else bring them back.",
-            )
+            fix = "Nothing to do if that was meant: the next question forgets them. Else bring them back."
+            yield warning(NAME, f"{counted(len(gone), 'document')} gone from the disk: {_some(gone)}.", fix)
         if plan.failed:
             failures = [f"{failure.source} ({failure.reason})" for failure in plan.failed]
-            yield warning(
-                NAME,
-                f"{counted(len(failures), 'file')} cannot be read: {_some(failures)}.",
-                "Repair them and run `footnote ingest PATH` again, or leave them out.",
-            )
+            fix = "Repair them and run `footnote ingest PATH` again, or leave them out."
+            yield warning(NAME, f"{counted(len(failures), 'file')} cannot be read: {_some(failures)}.", fix)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -16,16 +16,7 @@ from core.library.embedding.embedder import Embedder
 from core.models import access_of
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.providers import (
-    ANTHROPIC,
-    GOOGLE,
-    KEYS,
-    OLLAMA,
-    OPENAI,
-    connect,
-    disconnect,
-    split_name,
-)
+from core.reasoning.providers import ANTHROPIC, GOOGLE, KEYS, OLLAMA, OPENAI, connect, disconnect, split_name
 from core.settings import Settings
 
 NAME, EMBEDDING = "model", "embedding"
@@ -53,10 +44,7 @@ _ADDRESSES: Mapping[str, str] = {
 #: hold what the provider needs.
 _FIXES: Mapping[str, tuple[State, str]] = {
     faults.KEY_REFUSED.key: ("failed", "{key}"),
-    faults.UNKNOWN.key: (
-        "failed",
-        "Set {setting} to a model that is served: {models}.",
-    ),
+    faults.UNKNOWN.key: ("failed", "Set {setting} to a model that is served: {models}."),
     faults.UNREACHABLE.key: ("failed", _NETWORK),
     faults.SILENT.key: ("failed", f"{_NETWORK} Or choose a faster {{setting}}."),
     faults.BUSY.key: ("warning", "Try again in a minute; look up the key's quota if it stays so."),
@@ -70,11 +58,8 @@ async def examine(configuration: Configuration) -> list[Finding]:
         return [warning(NAME, "No key: Footnote quotes your documents and composes nothing.", _KEY)]
     named = (("CHAT_MODEL", settings.chat_model), ("GRADER_MODEL", settings.judging_model))
     async with AsyncExitStack() as open_now:
-        return list(
-            await asyncio.gather(
-                *(_examine_model(setting, name, settings, open_now) for setting, name in named)
-            )
-        )
+        calls = (_examine_model(setting, name, settings, open_now) for setting, name in named)
+        return list(await asyncio.gather(*calls))
 
 
 async def _examine_model(setting: str, name: str, settings: Settings, open_now: AsyncExitStack) -> Finding:
@@ -146,22 +131,16 @@ def examine_embedding(configuration: Configuration) -> list[Finding]:
     except SettingsError as error:
         return [from_error(EMBEDDING, error, "Correct EMBEDDING_MODEL, or take it out for its default.")]
     if embedder is None:
-        return [
-            warning(
-                EMBEDDING,
-                "The local MiniLM is not on this machine yet: passages are found by their words alone.",
-                "`footnote ingest PATH` downloads it once, about 80 MB.",
-            )
-        ]
-    if _is_local(settings):
+        away = "The local MiniLM is not on this machine yet: passages are found by their words alone."
+        return [warning(EMBEDDING, away, "`footnote ingest PATH` downloads it once, about 80 MB.")]
+    named = settings.embedding_model
+    if _is_minilm(settings) or (named != "auto" and ":" not in named):
         return [ok(EMBEDDING, f"{embedder.name} is on this machine.")]
     return [ok(EMBEDDING, f"{embedder.name} makes the vectors; it was not asked for one.")]
 
 
 def load_embedder(settings: Settings) -> Embedder | None:
-    """The embedder that EMBEDDING_MODEL names; None for words alone, and for a network that was not
-    downloaded yet.
-
+    """The embedder that EMBEDDING_MODEL names; None for words alone, and for a network that was not downloaded yet.
     Raises SettingsError for a model that cannot be loaded.
     """
     from core.bootstrap import make_embedder
@@ -175,9 +154,3 @@ def load_embedder(settings: Settings) -> Embedder | None:
 def _is_minilm(settings: Settings) -> bool:
     model = settings.embedding_model
     return model == "minilm" or (model == "auto" and not settings.google_api_key)
-
-
-def _is_local(settings: Settings) -> bool:
-    return _is_minilm(settings) or (
-        settings.embedding_model != "auto" and ":" not in settings.embedding_model
-    )

@@ -58,14 +58,10 @@ async def _searxng(settings: Settings) -> Finding:
         wrong, _, fix = SEARXNG_SENTENCES[status].partition("; ")
         return failed(NAME, f"{wrong.removesuffix('.')}.", fix or "Check SEARXNG_URL.")
     if status == TOO_MANY:
-        return warning(
-            NAME, f"SearXNG ({host}) is rate-limiting this machine.", "Switch its limiter off for it."
-        )
-    return warning(
-        NAME,
-        f"SearXNG ({host}) answered HTTP {status} where it should ask for a query.",
-        "Check that SEARXNG_URL leads to SearXNG itself.",
-    )
+        fix = "Switch its limiter off for it."
+        return warning(NAME, f"SearXNG ({host}) is rate-limiting this machine.", fix)
+    fix = "Check that SEARXNG_URL leads to SearXNG itself."
+    return warning(NAME, f"SearXNG ({host}) answered HTTP {status} where it should ask for a query.", fix)
 
 
 async def status_of(url: str, settings: Settings) -> int | None:
@@ -88,22 +84,16 @@ async def status_of(url: str, settings: Settings) -> int | None:
 
 
 def _unreachable(what: str, hint: str) -> Finding:
-    return failed(
-        NAME,
-        f"{what} cannot be reached.",
-        f"{hint}Check the network and HTTPS_PROXY; WEB_SEARCH=off does without the web.",
-    )
+    fix = f"{hint}Check the network and HTTPS_PROXY; WEB_SEARCH=off does without the web."
+    return failed(NAME, f"{what} cannot be reached.", fix)
 
 
 def _find_contradictions(configuration: Configuration) -> Iterator[Finding]:
     """Settings that another setting makes ineffective."""
     settings, values = configuration.settings, configuration.values
     if settings.web_search != "off" and settings.web_approval == "never_ask":
-        yield warning(
-            NAME,
-            "WEB_APPROVAL=never_ask: queries go to the web and nobody is asked.",
-            "Set WEB_APPROVAL=asker to be asked before each.",
-        )
+        fix = "Set WEB_APPROVAL=asker to be asked before each."
+        yield warning(NAME, "WEB_APPROVAL=never_ask: queries go to the web and nobody is asked.", fix)
     if settings.web_approvers and settings.web_approval in ("anyone", "never_ask"):
         yield warning(
             NAME,
@@ -112,14 +102,8 @@ def _find_contradictions(configuration: Configuration) -> Iterator[Finding]:
         )
     for name, engine in (("TAVILY_API_KEY", "tavily"), ("SEARXNG_URL", "searxng")):
         if values.get(name, "").strip() and settings.web_search != engine:
-            yield warning(
-                NAME,
-                f"{name} is set, but WEB_SEARCH is {settings.web_search}.",
-                f"Set WEB_SEARCH={engine} to use it, or take it out.",
-            )
+            fix = f"Set WEB_SEARCH={engine} to use it, or take it out."
+            yield warning(NAME, f"{name} is set, but WEB_SEARCH is {settings.web_search}.", fix)
     if both := sorted(set(settings.web_trusted_hosts) & set(settings.web_blocked_hosts)):
-        yield warning(
-            NAME,
-            f"Trusted and blocked at once: {', '.join(both)}.",
-            "Take it out of WEB_TRUSTED_HOSTS or of WEB_BLOCKED_HOSTS.",
-        )
+        fix = "Take it out of WEB_TRUSTED_HOSTS or of WEB_BLOCKED_HOSTS."
+        yield warning(NAME, f"Trusted and blocked at once: {', '.join(both)}.", fix)

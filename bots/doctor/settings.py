@@ -100,20 +100,14 @@ _SOURCES = {
 
 def examine(configuration: Configuration, names: Sequence[str]) -> list[Finding]:
     """``names``: of all settings, those of the platforms included."""
-    faults = [
-        *_examine_file(configuration),
-        *_examine_faults(configuration),
-        *find_misspellings(configuration, names),
-        *_find_shadowed(configuration, names),
-    ]
-    return [_summarize(configuration, names), *faults]
-
-
-def _summarize(configuration: Configuration, names: Sequence[str]) -> Finding:
-    found = f"{ENV_FILE} was read" if ENV_FILE.is_file() else f"There is no {ENV_FILE} in {Path.cwd()}"
+    read = f"{ENV_FILE} was read" if ENV_FILE.is_file() else f"There is no {ENV_FILE} in {Path.cwd()}"
     set_names = [name for name in names if configuration.values.get(name, "").strip()]
     given = f"given are {', '.join(set_names)}" if set_names else "everything has its default"
-    return ok(NAME, f"{found}; {given}.")
+    found = [ok(NAME, f"{read}; {given}."), *_examine_file(configuration)]
+    for name, sentence in configuration.faults.items():
+        fix = _SOURCES.get(name, "Correct {name} in {place}, or take it out for its default.")
+        found.append(failed(NAME, sentence, fix.format(name=name, place=configuration.place_of(name))))
+    return [*found, *find_misspellings(configuration, names), *_find_shadowed(configuration, names)]
 
 
 def _examine_file(configuration: Configuration) -> Iterator[Finding]:
@@ -123,21 +117,11 @@ def _examine_file(configuration: Configuration) -> Iterator[Finding]:
         )
     elif ENV_FILE.is_file():
         for number in broken_lines(ENV_FILE):
-            yield warning(
-                NAME,
-                f"Line {number} of {ENV_FILE} is not NAME=value and is ignored.",
-                "Correct it, or begin it with # if it is a note.",
-            )
+            fix = "Correct it, or begin it with # if it is a note."
+            yield warning(NAME, f"Line {number} of {ENV_FILE} is not NAME=value and is ignored.", fix)
         if ENV_FILE.stat().st_mode & PRIVATE_UMASK and configuration.in_file:
-            yield warning(
-                NAME, f"{ENV_FILE} can be read by others on this machine.", f"`chmod 600 {ENV_FILE}`"
-            )
-
-
-def _examine_faults(configuration: Configuration) -> Iterator[Finding]:
-    for name, sentence in configuration.faults.items():
-        fix = _SOURCES.get(name, "Correct {name} in {place}, or take it out for its default.")
-        yield failed(NAME, sentence, fix.format(name=name, place=configuration.place_of(name)))
+            fix = f"`chmod 600 {ENV_FILE}`"
+            yield warning(NAME, f"{ENV_FILE} can be read by others on this machine.", fix)
 
 
 def find_misspellings(configuration: Configuration, names: Sequence[str]) -> Iterator[Finding]:

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import cast
 
 from bots.arguments import span_of
 from bots.chat.source_addresses import ADDRESSES, ingest_command
 from bots.chat.texts import counted, told_of
-from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
+from bots.doctor.stores import server_rows
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
 from core.sources.kinds import KINDS, check, typed_of
@@ -77,7 +76,7 @@ class _ReadOnly:
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         from core.storage.postgres import translated
 
-        return shared_store.rows(self.url, translated(query), *values)
+        return server_rows(self.url, translated(query), *values)
 
 
 # Whether they can be read
@@ -109,6 +108,7 @@ async def _faults(
 
 
 async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, SourceKind]) -> Finding | None:
+    """What keeps a source from being read: a credential that is not there, or what the source itself says."""
     kind = kind_of(address, kinds)
     if kind is None:
         unknown = f"{address} is of a kind that this Footnote does not read."
@@ -119,24 +119,15 @@ async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, Source
     if lacking is not None and lacking.is_needed:
         unset = f"{name} needs {lacking.setting}, which is not set for it."
         return failed(NAME, unset, _fix_of(lacking))
-    files = [each.file for each in credentials if each.file is not None]
-    return await _trouble_of(address, settings, kinds, files, _fix_of(lacking) if lacking else "")
-
-
-async def _trouble_of(
-    address: str, settings: Settings, kinds: Mapping[str, SourceKind], files: Sequence[Path], fix: str
-) -> Finding | None:
-    """The fault that the source itself names. ``fix``: where its error names none."""
-    name = typed_of(address, kinds)
     try:
-        for file in files:
+        for file in (each.file for each in credentials if each.file is not None):
             await asyncio.to_thread(read_owner_only, file)
         await check(address, settings, kinds=kinds)
     except SourceThrottled as throttled:
         later = f"{name} wants to be asked again in {throttled.retry_after:.0f} s."
         return warning(NAME, later, "Nothing is to be done: a sync waits.")
     except FootnoteError as error:
-        told = from_error(NAME, error, fix)
+        told = from_error(NAME, error, _fix_of(lacking) if lacking else "")
         return told if name in told.text else replace(told, text=told_of(name, told.text))
     except Exception as error:
         # The boundary of one source: the others are looked at.
@@ -147,9 +138,8 @@ async def _trouble_of(
 
 
 def _fix_of(credential: Credential) -> str:
-    return (
-        f"Make one at {credential.made_at} and put {credential.setting}={credential.entry} into {ENV_FILE}."
-    )
+    entry = f"{credential.setting}={credential.entry}"
+    return f"Make one at {credential.made_at} and put {entry} into {ENV_FILE}."
 
 
 # How they were read
@@ -170,11 +160,8 @@ def findings_of(source: ListedSource, fault: Finding | None, now: float) -> Iter
     if record.note:
         yield ok(NAME, f"{name}, when it was read last: {record.note}")
     if record.every is not None and record.next_at is not None and now > record.next_at + LATE:
-        yield warning(
-            NAME,
-            f"{name} should have been read again on {_moment(record.next_at)}.",
-            "`footnote run` reads what is due while it serves; its log says what keeps it.",
-        )
+        fix = "`footnote run` reads what is due while it serves; its log says what keeps it."
+        yield warning(NAME, f"{name} should have been read again on {_moment(record.next_at)}.", fix)
     if counts.failed:
         some = [f"{each.label} ({each.failure})" for each in source.failed]
         more = counts.failed - len(some)

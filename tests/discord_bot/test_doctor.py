@@ -27,8 +27,7 @@ from bots.discord.commands import (
     invite_url,
     server_permissions,
 )
-from bots.doctor.discord import compare
-from bots.doctor.discord_servers import ServerChannel
+from bots.doctor.discord import ServerChannel, compare
 
 ANOTHER_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OQ.ReSeSa.sesame-sesame-sesame-sesame-0"
 ITS_APPLICATION = "1234567890123456789"  # with which both tokens here begin

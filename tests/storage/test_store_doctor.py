@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from bots.chat.channels import SCHEMA, open_channel_store
 from bots.commands.backup import migrate
-from bots.doctor import folder, index, shared_store
+from bots.doctor import index, stores
 from bots.doctor.settings import Configuration
 from core.bootstrap import open_library
 from core.conversation import Conversation
@@ -57,18 +57,18 @@ def test_stores_of_other_versions_are_named(postgres_url, tmp_path, capsys):
 
 async def test_threads_that_began_are_found_there(postgres_url, tmp_path):
     settings = Settings(data_dir=tmp_path, database_url=postgres_url)
-    none_yet = folder.thread_ids(settings, "slack/T1")
+    none_yet = stores.thread_ids(settings, "slack/T1")
     with open_storage(settings) as storage, open_channel_store(storage) as channels:
         for place in ("T1", "T2"):
             thread = Conversation(platform="slack", space=place, channel="C1", thread=f"{place}.0")
             await channels.remember_thread(thread, "ann", 1.0)
 
     assert none_yet == []
-    assert folder.thread_ids(settings, "slack/T1") == ["T1.0"]
+    assert stores.thread_ids(settings, "slack/T1") == ["T1.0"]
 
 
 def test_few_connections_are_told():
-    assert list(shared_store.room("index", 100)) == []
-    (finding,) = shared_store.room("index", 20)
+    assert list(stores.room("index", 100)) == []
+    (finding,) = stores.room("index", 20)
     assert finding.state == "warning"
     assert "20 connections" in finding.text

@@ -1,4 +1,6 @@
-"""The data folder: whether it can be used, who may read it, who uses it now, free space, and the turns in it."""
+"""The stores: whether the data folder can be used, who may read it, who uses it now, and free space; the one PostgreSQL,
+read only; the threads that began; and the turns that wait.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +8,26 @@ import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bots.chat import channels
 from bots.chat.texts import counted
-from bots.doctor import shared_store
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
-from bots.stores.source import IN_FOLDER, files_in
+from bots.stores.source import IN_FOLDER, IN_POSTGRES, files_in
 from core.bootstrap import is_served
 from core.errors import SettingsError, VersionMismatch
 from core.library.data_lock import PRIVATE_UMASK
 from core.settings import Settings
-from core.storage.database import check, version_in
+from core.storage.database import VERSIONS, check, version_in
 from core.storage.storage import file_of, queue_file
+
+if TYPE_CHECKING:
+    import psycopg
 
 NAME, TURNS = "data folder", "turns"
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
@@ -42,18 +46,25 @@ def query(file: Path, sql: str) -> list[Any]:
         return database.execute(sql).fetchall()
 
 
+def stored_rows(settings: Settings, store: str, sql: str) -> list[Any]:
+    """Rows of a store, wherever it is; none where nothing was stored yet. SettingsError if PostgreSQL cannot be asked,
+    sqlite3.Error where the file is damaged.
+    """
+    if settings.postgres_url:
+        return server_rows(settings.postgres_url, sql)
+    file = file_of(settings.data_dir, store)
+    return query(file, sql) if file.is_file() else []
+
+
 def examine(configuration: Configuration) -> list[Finding]:
-    folder = configuration.settings.data_dir
+    folder, fix = configuration.settings.data_dir, "Move it away, or set DATA_DIR to another folder."
     if not folder.exists():
         return [*_examine_parent(folder)]
     if not folder.is_dir():
-        return [
-            failed(NAME, f"DATA_DIR {folder} is a file.", "Move it away, or set DATA_DIR to another folder.")
-        ]
+        return [failed(NAME, f"DATA_DIR {folder} is a file.", fix)]
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return [
-            failed(NAME, f"You may not write in DATA_DIR {folder}.", f"`sudo chown -R $(id -un) {folder}`")
-        ]
+        fix = f"`sudo chown -R $(id -un) {folder}`"
+        return [failed(NAME, f"You may not write in DATA_DIR {folder}.", fix)]
     return [*_examine_access(folder), *_examine_space(folder), *_examine_versions(configuration.settings)]
 
 
@@ -83,9 +94,8 @@ def _examine_parent(folder: Path) -> Iterator[Finding]:
         yield ok(NAME, f"{folder} is not there yet; the first command that needs it makes it.")
         yield from _examine_space(above)
     else:
-        yield failed(
-            NAME, f"DATA_DIR {folder} cannot be made in {above}.", "Set DATA_DIR to a folder of your own."
-        )
+        unmade = f"DATA_DIR {folder} cannot be made in {above}."
+        yield failed(NAME, unmade, "Set DATA_DIR to a folder of your own.")
 
 
 def _examine_access(folder: Path) -> Iterator[Finding]:
@@ -123,13 +133,8 @@ def _examine_versions(settings: Settings) -> Iterator[Finding]:
 
 def thread_ids(settings: Settings, place: str) -> list[str]:
     """The platform's own ids of the threads in a place ("slack/T1"); none where nothing was stored yet."""
-    chosen = "SELECT conversation FROM threads"
-    file = file_of(settings.data_dir, channels.STORE)
     try:
-        if settings.postgres_url:
-            found = shared_store.rows(settings.postgres_url, chosen)
-        else:
-            found = query(file, chosen) if file.is_file() else []
+        found = stored_rows(settings, channels.STORE, "SELECT conversation FROM threads")
     except (sqlite3.Error, SettingsError):  # a damaged file is no sign either
         return []
     return [name.rpartition("/")[2] for (name,) in found if name.startswith(f"{place}/")]
@@ -147,37 +152,29 @@ def report_events(check: str, began: Collection[float]) -> Finding:
 def examine_turns(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
     file = queue_file(settings)
-    return [
-        _examine_queue_file(file, settings)
-        if file
-        else _examine_queue_server(settings.database_url, settings)
-    ]
+    return [_examine_queue_file(file, settings) if file else _examine_queue_server(settings)]
 
 
 def _examine_queue_file(file: Path, settings: Settings) -> Finding:
     if not file.exists():
         if file.parent != settings.data_dir and not os.access(file.parent, os.W_OK | os.X_OK):
-            return failed(
-                TURNS, f"{file} cannot be made.", "Set DATABASE_URL to a file in a folder of your own."
-            )
+            fix = "Set DATABASE_URL to a file in a folder of your own."
+            return failed(TURNS, f"{file} cannot be made.", fix)
         return ok(TURNS, "None yet; the first `footnote run` makes their database.")
     try:
         ((pending,),) = query(file, _PENDING.format(table="workflow_status"))
     except sqlite3.Error as error:
         logger.info("%s: %s", file, error)
-        return failed(
-            TURNS,
-            f"{file} cannot be opened or is damaged.",
-            "Move it away: `footnote run` makes a new one, and what waited in it has to be asked again.",
-        )
+        fix = "Move it away: `footnote run` makes a new one, and what waited in it has to be asked again."
+        return failed(TURNS, f"{file} cannot be opened or is damaged.", fix)
     return _report_pending(pending, str(file), settings)
 
 
-def _examine_queue_server(url: str, settings: Settings) -> Finding:
+def _examine_queue_server(settings: Settings) -> Finding:
     from sqlalchemy import create_engine, text
     from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
-    driver = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    driver = settings.database_url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
         engine = create_engine(driver, connect_args={"connect_timeout": CONNECT_TIMEOUT})
         with closing(engine.connect()) as connection:
@@ -187,11 +184,8 @@ def _examine_queue_server(url: str, settings: Settings) -> Finding:
         return ok(TURNS, "DATABASE_URL opens; the first `footnote run` makes its tables.")
     except SQLAlchemyError as error:
         logger.info("the database of the turns could not be opened: %s", type(error).__name__)
-        return failed(
-            TURNS,
-            "DATABASE_URL names a database that cannot be opened.",
-            "Check its host, name, user and password, and that PostgreSQL runs.",
-        )
+        fix = "Check its host, name, user and password, and that PostgreSQL runs."
+        return failed(TURNS, "DATABASE_URL names a database that cannot be opened.", fix)
     return _report_pending(pending, "DATABASE_URL", settings)
 
 
@@ -199,13 +193,105 @@ def _report_pending(pending: int, where: str, settings: Settings) -> Finding:
     if not pending:
         return ok(TURNS, f"{where} opens; nothing waits.")
     turns = f"{counted(pending, 'turn')} without an answer"
-    if owner := _who_works(settings):
+    if settings.postgres_url:
+        owner = "a running Footnote" if is_served(settings) else ""
+    else:
+        owner = find_owner(settings.data_dir)
+    if owner:
         return ok(TURNS, f"{where} opens; {turns}, which {owner} works on.")
     return warning(TURNS, f"{where} opens; {turns}.", "`footnote run` answers them.")
 
 
-def _who_works(settings: Settings) -> str:
-    """Empty where nobody does."""
-    if settings.postgres_url:
-        return "a running Footnote" if is_served(settings) else ""
-    return find_owner(settings.data_dir)
+# PostgreSQL: whether it opens, what stands before it, who serves, and what its stores hold
+
+MIGRATE = "`footnote migrate`"
+NEEDED = 26  # connections of one process at most: its stores, its queue, its lease, installations
+
+#: Of a PgBouncer in this mode. Only what is told by NOTIFY comes later: with the next look, after a second.
+POOLED = (
+    "A pooler with a connection for each transaction stands before PostgreSQL; Footnote works through it."
+)
+
+
+def examine_server(check: str, url: str) -> list[Finding]:
+    """The findings, under the name of a check. Nothing is made or migrated."""
+    import psycopg
+
+    try:
+        with _reading(url) as connection:
+            (limit,) = connection.execute("SHOW max_connections").fetchone() or (0,)
+            around = [*_pooler(check, url, connection), *room(check, int(limit))]
+            try:
+                stored = connection.execute(f"SELECT store, version FROM {VERSIONS}").fetchall()
+                (documents,) = connection.execute("SELECT count(*) FROM documents").fetchone() or (0,)
+                (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone() or (0,)
+            except psycopg.errors.UndefinedTable:
+                return [*around, warning(check, "DATABASE_URL opens, and nothing is stored yet.", MIGRATE)]
+    except SettingsError as error:
+        return [from_error(check, error, "Check its host, name, user and password, and that it runs.")]
+    around += _other_versions(check, dict(stored))
+    if not documents:
+        return [*around, warning(check, "Nothing is indexed yet.", "`footnote ingest PATH`")]
+    return [*around, ok(check, f"{counted(documents, 'document')} with {counted(passages, 'passage')}.")]
+
+
+def server_rows(url: str, query: str, *values: object) -> list[Any]:
+    """The rows of a table that need not exist, or may be of another version. SettingsError if PostgreSQL
+    cannot be asked.
+    """
+    import psycopg
+
+    with _reading(url) as connection:
+        try:
+            return connection.execute(query, values).fetchall()
+        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
+            return []
+
+
+@contextmanager
+def _reading(url: str) -> Iterator[psycopg.Connection[Any]]:
+    import psycopg
+
+    from core.storage.postgres import check_state, conninfo, translate_errors
+
+    with (
+        translate_errors(),
+        psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True) as connection,
+    ):
+        connection.read_only = True
+        check_state(connection)
+        yield connection
+
+
+def _pooler(check: str, url: str, connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+    """A pooler gives the connection to the server that one client has left to the next: both then name the same
+    process of the server, which cannot be where each has a connection of its own."""
+
+    def process_of(client: psycopg.Connection[Any]) -> int:
+        return int((client.execute("SELECT pg_backend_pid()").fetchone() or (0,))[0])
+
+    with _reading(url) as other:
+        before = process_of(connection)
+        with other.transaction():
+            if process_of(other) == before:
+                yield ok(check, POOLED)
+
+
+def room(check: str, connections: int) -> Iterator[Finding]:
+    """A server takes enough connections for two processes, as in every deploy, or is found here."""
+    if connections < 2 * NEEDED:
+        yield warning(
+            check,
+            f"PostgreSQL takes {connections} connections at once, and each process of Footnote needs up to {NEEDED}.",
+            "Raise its max_connections, or a deploy may find none left.",
+        )
+
+
+def _other_versions(check: str, stored: Mapping[str, int]) -> Iterator[Finding]:
+    for store, schema in IN_POSTGRES.items():
+        version = stored.get(store)
+        if version is None or version < schema.version:
+            yield warning(check, f"The {store} in PostgreSQL is of an older version.", MIGRATE)
+        elif version > schema.version + 1:
+            told = f"The {store} in PostgreSQL is of a newer version of Footnote."
+            yield failed(check, told, "Install that version again.")
