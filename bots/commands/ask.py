@@ -22,8 +22,7 @@ from bots.chat.indexing import Targets, read_targets
 from bots.commands.backend import open_backend
 from bots.record import failed, record_of
 from bots.terminal import render
-from bots.terminal.prompt import open_lines, read_lines
-from bots.terminal.receive import Backend, CommandTurns, ask, decide
+from bots.terminal.receive import Backend, CommandTurns, ask, decide, open_lines, read_lines
 from bots.terminal.screen import Screen
 from bots.terminal.session import Session, conversation_named, fresh_conversation, run_in_order, situation
 from core.conversation import Conversation, Decision, Outcome, Proposal, Turn, check_question, value

@@ -32,8 +32,7 @@ from bots.chat.uploads import Upload, uploads_in
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
 from bots.source_kinds import source_kinds
-from bots.terminal.prompt import ask_line, is_interactive
-from bots.terminal.receive import Forgotten
+from bots.terminal.receive import Forgotten, ask_line, is_interactive
 from bots.terminal.screen import Screen
 from core.answers.answers import sync
 from core.answers.store import SCHEMA, STORE

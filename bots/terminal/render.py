@@ -15,28 +15,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from bots.chat import texts
 from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import Footnotes
 from bots.chat.quotes import marked_lines, places_in
-from bots.chat.texts import (
-    FOOTNOTES_SHOWN,
-    answered_in,
-    clipped,
-    closest_shown,
-    columns_of,
-    counted,
-    freshness_of,
-    headings,
-    omissions,
-    origin_of,
-    places_of,
-    provenance,
-    remarks,
-    say_in,
-    text_of,
-    unseen_told,
-)
 from bots.terminal.receive import COMMANDS
 from bots.terminal.screen import AnswerMarkdown, line, link
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
@@ -68,61 +51,52 @@ def _parts(outcome: Outcome, context: ScreenContext) -> Iterator[RenderableType]
     elif outcome.kind == "approval_needed" and outcome.proposal is not None:
         yield card(outcome.proposal, context)
     elif outcome.kind == "no_answer":
-        say = say_in(outcome.language)
+        say = texts.say_in(outcome.language)
         yield Text(line(outcome.reason or ""), style="bold")
-        if closest := closest_shown(outcome):
+        if closest := texts.closest_shown(outcome):
             yield Text(say("closest"), style="dim")
             yield footnotes(closest, outcome.language, context)
         yield Text(say("what_else"), style="dim")
     elif outcome.kind == "clarify":
-        yield AnswerMarkdown(text_of(outcome))
+        yield AnswerMarkdown(texts.text_of(outcome))
     else:
-        yield Text(line(text_of(outcome)), style="yellow")
+        yield Text(line(texts.text_of(outcome)), style="yellow")
 
 
 def _answered(outcome: Outcome, answer: Answer, context: ScreenContext) -> Iterator[RenderableType]:
-    if lead := provenance(outcome, answer):
+    if lead := texts.provenance(outcome, answer):
         yield Text(lead, style="dim italic")
         yield Text()
     answer = by_place(answer)
     yield AnswerMarkdown(answer.text)
-    places = places_of(answer.citations)
+    places = texts.places_of(answer.citations)
     if places:
         yield _RULE
-        shown = places[:FOOTNOTES_SHOWN]
+        shown = places[: texts.FOOTNOTES_SHOWN]
         # An answer of quotes shows them already; a composed one has them below.
         yield footnotes(shown, outcome.language, context, with_quotes=answer.composed)
-    hidden = len(places) - FOOTNOTES_SHOWN
-    more = say_in(outcome.language)("more_in_terminal", count=hidden) if hidden > 0 else ""
+    hidden = len(places) - texts.FOOTNOTES_SHOWN
+    more = texts.say_in(outcome.language)("more_in_terminal", count=hidden) if hidden > 0 else ""
     if outcome.reason:  # an answer in spite of a problem, for example an unreachable model
         yield Text(line(outcome.reason), style="yellow")
-    yield from (Text(line(remark)) for remark in remarks(outcome))
-    yield from (Text(f"  {line(sentence)}", style="dim") for sentence in omissions(outcome))
+    yield from (Text(line(remark)) for remark in texts.remarks(outcome))
+    yield from (Text(f"  {line(sentence)}", style="dim") for sentence in texts.omissions(outcome))
     if answer.citations:
-        yield Text(" · ".join(filter(None, (answered_in(outcome), more))), style="dim")
+        yield Text(" · ".join(filter(None, (texts.answered_in(outcome), more))), style="dim")
     if outcome.proposal is not None:
         yield from request(outcome.proposal, context)
 
 
 def footnotes(
-    citations: Sequence[Citation],
-    language: str,
-    context: ScreenContext,
-    *,
-    with_quotes: bool = True,
+    citations: Sequence[Citation], language: str, context: ScreenContext, *, with_quotes: bool = True
 ) -> RenderableType:
     """Numbers, titles and places, with the beginning of each quote below."""
     table = _numbered()
     for citation in citations:
         table.add_row(str(citation.number), _place(citation, language, context.files))
         if with_quotes:
-            table.add_row(
-                "",
-                Text(
-                    f"{columns_of(citation)}“{clipped(plain_quote(citation.quote), QUOTE_SHOWN)}”",
-                    style="dim",
-                ),
-            )
+            quote = f"{texts.columns_of(citation)}“{texts.clipped(plain_quote(citation.quote), QUOTE_SHOWN)}”"
+            table.add_row("", Text(quote, style="dim"))
     return table
 
 
@@ -136,7 +110,7 @@ def quotes(shown: Footnotes, context: ScreenContext) -> RenderableType:
             marked = replace(excerpt, before=f"{excerpt.before}“", after=f"”{excerpt.after}")
             table.add_row("", Text("\n").join(_marked(*each) for each in marked_lines(marked)))
             if not excerpt.is_current:
-                table.add_row("", Text(say_in(language)("source_changed"), style="yellow"))
+                table.add_row("", Text(texts.say_in(language)("source_changed"), style="yellow"))
     return table
 
 
@@ -157,16 +131,16 @@ def _numbered() -> Table:
 
 def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
     """ "Title › location · source · changed 12 Mar 2026", linked to the page or the file where there is one."""
-    address, title = link_of(citation, files), line(headings(citation))
+    address, title = link_of(citation, files), line(texts.headings(citation))
     # A title that names another host than its link is not linked; the real host is shown and linked after it.
     is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
     shown = Style(link=address) if address else Style()
     place = Text().append(title, style="" if is_forged else shown)
     if is_forged:
         place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
-    if (origin := line(origin_of(citation, language))) and origin != title:
+    if (origin := line(texts.origin_of(citation, language))) and origin != title:
         place.append(f" · {origin}", style="dim")
-    if fresh := freshness_of(citation, language):
+    if fresh := texts.freshness_of(citation, language):
         place.append(f" · {fresh}", style="dim")
     return place
 
@@ -188,13 +162,13 @@ def card(proposal: Proposal, context: ScreenContext) -> RenderableType:
     parts: list[RenderableType] = [Text(line(proposal.reason), style="bold")]
     if proposal.closest:
         closest = footnotes(proposal.closest, language, context)
-        parts += [Text(say_in(language)("closest"), style="dim"), closest]
+        parts += [Text(texts.say_in(language)("closest"), style="dim"), closest]
     return Group(*parts, *request(proposal, context))
 
 
 def request(proposal: Proposal, context: ScreenContext) -> Iterator[RenderableType]:
     """The exact query that would be sent."""
-    say = say_in(language_of(proposal.question))
+    say = texts.say_in(language_of(proposal.question))
     yield Text()
     yield Text(say("would_search", engine=context.engine))
     yield Padding(Text(line(proposal.query), style="bold cyan"), (0, 0, 0, 2), expand=False)
@@ -207,24 +181,17 @@ def proposal_list(proposals: Sequence[Proposal]) -> RenderableType:
     table.add_column(justify="right", style="bold cyan")
     table.add_column(overflow="fold")
     for number, proposal in enumerate(proposals, start=1):
-        asked = Text(f"  for: {clipped(line(proposal.question))}", style="dim")
+        asked = Text(f"  for: {texts.clipped(line(proposal.question))}", style="dim")
         table.add_row(str(number), Text(line(proposal.query)).append_text(asked))
     return Group(table, Text("/proposals 1 shows the first one and takes your y, n or e.", style="dim"))
 
 
 def source_list(
-    entries: Sequence[Entry],
-    *,
-    limit: int | None = LISTED,
-    unseen: Mapping[int, float] = MappingProxyType({}),
-) -> RenderableType:
+    entries: Sequence[Entry], *, limit: int | None = LISTED, unseen: Mapping[int, float] = MappingProxyType({})
+) -> RenderableType:  # fmt: skip
     """Documents by collection, each with its title and number of passages, and since when it was not seen."""
-    return Group(
-        *(
-            _collection(name, list(members), limit, unseen)
-            for name, members in groupby(entries, lambda e: e.collection)
-        )
-    )
+    collections = groupby(entries, lambda entry: entry.collection)
+    return Group(*(_collection(name, list(members), limit, unseen) for name, members in collections))
 
 
 def _collection(
@@ -236,10 +203,10 @@ def _collection(
     for entry in entries[:limit]:
         document = Text.assemble(line(entry.source), (f"  {line(entry.title)}", "dim"))
         if entry.id in unseen:
-            document.append(f"  {unseen_told(unseen[entry.id])}", style="yellow")
+            document.append(f"  {texts.unseen_told(unseen[entry.id])}", style="yellow")
         table.add_row(f"{entry.passages:,}", document)
-    passages = counted(sum(entry.passages for entry in entries), "passage")
-    heading = Text(f"{line(name)}: {counted(len(entries), 'document')}, {passages}", style="bold")
+    passages = texts.counted(sum(entry.passages for entry in entries), "passage")
+    heading = Text(f"{line(name)}: {texts.counted(len(entries), 'document')}, {passages}", style="bold")
     rest = len(entries) - len(entries[:limit])
     note = [Text(f"and {rest:,} more; `footnote sources` lists all of them", style="dim")] if rest else []
     return Group(heading, table, *note)
@@ -256,7 +223,7 @@ def ranking(ranked: Sequence[Ranked]) -> RenderableType:
 
 def banner(*, documents: int, passages: int, thread: str) -> RenderableType:
     """The first lines of a conversation."""
-    reads = f"{counted(documents, 'document')}, {counted(passages, 'passage')}"
+    reads = f"{texts.counted(documents, 'document')}, {texts.counted(passages, 'passage')}"
     return Group(
         Text.assemble(("Footnote", "bold"), (f" · {reads} · thread {line(thread)}", "dim")),
         Text("Ask a question. /help lists what else there is.", style="dim"),
@@ -270,7 +237,9 @@ def help_text(*, documents: int) -> RenderableType:
     for name, (_, does) in COMMANDS.items():
         table.add_row(name, Text(does, style="dim"))
     return Group(
-        Text(f"Footnote answers from {counted(documents, 'document')} and shows where each claim stands."),
+        Text(
+            f"Footnote answers from {texts.counted(documents, 'document')} and shows where each claim stands."
+        ),
         Text("Ask in your own words; a follow-up may lean on what was said before."),
         Text(
             "When the documents are not enough, it asks before it searches the web: y, n, or e to edit the query."

@@ -122,7 +122,10 @@ def _sanitize_token(token: Token) -> Iterator[Token]:
     elif token.type == "html_inline":
         yield _text(_without_tags(token.content))
     elif token.type == "html_block":
-        yield from _paragraph(_without_tags(token.content).strip())
+        if text := _without_tags(token.content).strip():
+            yield Token("paragraph_open", "p", 1, block=True)
+            yield Token("inline", "", 0, children=[_text(text)], block=True)
+            yield Token("paragraph_close", "p", -1, block=True)
     else:
         yield token
 
@@ -150,13 +153,6 @@ def _without_tags(html: str) -> str:
     return _TAG.sub(lambda tag: tag[0] if tag[1] and tag[1].lower() not in _HTML else "", html)
 
 
-def _paragraph(text: str) -> Iterator[Token]:
-    if text:
-        yield Token("paragraph_open", "p", 1, block=True)
-        yield Token("inline", "", 0, children=[_text(text)], block=True)
-        yield Token("paragraph_close", "p", -1, block=True)
-
-
 def _text(content: str) -> Token:
     return Token("text", "", 0, content=content)
 
@@ -165,19 +161,12 @@ WIDTH = 100  # columns; longer lines are hard to read
 
 THEME = Theme(
     {
-        "markdown.code": "cyan",
-        "markdown.code_block": "cyan",
-        "markdown.mark": "bold cyan",
-        "markdown.h1": "bold",
-        "markdown.h2": "bold",
-        "markdown.h3": "bold",
-        "markdown.h4": "bold",
-        "markdown.link": "none",
-        "markdown.link_url": "dim",
-        "bar.complete": "cyan",
-        "bar.finished": "cyan",
+        "markdown.code": "cyan", "markdown.code_block": "cyan", "markdown.mark": "bold cyan",
+        "markdown.h1": "bold", "markdown.h2": "bold", "markdown.h3": "bold", "markdown.h4": "bold",
+        "markdown.link": "none", "markdown.link_url": "dim",
+        "bar.complete": "cyan", "bar.finished": "cyan",
     }
-)
+)  # fmt: skip
 _PHASES: Mapping[Phase, str] = {
     "reading": "Reading {done:,} of {total:,} documents…",
     "pages": "Page {done:,} of {total:,}…",
@@ -237,25 +226,22 @@ class Screen:
     @contextmanager
     def waiting(self, language: str, passages: int | None = None) -> Iterator[Callable[[Progress], None]]:
         """One line that shows progress while a turn runs, then disappears."""
-        if not self.err.is_terminal:
-            yield lambda _progress: None
-            return
-
-        def drawn(progress: Progress) -> Text:
-            return Text(progress_note(progress, language), style="dim")
-
-        first = drawn(Progress(stage="reading", count=passages))
-        with self.err.status(first, spinner="dots", spinner_style="cyan") as status:
-            yield lambda progress: status.update(drawn(progress))
+        with self._status(progress_note(Progress(stage="reading", count=passages), language)) as update:
+            yield lambda progress: update(progress_note(progress, language))
 
     @contextmanager
     def looking(self, sentence: str) -> Iterator[None]:
         """One line while something is waited for, then it disappears."""
+        with self._status(sentence):
+            yield
+
+    @contextmanager
+    def _status(self, sentence: str) -> Iterator[Callable[[str], None]]:
         if not self.err.is_terminal:
-            yield
+            yield lambda _sentence: None
             return
-        with self.err.status(Text(sentence, style="dim"), spinner="dots", spinner_style="cyan"):
-            yield
+        with self.err.status(Text(sentence, style="dim"), spinner="dots", spinner_style="cyan") as status:
+            yield lambda newer: status.update(Text(newer, style="dim"))
 
     @contextmanager
     def indexing(self) -> Iterator[Notify]:
@@ -271,12 +257,8 @@ class Screen:
             description = (_PHASES if total else _UNCOUNTED)[phase].format(done=done, total=total)
             is_over = phase == "pages" and done >= total  # of these files; others may follow
             bars.update(
-                tasks[phase],
-                description=description,
-                completed=done,
-                total=total or None,
-                visible=not is_over,
-            )
+                tasks[phase], description=description, completed=done, total=total or None, visible=not is_over
+            )  # fmt: skip
 
         try:
             yield notify

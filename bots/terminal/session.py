@@ -19,10 +19,10 @@ from bots.chat.indexing import BackgroundVectors
 from bots.chat.quotes import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
 from bots.terminal import render
-from bots.terminal.prompt import Lines
 from bots.terminal.receive import (
     Backend,
     CommandTurns,
+    Lines,
     Situation,
     TerminalCommand,
     TerminalCommandName,
@@ -64,13 +64,9 @@ def fresh_conversation(channel: str = CHANNEL) -> Conversation:
 def situation(conversation: Conversation, *, sources: tuple[str, ...] = (), passages: int = 0) -> Situation:
     """For the turn that begins now."""
     return Situation(
-        turn_id=f"{OPERATOR}{uuid4().hex}",
-        now=time.time(),
-        conversation=conversation,
-        author=author(),
-        sources=sources,
-        passages=passages,
-    )
+        turn_id=f"{OPERATOR}{uuid4().hex}", now=time.time(), conversation=conversation, author=author(),
+        sources=sources, passages=passages,
+    )  # fmt: skip
 
 
 def author() -> str:
@@ -216,11 +212,12 @@ class Session:
                     return None
 
     def _show(self, outcome: Outcome) -> None:
+        context = self._context()
         if self.screen.is_drawn:
             self.screen.blank()
-            self.screen.show(render.write(outcome, self._context()))
+            self.screen.show(render.write(outcome, context))
         else:
-            self.screen.write(texts.page_of(outcome, engine=self._context().engine))
+            self.screen.write(texts.page_of(outcome, engine=context.engine))
         self.screen.blank()
 
     def _context(self) -> render.ScreenContext:
@@ -252,12 +249,9 @@ class Session:
 
     def _size(self) -> dict[str, int]:
         """How many documents and passages this conversation reads."""
-        collections = self.library.store.collections()
-        scope = Scope(collections=collections, addresses=self.sources)
-        return {
-            "documents": len(self._entries()),
-            "passages": self.library.store.count_passages(scope),
-        }
+        store = self.library.store
+        passages = store.count_passages(Scope(collections=store.collections(), addresses=self.sources))
+        return {"documents": len(self._entries()), "passages": passages}
 
     # Commands
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from bots.commands.ask import BatchQuestion, Malformed, answer_all, read_line
-from bots.terminal.prompt import read_lines
+from bots.terminal.receive import read_lines
 from bots.terminal.session import conversation_named
 
 
