@@ -19,8 +19,7 @@ from bots.chat.markdown.safe import line
 from bots.commands.remote import RemoteOperations
 from bots.commands.run import Served, serve_until_stopped
 from bots.page.gap_reports import GapReports
-from bots.page.serve import link_told, open_page
-from bots.page.server import link_at
+from bots.page.server import link_at, link_told, open_page
 from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.site import Record

@@ -28,12 +28,11 @@ from bots.gap_digest import GapDigests, channels_of
 from bots.mcp.callers import PLATFORM as MCP
 from bots.mcp.settings import McpSettings, check_extra, read_mcp_settings
 from bots.page.gap_reports import GapReports
-from bots.page.post import PageMessenger
-from bots.page.serve import OwnWork, link_told, open_page
+from bots.page.server import OwnWork, link_told, open_page
 from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import PageThreads, collections_of
+from bots.page.threads import PageMessenger, PageThreads, collections_of
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr, raise_file_limit
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK

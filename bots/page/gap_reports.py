@@ -75,10 +75,10 @@ class GapReports:
         return len(await may_read(questions)) == len(questions)
 
     def _make(self, key: ReportKey, may_read: MayRead) -> asyncio.Task[GapReport]:
-        """The task that makes it. A failure shows at the next visit that waits for it."""
         if key not in self._making:
             self._making[key] = asyncio.create_task(self._report(key, may_read))
-            self._making[key].add_done_callback(_retrieve)
+            # A failure shows at the next visit that waits for it; the loop need not tell of it.
+            self._making[key].add_done_callback(lambda made: made.cancelled() or made.exception())
         return self._making[key]
 
     async def _report(self, key: ReportKey, may_read: MayRead) -> GapReport:
@@ -91,8 +91,3 @@ class GapReports:
             return report
         finally:
             del self._making[key]
-
-
-def _retrieve(task: asyncio.Task[GapReport]) -> None:
-    if not task.cancelled():
-        task.exception()

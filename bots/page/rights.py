@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bots.chat.access import CHANNEL, CLOSED, EVERYONE, PERSON, access_rules, readers
 from bots.chat.channels import AccessRule, channel_of, own_collection, thread_collection
-from bots.page.names import Speaker
 from bots.page.sessions import PageSession
-from bots.page.site import Site, Visit
+from bots.page.site import Site, Speaker, Visit
 from bots.page.threads import PLATFORM, SPACE, collections_of
 from bots.terminal.session import PLATFORM as TERMINAL
 from core.conversation import Conversation, value
@@ -47,20 +46,13 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
         return {question.turn for question in questions}
     traces = await site.log.traces([question.turn for question in questions])
     # A question may have read more when it was asked, as its author's groups did.
-    asked = [each for each in questions if session.may_read(_read_then(traces.get(each.turn)))]
-    reads = await reads_in(site, (_asker(each) for each in asked))
-    asked = [each for each in asked if session.may_read(reads[_asker(each)])]
+    read_then = {turn: {*collections_in(trace), *trace.collections} for turn, trace in traces.items()}
+    asked = [each for each in questions if session.may_read(read_then.get(each.turn, ()))]
+    reads = await reads_in(site, ((each.conversation, each.author) for each in asked))
+    asked = [each for each in asked if session.may_read(reads[each.conversation, each.author])]
     told = {each.turn: traces[each.turn] for each in asked if each.turn in traces}
     closed = await asyncio.to_thread(_closed_since, site, session.collections, told)
     return {each.turn for each in asked} - closed
-
-
-def _asker(question: LoggedQuestion) -> Asker:
-    return question.conversation, question.author
-
-
-def _read_then(trace: Trace | None) -> set[str]:
-    return {*collections_in(trace), *trace.collections} if trace else set()
 
 
 def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Trace]) -> set[str]:
@@ -69,8 +61,7 @@ def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Tra
     sources: dict[str, set[str]] = {}
     for turn, trace in traces.items():
         alike.setdefault(frozenset(collections_in(trace)), []).append(turn)
-        passages = {each.source for each in trace.passages if each.origin == "documents"}
-        sources[turn] = passages | {each.source for each in trace.citations if each.origin == "documents"}
+        sources[turn] = {source for _, source in _of_documents(trace)}
     closed: set[str] = set()
     for behind, turns in alike.items():
         asked = set().union(*(sources[turn] for turn in turns))
@@ -89,11 +80,13 @@ def channel_told(session: PageSession, channel: str) -> str:
 
 def collections_in(trace: Trace | None) -> set[str]:
     """The collections whose words may stand in the texts of a trace."""
-    if trace is None:
-        return set()
-    passages = {each.collection for each in trace.passages if each.origin == "documents"}
-    cited = {each.collection for each in trace.citations if each.origin == "documents"}
-    return (passages | cited) - {""}
+    return {collection for collection, _ in _of_documents(trace)} - {""} if trace else set()
+
+
+def _of_documents(trace: Trace) -> set[tuple[str, str]]:
+    """The collections and sources of its passages and citations that are not of the web."""
+    found = {(each.collection, each.source) for each in trace.passages if each.origin == "documents"}
+    return found | {(each.collection, each.source) for each in trace.citations if each.origin == "documents"}
 
 
 @value
@@ -120,17 +113,12 @@ async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[
     reads = await reads_in(visit.site, ((each.conversation, each.author) for each in questions))
     turns: dict[str, set[str]] = {}
     for each in questions:
-        conversation = Conversation.parse(each.conversation)
-        for collection in _learned_in(conversation, reads[each.conversation, each.author]):
+        conversation, own = Conversation.parse(each.conversation), reads[each.conversation, each.author]
+        if conversation.platform not in (PLATFORM, TERMINAL):
+            own = (own | {own_collection(conversation)}) - {thread_collection(conversation)}
+        for collection in own:
             turns.setdefault(collection, set()).add(each.turn)
     return await _told(visit, turns, turns)
-
-
-def _learned_in(conversation: Conversation, reads: frozenset[str]) -> frozenset[str]:
-    """The same with what the channel learned, and without what its thread did."""
-    if conversation.platform in (PLATFORM, TERMINAL):
-        return reads
-    return (reads | {own_collection(conversation)}) - {thread_collection(conversation)}
 
 
 async def _told(
@@ -140,26 +128,25 @@ async def _told(
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, names)
     channels = {each: channel for each in names if (channel := channel_of(each))}
-    known = await visit.site.names.of(Speaker(conversation=f"{each}/-") for each in channels.values())
+    known = await visit.site.names.of(map(Speaker.nobody_in, channels.values()))
     called = await names_in(visit, [rule for each in names for rule in rules.get(each, ())])
+    told = {
+        each: f"{known.channel(channels[each])} alone" if each in channels else readers(rules[each], called)
+        for each in names
+    }
     made = [
         Audience(
-            collection=each,
-            readers=f"{known.channel(channels[each])} alone"
-            if each in channels
-            else readers(rules[each], called),
-            is_of_channel=each in channels,
-            turns=frozenset(turns.get(each, ())),
+            collection=each, readers=told[each], is_of_channel=each in channels, turns=frozenset(turns.get(each, ()))
         )
         for each in names
-    ]
-    return tuple(sorted(made, key=lambda each: (*_breadth(rules.get(each.collection, ())), *_rank(each))))
+    ]  # fmt: skip
+    return tuple(sorted(made, key=lambda each: _breadth(each, rules.get(each.collection, ()))))
 
 
 async def collections_called(visit: Visit, collections: Iterable[str]) -> dict[str, str]:
     """The names, for people, of those among these that a channel or a thread learned."""
     own = {each: channel for each in collections if (channel := channel_of(base_of(each)))}
-    known = await visit.site.names.of(Speaker(conversation=f"{channel}/-") for channel in own.values())
+    known = await visit.site.names.of(map(Speaker.nobody_in, own.values()))
     place = {each: "one thread of " if "-thread-" in each else "" for each in own}
     return {each: f"{place[each]}{known.channel(channel)} alone" for each, channel in own.items()}
 
@@ -173,12 +160,10 @@ async def names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, st
     return {**known.people, **known.channels, **bare}
 
 
-def _breadth(rules: Sequence[AccessRule]) -> tuple[bool, int]:
-    """How many read a collection, as far as its rules say; those of a channel have none."""
+def _breadth(audience: Audience, rules: Sequence[AccessRule]) -> tuple[bool, int, bool, int, str]:
+    """How many read a collection, as far as its rules say; those of a channel have none. Of equally narrow ones, first
+    that of a channel, and where most asked.
+    """
     kinds = [rule.kind for rule in rules]
-    return EVERYONE in kinds, len(kinds) - kinds.count(CLOSED)
-
-
-def _rank(audience: Audience) -> tuple[bool, int, str]:
-    """The order of equally narrow audiences: first that of a channel, and where most asked."""
-    return not audience.is_of_channel, -len(audience.turns), audience.collection
+    named = len(kinds) - kinds.count(CLOSED)
+    return EVERYONE in kinds, named, not audience.is_of_channel, -len(audience.turns), audience.collection

@@ -1,4 +1,4 @@
-"""The page over HTTP: who may ask for what, and the headers of every reply.
+"""The page over HTTP: what serves it, who may ask for what, and the headers of every reply.
 
 Every request passes one door: the host that it names, TLS in front where others reach it, wrong tries, the
 session, and for a change the origin and the role. A view is only asked after that.
@@ -6,25 +6,50 @@ session, and for a change the origin and the role. A view is only asked after th
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from bots.chat.channels import ChannelStore
+from bots.chat.indexing import Watcher
 from bots.chat.markdown.safe import line
 from bots.http_server import serve
-from bots.page.sessions import NAME_LIMIT, SESSION_LIFE, PageLink, PageSession, WrongTries, place_of
+from bots.page.gap_reports import GapReports
+from bots.page.sessions import (
+    NAME_LIMIT,
+    SESSION_LIFE,
+    PageChanges,
+    PageSession,
+    PageSessions,
+    WrongTries,
+    place_of,
+)
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback
-from bots.page.site import UNREADABLE, Handler, Probes, Site, Visit, read_form
-from bots.page.templating import HERE, asset_versions
-from bots.page.views import views
+from bots.page.site import UNREADABLE, Handler, NameLookUps, Record, ServingProcess, Site, Visit, read_form
+from bots.page.templating import HERE, asset_versions, make_templates
+from bots.page.threads import PageThreads
+from bots.page.views import VIEWS
+from bots.terminal.operations import Operations
+from core.answers.answers import Answers
 from core.answers.store import TEXT_LIMIT
-from core.conversation import QUESTION_LIMIT
+from core.conversation import QUESTION_LIMIT, Command, Turn
 from core.errors import FootnoteError
+from core.library.library import Library
+from core.settings import Settings
+from core.sources.documents import Sightings
+from core.sources.store import SourceStore
+from core.storage.database import AsyncDatabase
+from core.traces.log import QuestionLog
+from core.traces.meters import Gauges, Meters, prometheus
+from core.turns.archive import count_unfinished
+from core.turns.messenger import ReplyRoute
+from core.turns.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -55,41 +80,89 @@ TOO_LONG = (
 )
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MACHINES = ("/healthz", "/readyz", "/metrics")
+#: What an operation says while it runs is not heard; the page shows its result.
+UNHEARD = Watcher(notify=lambda *_: None, announce=lambda _: None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnWork:
+    """This process does the work."""
+
+    turns: Turns
+    operations: Operations
+    meters: Meters
+    platforms: Mapping[str, Callable[[], Awaitable[bool]]] = field(
+        default_factory=dict
+    )  #: by what people call them, whether each is connected
+
+    async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
+        await self.turns.accept(turn, route)
+
+    async def carry_out(self, name: str, details: Record) -> Record:
+        return await self.operations.carry_out(name, details, UNHEARD, is_again=False)
+
+    async def trouble(self) -> str:
+        try:
+            await asyncio.to_thread(count_unfinished)
+        except FootnoteError as fault:
+            return str(fault)
+        away = [name for name, is_connected in self.platforms.items() if not await is_connected()]
+        return " ".join(f"{name} is not connected." for name in away)
+
+    async def gauges(self) -> Gauges:
+        return await asyncio.to_thread(self.meters.gauges)
 
 
 @asynccontextmanager
-async def serving(site: Site, routes: Sequence[web.RouteDef] = ()) -> AsyncIterator[str]:
-    """Serve the page and more routes; its address. SettingsError where it cannot listen."""
-    page = site.page
-    many = page.stands_for_many
-    app = application(site)
+async def open_page(
+    page: PageSettings,
+    settings: Settings,
+    *,
+    library: Library,
+    sources: SourceStore,
+    log: QuestionLog,
+    answers: Answers,
+    gaps: GapReports,
+    channels: ChannelStore,
+    database: AsyncDatabase,
+    work: ServingProcess,
+    meters: Meters | None = None,
+    routes: Sequence[web.RouteDef] = (),
+) -> AsyncIterator[str]:
+    """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers. ``routes``:
+    of what else is served there.
+    """
+    sessions = PageSessions(database=database)
+    site = Site(
+        settings=settings, page=page, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
+        sightings=Sightings(sources=sources, documents=library.store, stale_after=settings.stale_after),
+        sessions=sessions, changes=PageChanges(database=database), threads=PageThreads(database), work=work,
+        templates=make_templates(VIEWS),
+        names=NameLookUps(log.names, lambda said: work.carry_out("note_names", {"said": said})),
+        meters=meters,
+    )  # fmt: skip
+    many, app = page.stands_for_many, application(site)
     app.add_routes(routes)
     async with serve(app, page.host, page.port, name="The page", stands_for_many=many) as port:
         url = page.url or _local_url(page.host, port)
-        await site.sessions.remember_place(url)
+        await sessions.remember_place(url)
         logger.info("the page is served", extra={"port": port})
-        yield url
-
-
-def _local_url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        yield link_at(page, url, await sessions.make_link("editor"))
 
 
 def application(site: Site) -> web.Application:
-    app = web.Application(client_max_size=BODY_LIMIT, middlewares=[_as_pages(site)])
     door = Door(site)
+    app = web.Application(client_max_size=BODY_LIMIT, middlewares=[door.show_failures])
     app.on_response_prepare.append(door.add_headers)
     for path in MACHINES:
-        app.router.add_get(path, partial(_tell_machines, site, door))
+        app.router.add_get(path, door.tell_machines)
     app.router.add_get("/static/{name}", _static_files())
-    app.router.add_get("/enter/{token}", door.ask_to_enter)
+    app.router.add_get("/enter/{token}", door.enter)
     app.router.add_post("/enter/{token}", door.enter)
-    app.router.add_post("/leave", door.behind(_leave, is_change=False))
-    for view in views():
-        for route in view.routes:
-            app.router.add_route(
-                route.method, route.path, door.behind(route.handle, is_change=route.method == "POST")
-            )
+    app.router.add_post("/leave", door.behind(door.leave, is_change=False))
+    for route in (route for view in VIEWS for route in view.routes):
+        is_change = route.method == "POST"
+        app.router.add_route(route.method, route.path, door.behind(route.handle, is_change=is_change))
     return app
 
 
@@ -116,30 +189,19 @@ class Door:
 
         return pass_on
 
-    async def ask_to_enter(self, request: web.Request) -> web.StreamResponse:
+    async def enter(self, request: web.Request) -> web.StreamResponse:
         """The page of a link. A press uses it, so that nothing that only looks at it uses it up."""
         if (refused := self._refusal(request)) is not None:
             return refused
-        token = request.match_info["token"]
-        link = await self.site.sessions.link(token)
-        if link is None:
-            return self._wrong(request, USED)
-        return self._ask_to_enter(token, link)
-
-    def _ask_to_enter(self, token: str, link: PageLink, *, status: int = 200) -> web.Response:
-        named = {"token": token, "asks_name": link.asks_name, "limit": NAME_LIMIT}
-        return self._page("enter.html", status=status, **named)
-
-    async def enter(self, request: web.Request) -> web.StreamResponse:
-        if (refused := self._refusal(request)) is not None:
-            return refused
         token, sessions = request.match_info["token"], self.site.sessions
-        link = await sessions.link(token)
-        if link is None:
+        asks_name = await sessions.asks_name(token)
+        if asks_name is None:
             return self._wrong(request, USED)
-        typed = line(dict(await read_form(request)).get("name", "")).strip()
-        if link.asks_name and not typed:
-            return self._ask_to_enter(token, link, status=422)
+        is_pressed = request.method == "POST"
+        typed = line(dict(await read_form(request)).get("name", "")).strip() if is_pressed else ""
+        if not is_pressed or (asks_name and not typed):
+            status = 422 if is_pressed else 200
+            return self._page("enter.html", status=status, token=token, asks_name=asks_name, limit=NAME_LIMIT)
         cookie = await sessions.enter(token, typed, place=self._place(request))
         if cookie is None:
             return self._wrong(request, USED)
@@ -150,6 +212,71 @@ class Door:
         )  # fmt: skip
         return reply
 
+    async def leave(self, visit: Visit) -> web.Response:
+        await self.site.sessions.end(visit.session)
+        return self._sorry("You are out. The link does not let you in again.", 200)
+
+    async def tell_machines(self, request: web.Request) -> web.Response:
+        """Liveness for everybody; readiness and figures for whom :meth:`_lets_probe` lets."""
+        if request.path == "/healthz":
+            return web.Response(text="ok\n")
+        if not await self._lets_probe(request):
+            return web.Response(status=401, text=f"{NOT_IN}\n")
+        if request.path == "/readyz":
+            trouble = await self._trouble()
+            return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
+        if self.site.meters is None:
+            return web.Response(status=404, text="Nothing is measured here.\n")
+        figures = await asyncio.to_thread(prometheus, self.site.meters)
+        return web.Response(body=figures.encode(), content_type="text/plain", charset="utf-8")
+
+    async def _trouble(self) -> str:
+        """Why the stores cannot be read now, or questions are not answered; empty: they are."""
+        try:
+            await self.site.log.database.rows("SELECT 1")
+        except FootnoteError as fault:
+            return str(fault)
+        return await self.site.work.trouble()
+
+    async def _lets_probe(self, request: web.Request) -> bool:
+        """True if it may ask for readiness and figures: from this machine by its name, from a named address, or who
+        is in.
+        """
+        peer = self._address(request)
+        is_here = is_loopback(peer) and "X-Forwarded-For" not in request.headers
+        is_named = _names_this_machine(request.headers.get("Host", "")) or self._origin(request) is not None
+        if self.site.page.is_probe(peer) or (is_here and is_named):
+            return True
+        return self._refusal(request) is None and isinstance(await self._session_of(request), PageSession)
+
+    @web.middleware
+    async def show_failures(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Shows a failure as a page: a sentence without what was asked for."""
+        if "\0" in request.rel_url.path or "\0" in request.rel_url.query_string:
+            return self._sorry(f"{UNREADABLE}.", 400)
+        try:
+            return await handler(request)
+        except web.HTTPRequestEntityTooLarge:
+            return self._sorry(TOO_LONG, 413)
+        except web.HTTPException as fault:
+            return self._sorry(f"{fault.reason}.", fault.status)
+        except FootnoteError as fault:
+            return self._sorry(str(fault), 503)
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception:
+            # The boundary of a request: the log has the rest.
+            logger.exception("a page could not be shown")
+            return self._sorry("Footnote has a fault of its own; its log says more.", 500)
+
+    async def add_headers(self, request: web.Request, reply: web.StreamResponse) -> None:
+        reply.headers.update(HEADERS)
+        reply.headers.setdefault("Cache-Control", "no-store")
+        if self._is_secure(request):
+            reply.headers["Strict-Transport-Security"] = HSTS
+
     def _refusal(self, request: web.Request) -> web.Response | None:
         """Why a request goes no further, whoever sent it."""
         page = self.site.page
@@ -158,11 +285,12 @@ class Door:
         origin = self._origin(request)
         if origin is None:
             return self._sorry(OTHER_HOST, 421)
-        if request.method not in ("GET", "HEAD") and request.headers.get("Origin") != origin:
-            return self._sorry(OTHER_ORIGIN, 403)
-        if _is_embedded(request):
-            return self._sorry(OTHER_ORIGIN, 403)
-        return None
+        is_foreign = request.method not in ("GET", "HEAD") and request.headers.get("Origin") != origin
+        # A page of another site asks for it as a picture or a frame, as browsers tell. Such requests are not counted
+        # as tries: else any page that an operator has open could use them up and shut the operator out.
+        came_from, kind = (request.headers.get(name, "") for name in ("Sec-Fetch-Site", "Sec-Fetch-Dest"))
+        is_embedded = came_from == "cross-site" and kind != "document"
+        return self._sorry(OTHER_ORIGIN, 403) if is_foreign or is_embedded else None
 
     def _origin(self, request: web.Request) -> str | None:
         """Where this request was sent, which is where a change must come from; None for another's name.
@@ -209,23 +337,6 @@ class Door:
         name = SECURE_COOKIE if self._is_secure(request) else COOKIE
         return f"{name}_{port}" if port else name
 
-    async def lets_probe(self, request: web.Request) -> bool:
-        """True if it may ask for readiness and figures: from this machine by its name, from a named address, or who
-        is in.
-        """
-        peer = self._address(request)
-        is_here = is_loopback(peer) and "X-Forwarded-For" not in request.headers
-        is_named = _names_this_machine(request.headers.get("Host", "")) or self._origin(request) is not None
-        if self.site.page.is_probe(peer) or (is_here and is_named):
-            return True
-        return self._refusal(request) is None and isinstance(await self._session_of(request), PageSession)
-
-    async def add_headers(self, request: web.Request, reply: web.StreamResponse) -> None:
-        reply.headers.update(HEADERS)
-        reply.headers.setdefault("Cache-Control", "no-store")
-        if self._is_secure(request):
-            reply.headers["Strict-Transport-Security"] = HSTS
-
     def _wrong(self, request: web.Request, sentence: str) -> web.Response:
         """Refuses a wrong link or cookie. A right one is never held up by the wrong ones of others at its address."""
         if wait := self.tries.wait(self._address(request)):
@@ -238,7 +349,7 @@ class Door:
     def _sorry(self, sentence: str, status: int) -> web.Response:
         return self._page("sentence.html", status=status, title="Footnote", sentence=sentence)
 
-    def _page(self, template: str, *, status: int = 200, **values: object) -> web.Response:
+    def _page(self, template: str, *, status: int, **values: object) -> web.Response:
         text = self.site.templates.get_template(template).render(session=None, here="", **values)
         return web.Response(text=text, content_type="text/html", status=status)
 
@@ -249,37 +360,6 @@ def _names_this_machine(host: str) -> bool:
         return is_loopback(parts.hostname or "") and parts.port != 0
     except ValueError:
         return False
-
-
-def _is_embedded(request: web.Request) -> bool:
-    """True if a page of another site asks for it as a picture or a frame, as browsers tell. Such requests are
-    not counted as tries: else any page that an operator has open could use them up and shut the operator out.
-    """
-    site, kind = (request.headers.get(name, "") for name in ("Sec-Fetch-Site", "Sec-Fetch-Dest"))
-    return site == "cross-site" and kind != "document"
-
-
-async def _leave(visit: Visit) -> web.Response:
-    await visit.site.sessions.end(visit.session)
-    reply = visit.site.templates.get_template("sentence.html").render(
-        session=None, here="", title="Footnote", sentence="You are out. The link does not let you in again."
-    )
-    return web.Response(text=reply, content_type="text/html")
-
-
-async def _tell_machines(site: Site, door: Door, request: web.Request) -> web.Response:
-    """Liveness for everybody; readiness and figures for whom :meth:`Door.lets_probe` lets."""
-    probes: Probes = site.probes
-    if request.path == "/healthz":
-        return web.Response(text="ok\n")
-    if not await door.lets_probe(request):
-        return web.Response(status=401, text=f"{NOT_IN}\n")
-    if request.path == "/readyz":
-        trouble = await probes.trouble() if probes.trouble else ""
-        return web.Response(text=f"{trouble or 'ok'}\n", status=503 if trouble else 200)
-    if probes.metrics is None:
-        return web.Response(status=404, text="Nothing is measured here.\n")
-    return web.Response(body=(await probes.metrics()).encode(), content_type="text/plain", charset="utf-8")
 
 
 def _static_files() -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -295,40 +375,16 @@ def _static_files() -> Callable[[web.Request], Awaitable[web.Response]]:
     return serve
 
 
-def _as_pages(site: Site) -> Callable[..., Awaitable[web.StreamResponse]]:
-    """Middleware that shows a failure as a page: a sentence without what was asked for."""
-
-    def page(sentence: str, status: int) -> web.Response:
-        text = site.templates.get_template("sentence.html").render(
-            session=None, here="", title="Footnote", sentence=sentence
-        )
-        return web.Response(text=text, content_type="text/html", status=status)
-
-    @web.middleware
-    async def answer(
-        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        if "\0" in request.rel_url.path or "\0" in request.rel_url.query_string:
-            return page(f"{UNREADABLE}.", 400)
-        try:
-            return await handler(request)
-        except web.HTTPRequestEntityTooLarge:
-            return page(TOO_LONG, 413)
-        except web.HTTPException as fault:
-            return page(f"{fault.reason}.", fault.status)
-        except FootnoteError as fault:
-            return page(str(fault), 503)
-        except (ConnectionError, TimeoutError):
-            raise
-        except Exception:
-            # The boundary of a request: the log has the rest.
-            logger.exception("a page could not be shown")
-            return page("Footnote has a fault of its own; its log says more.", 500)
-
-    return answer
+def _local_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def link_at(page: PageSettings, url: str | None, token: str) -> str:
     """The address that the operator opens."""
     base = page.url or url or _local_url(LOOPBACK if page.host == "0.0.0.0" else page.host, page.port)  # noqa: S104
     return f"{base}/enter/{token}"
+
+
+def link_told(link: str) -> str:
+    """The lines on the terminal of who serves the page."""
+    return f"The page lets one browser in, once, within 15 minutes: {link}"

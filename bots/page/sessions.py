@@ -1,6 +1,8 @@
-"""Who may see the page: links that let one browser in once, and the sessions that they open.
+"""Who may see the page, and what they changed there: links that let one browser in once, the sessions that they open,
+and the record of changes.
 
-A link and a session are known by their SHA-256 alone: who reads the store can enter nowhere.
+A link and a session are known by their SHA-256 alone: who reads the store can enter nowhere. The record of changes
+holds no words of questions, answers and documents, so that it stays when these are forgotten.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ import json
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from typing import Literal
+from uuid import uuid4
 
-from bots.page import changes, feedback
 from core.conversation import value
 from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
 from core.storage.storage import Storage
@@ -54,6 +56,19 @@ CREATE TABLE IF NOT EXISTS page_turns (
 CREATE INDEX IF NOT EXISTS page_turns_by_conversation ON page_turns (conversation, said_at);
 CREATE INDEX IF NOT EXISTS page_turns_by_channel ON page_turns (channel, said_at);
 """
+_CHANGES = (
+    """CREATE TABLE IF NOT EXISTS page_changes (
+    id TEXT PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, session TEXT NOT NULL, did TEXT NOT NULL,
+    about TEXT NOT NULL, path TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
+    collections TEXT NOT NULL  -- that it concerns: a JSON list, or null for all
+)""",
+    "CREATE INDEX IF NOT EXISTS page_changes_by_time ON page_changes (at, id)",
+)
+_FEEDBACK = (
+    """CREATE TABLE IF NOT EXISTS page_feedback (  -- the questions whose answers somebody looked at
+    turn TEXT PRIMARY KEY, done_at REAL NOT NULL, who TEXT NOT NULL
+)""",
+)
 
 
 def _tell_uses(database: Connection) -> None:
@@ -77,8 +92,8 @@ def _adding(tables: Iterable[str]) -> Callable[[Connection], None]:
 
 
 SCHEMA = Schema(
-    tables=_TABLES + ";\n".join((*changes.TABLES, *feedback.TABLES, "")),
-    migrations=(_tell_uses, _adding(changes.TABLES), _adding(feedback.TABLES)),
+    tables=_TABLES + ";\n".join((*_CHANGES, *_FEEDBACK, "")),
+    migrations=(_tell_uses, _adding(_CHANGES), _adding(_FEEDBACK)),
     cure="Move it away: `footnote page --link` then lets people in again, and what was asked on the page is gone.",
 )
 _MOVE = (
@@ -87,19 +102,6 @@ _MOVE = (
 )
 _COLUMNS = "digest, role, collections, name, began_at, used_at, place"
 _GOES_ON = "expires_at > ? AND used_at > ?"
-
-
-@value
-class PageLink:
-    """A link that lets one browser in."""
-
-    role: PageRole
-    name: str  #: of whose it is; the role: nobody said
-
-    @property
-    def asks_name(self) -> bool:
-        """True if who enters should say who they are: what an editor writes is cited under it."""
-        return self.role == "editor" == self.name
 
 
 @value
@@ -145,18 +147,19 @@ class PageSessions:
     ) -> str:
         """A token that opens one session, once."""
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        held = json.dumps(None if collections is None else sorted(collections))
         await self.database.write(
             "INSERT INTO page_links (digest, role, collections, name, expires_at) VALUES (?, ?, ?, ?, ?)",
-            (_digest(token), role, held, name[:NAME_LIMIT] or role, self.now() + LINK_LIFE),
+            (_digest(token), role, _kept(collections), name[:NAME_LIMIT] or role, self.now() + LINK_LIFE),
         )
         return token
 
-    async def link(self, token: str) -> PageLink | None:
-        """None for a link that is used, expired or unknown."""
+    async def asks_name(self, token: str) -> bool | None:
+        """Whether who enters by this link should say who they are, as what an editor writes is cited under it: where
+        the link is named after its role. None for a link that is used, expired or unknown.
+        """
         query = "SELECT role, name FROM page_links WHERE digest = ? AND expires_at > ?"
         rows = await self.database.rows(query, (_digest(token), self.now()))
-        return PageLink(role=rows[0][0], name=rows[0][1]) if rows else None
+        return rows[0] == ("editor", "editor") if rows else None
 
     async def enter(self, token: str, name: str = "", *, place: str = "") -> str | None:
         """The cookie of a new session, and the end of the link; None for a link that is used, expired or unknown.
@@ -211,12 +214,21 @@ class PageSessions:
 
 
 def _session(row: Row) -> PageSession:
-    digest, role, held, name, began_at, used_at, place = row
-    collections = json.loads(held)
+    digest, role, collections, name, began_at, used_at, place = row
     return PageSession(
-        digest=digest, role=role, collections=None if collections is None else frozenset(collections),
+        digest=digest, role=role, collections=_collections(collections),
         name=name, began_at=began_at, used_at=used_at, place=place,
     )  # fmt: skip
+
+
+def _kept(collections: Iterable[str] | None) -> str:
+    """Collections as they are stored, as a JSON list; None, which is all, as null."""
+    return json.dumps(None if collections is None else sorted(collections))
+
+
+def _collections(kept: str) -> frozenset[str] | None:
+    collections = json.loads(kept)
+    return None if collections is None else frozenset(collections)
 
 
 def _enter(database: Database, token: str, cookie: str, *, typed: str, place: str, now: float) -> bool:
@@ -239,11 +251,63 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
-@contextmanager
-def open_page_store(storage: Storage) -> Iterator[AsyncDatabase]:
+def open_page_store(storage: Storage) -> AbstractContextManager[AsyncDatabase]:
     """Raises SettingsError when the store cannot be used."""
-    with storage.asynchronous(STORE, SCHEMA) as database:
-        yield database
+    return storage.asynchronous(STORE, SCHEMA)
+
+
+_CHANGE_COLUMNS = "at, who, session, did, about, path, before, after, collections, id"
+
+
+@value
+class PageChange:
+    """Something that a session did."""
+
+    at: float  #: seconds since the epoch
+    who: str  #: the name of the session
+    session: str  #: its id
+    did: str  #: a verb, as in "retired an answer"
+    about: str  #: what it is called
+    path: str  #: where it is on the page; empty: nowhere any more
+    before: str
+    after: str
+    collections: frozenset[str] | None  #: that it concerns; None: all of them
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageChanges:
+    """Raises StoreUnavailable when nothing can be read or written now."""
+
+    database: AsyncDatabase
+    now: Callable[[], float] = time.time
+
+    async def record(
+        self, did: str, about: str, *, who: str, session: str, path: str = "", before: str = "", after: str = "",
+        collections: Iterable[str] | None = None,
+    ) -> None:  # fmt: skip
+        await self.database.write(
+            f"INSERT INTO page_changes ({_CHANGE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self.now(), who, session, did, about, path, before, after, _kept(collections), uuid4().hex),
+        )
+
+    async def listed(self, *, before: tuple[float, str] | None = None, limit: int) -> tuple[PageChange, ...]:
+        """The newest first; ``before``: the time and the id of the last one that was shown."""
+        at, last = before or (float("inf"), "")
+        rows = await self.database.rows(
+            f"SELECT {_CHANGE_COLUMNS} FROM page_changes WHERE at < ? OR (at = ? AND id < ?)"
+            " ORDER BY at DESC, id DESC LIMIT ?",
+            (at, at, last, limit),
+        )
+        return tuple(map(_change, rows))
+
+
+def _change(row: Row) -> PageChange:
+    at, who, session, did, about, path, before, after, collections, own = row
+    return PageChange(
+        at=at, who=who, session=session, did=did, about=about, path=path, before=before, after=after,
+        collections=_collections(collections), id=own,
+    )  # fmt: skip
 
 
 #: By what stands in a browser's name of itself; the first that does. All name several.

@@ -71,7 +71,8 @@ def read_page_settings(
     values = {**read_env_file(env_file), **environment}
     host, port = _place(listen) if listen else (LOOPBACK, PORT)
     url = values.get("PAGE_URL", "").strip().rstrip("/")
-    if url and not (is_address(url) and _is_origin(url)):
+    parts = urlsplit(url)
+    if url and (not is_address(url) or parts.path or parts.query or parts.fragment or parts.username):
         raise SettingsError(
             "PAGE_URL must be an address such as https://footnote.example.com, without a path."
         )
@@ -94,11 +95,6 @@ def _place(typed: str) -> tuple[str, int]:
     ):
         raise SettingsError(f"{typed} is no port, and no host and a port, as in {LOOPBACK}:{PORT}.")
     return host, int(port)
-
-
-def _is_origin(url: str) -> bool:
-    parts = urlsplit(url)
-    return not (parts.path or parts.query or parts.fragment or parts.username)
 
 
 def _networks(name: str, values: Mapping[str, str]) -> tuple[Network, ...]:

@@ -1,11 +1,16 @@
-"""The parts that the views of the page work with, and what a view is."""
+"""The parts that the views of the page work with: what a view is, a request of somebody who is in, and the names of
+people and channels, which are read from the store, and looked up by the bot where none is known.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from time import monotonic
 from typing import Any, Generic, Literal, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,21 +18,21 @@ from aiohttp import web
 from jinja2 import Environment
 
 from bots.chat.channels import ChannelStore
-from bots.page.changes import PageChanges
-from bots.page.feedback import FeedbackMarks
 from bots.page.gap_reports import GapReports
-from bots.page.names import NameLookUps
-from bots.page.sessions import PageSession, PageSessions
+from bots.page.sessions import PageChanges, PageSession, PageSessions
 from bots.page.settings import PageSettings
-from bots.page.threads import PageThreads
+from bots.page.threads import PLATFORM, PageThreads, collections_of
+from bots.terminal.session import PLATFORM as TERMINAL
 from core.answers.answers import Answers
-from core.conversation import Command, Turn, value
+from core.conversation import Command, Conversation, Turn, value
 from core.errors import FootnoteError
 from core.library.library import Library
 from core.settings import Settings
 from core.sources.documents import Sightings
+from core.traces.figures import day_of
 from core.traces.log import QuestionLog
 from core.traces.meters import Gauges, Meters
+from core.traces.names import KnownNames, ShownNames
 from core.turns.messenger import ReplyRoute
 
 logger = logging.getLogger(__name__)
@@ -45,12 +50,92 @@ UNREADABLE = "This cannot be read, so nothing was done"
 Record = dict[str, Any]  # JSON types only
 T = TypeVar("T")
 
+PATIENCE = 2.0  # seconds that a view waits for the platforms; then it shows ids, and names the next time
+AGAIN = 3_600.0  # seconds after which a name is looked up again that the platform did not say
+LOOKED_UP = 50  # people and channels at a time
+REMEMBERED = 10_000  # that were looked up
+
+
+@value
+class Speaker:
+    """Somebody who said something in a channel."""
+
+    conversation: str
+    author: str = ""  #: empty: nobody that is shown
+
+    @classmethod
+    def nobody_in(cls, channel: str) -> Speaker:
+        """For the name of a channel alone."""
+        return cls(conversation=f"{channel}/-")
+
+
+@dataclass(slots=True)
+class NameLookUps:
+    """The names of people and channels. Raises StoreUnavailable when nothing can be read now."""
+
+    stored: ShownNames
+    look_up: Callable[[list[list[str]]], Awaitable[object]]  #: of conversations and authors; FootnoteError
+    now: Callable[[], float] = monotonic
+    _asked: dict[Speaker, float] = field(default_factory=dict)  #: when, by who and where
+    _running: set[asyncio.Task[object]] = field(default_factory=set)
+
+    async def of(self, speakers: Iterable[Speaker]) -> KnownNames:
+        """The names of these; those that nobody knows yet are looked up on their platform."""
+        speakers = dict.fromkeys(speakers)
+        places = {each: Conversation.parse(each.conversation) for each in speakers}
+        own = {place.channel_id: name for place in places.values() if (name := _own_name(place))}
+        people = {each.author for each in speakers} - {""}
+        channels = {place.channel_id for place in places.values()} - own.keys()
+        known = await self.stored.known(people, channels)
+        unknown = [
+            each
+            for each, place in places.items()
+            if place.channel_id not in own
+            and (each.author not in {"", *known.people} or place.channel_id not in known.channels)
+        ]
+        if await self._look_up(unknown):
+            known = await self.stored.known(people, channels)
+        return KnownNames(people=known.people, channels={**known.channels, **own})
+
+    async def _look_up(self, unknown: Iterable[Speaker]) -> bool:
+        """Look up those that are due; returns whether there were any."""
+        now = self.now()
+        due = [each for each in unknown if now - self._asked.get(each, -AGAIN) >= AGAIN][:LOOKED_UP]
+        if not due:
+            return False
+        if len(self._asked) > REMEMBERED:
+            self._asked.clear()
+        self._asked |= dict.fromkeys(due, now)
+        said = [[each.conversation, each.author] for each in due]
+        task: asyncio.Task[object] = asyncio.create_task(self._carry_out(said))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        await asyncio.wait([task], timeout=PATIENCE)
+        return True
+
+    async def _carry_out(self, said: list[list[str]]) -> None:
+        try:
+            await self.look_up(said)
+        except FootnoteError as trouble:
+            logger.info("names could not be looked up", extra={"reason": str(trouble)})
+
+
+def _own_name(place: Conversation) -> str:
+    """The name of a channel that is on no platform."""
+    if place.platform == TERMINAL:
+        return "terminal"
+    if place.platform != PLATFORM:
+        return ""
+    named = collections_of(place.channel)
+    return "page" if named is None else f"page, {', '.join(sorted(named))} only"
+
 
 class ServingProcess(Protocol):
     """The process that does the work: this one, or the one that serves beside it."""
 
     async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
         """Store a turn in the durable queue: once this returns, it will end."""
+        ...
 
     async def carry_out(self, name: str, details: Record) -> Record:
         """The result of an operation of :mod:`bots.terminal.operations`; FootnoteError with what went wrong."""
@@ -63,16 +148,6 @@ class ServingProcess(Protocol):
     async def gauges(self) -> Gauges:
         """How the queue and the models are, as far as it is known here."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probes:
-    """The addresses that machines ask for."""
-
-    metrics: Callable[[], Awaitable[str]] | None = None  #: in Prometheus' format; None: nobody measures
-    trouble: Callable[[], Awaitable[str]] | None = (
-        None  #: why questions cannot be answered now; empty: they can
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +164,10 @@ class Site:
     channels: ChannelStore
     sessions: PageSessions
     changes: PageChanges
-    feedback: FeedbackMarks
     threads: PageThreads
     work: ServingProcess
     templates: Environment
     names: NameLookUps
-    probes: Probes = Probes()
     meters: Meters | None = None  #: of this process; None: another one answers
 
 
@@ -129,6 +202,11 @@ class Visit:
         named = number_in(self.query("days"), USUAL_RANGE)
         return named if named in RANGES else USUAL_RANGE
 
+    def dates(self, spans: int = 1) -> tuple[str, ...]:
+        """These days, the newest last, and before them so many more spans of the same length."""
+        today, count = date.fromisoformat(day_of(self.site.log.now())), spans * self.days
+        return tuple((today - timedelta(days=back)).isoformat() for back in reversed(range(count)))
+
     def page_of(self, listed: Sequence[T], size: int, **kept: str) -> ListPage[T]:
         """The page of a list that the address names; ``kept``: what is kept of it, as far as it says something."""
         first = number_in(self.query("from"), 0)
@@ -152,47 +230,33 @@ class Visit:
         page = self.site.templates.get_template(template)
         ranged = {"days": self.days, "ranges": RANGES, "usual_range": USUAL_RANGE}
         said = DONE.get(self.query("done"), "")
-        text = page.render(
-            session=self.session, here=self.request.rel_url.path, said=said, **ranged, **values
-        )
+        here = self.request.rel_url.path
+        text = page.render(session=self.session, here=here, said=said, **ranged, **values)
         return web.Response(text=text, content_type="text/html", status=status)
 
     async def asks_first(
-        self,
-        asked: str,
-        means: Sequence[str],
-        *,
-        back: str,
-        yes: str = "Forget it for good",
-        no: str = "Keep it",
-    ) -> web.Response | None:
+        self, asked: str, means: Sequence[str], *, back: str,
+        yes: str = "Forget it for good", no: str = "Keep it",
+    ) -> web.Response | None:  # fmt: skip
         """A page that says what a press means and asks for another one; None if that was it."""
         fields = await read_form(self.request)
         if ("sure", "yes") in fields:
             return None
-        place = self.request.rel_url.raw_path_qs
         return self.show(
-            "sure.html",
-            title=asked,
-            asked=asked,
-            means=means,
-            place=place,
-            fields=fields,
-            back=back,
-            yes=yes,
-            no=no,
-        )
+            "sure.html", title=asked, asked=asked, means=means, fields=fields, back=back, yes=yes, no=no,
+            place=self.request.rel_url.raw_path_qs,
+        )  # fmt: skip
 
     async def record(
         self, did: str, about: str, *, path: str = "", before: str = "", after: str = "",
         collections: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
         """Note what this session changed. It is done by now, so a store that is away is only logged."""
-        who = {"who": self.session.name, "session": self.session.id}
         try:
             await self.site.changes.record(
-                did, about, path=path, before=before, after=after, collections=collections, **who
-            )
+                did, about, who=self.session.name, session=self.session.id,
+                path=path, before=before, after=after, collections=collections,
+            )  # fmt: skip
         except FootnoteError:
             logger.warning("a change on the page could not be recorded", exc_info=True)
 
@@ -212,12 +276,9 @@ async def read_form(request: web.Request) -> list[tuple[str, str]]:
         sent = await request.read() if request.content_type == FORM else b""
         charset = request.charset or "utf-8"
         fields = parse_qsl(
-            sent.decode(charset),
-            keep_blank_values=True,
-            encoding=charset,
-            errors="strict",
+            sent.decode(charset), keep_blank_values=True, encoding=charset, errors="strict",
             max_num_fields=MOST_FIELDS,
-        )
+        )  # fmt: skip
     except (ValueError, LookupError, web.RequestPayloadError, zlib.error):
         raise web.HTTPBadRequest(reason=UNREADABLE) from None
     if any("\0" in part for field in fields for part in field):
@@ -237,6 +298,7 @@ def go_to(place: str, done: str = "") -> web.Response:
 
 
 Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
+H = TypeVar("H", bound=Callable[..., Awaitable[web.StreamResponse]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +312,20 @@ class PageRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One entry of the menu and all addresses below it."""
+    """One entry of the menu and all addresses below it, which its functions are put at."""
 
     title: str
     path: str  #: where the menu leads
     key: str  #: pressed after g, goes there
     is_ranged: bool = False  #: whether it looks back on some days, which the menu keeps
-    routes: tuple[PageRoute, ...]
+    routes: list[PageRoute] = field(default_factory=list)
+
+    def get(self, path: str) -> Callable[[H], H]:
+        return lambda handle: self._at("GET", path, handle)
+
+    def post(self, path: str) -> Callable[[H], H]:
+        return lambda handle: self._at("POST", path, handle)
+
+    def _at(self, method: Literal["GET", "POST"], path: str, handle: H) -> H:
+        self.routes.append(PageRoute(method, path, handle))
+        return handle

@@ -1,5 +1,5 @@
-"""The templates: everything that is put in is escaped, without invisible characters; and CommonMark from an
-untrusted source as HTML without scripts, images, or links that hide where they lead.
+"""The templates, and what they call: everything that is put in is escaped, without invisible characters; addresses on
+the page; and CommonMark from an untrusted source as HTML without scripts, images, or links that hide where they lead.
 
 What people typed into an answer is shown whole, however long: its length is bounded where it is sent and kept.
 """
@@ -13,12 +13,20 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from bots.arguments import span_of
 from bots.chat.markdown.safe import clean, names_another_host, web_link
-from bots.chat.texts import duration
+from bots.chat.texts import duration, unseen_told
+from bots.log_words import ENDINGS, FAULTS, REASONS, ended, missing_in, people_of, reasons_of, trend_of
+from core.answers.store import TEXT_LIMIT
+from core.library.documents import is_kept
+from core.library.entries import Entry
+from core.library.readers import base_of
+from core.sources.kinds import label_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -31,6 +39,61 @@ HERE = Path(__file__).parent
 SHOWN = 5_000  # characters of one text; nothing that the page shows is longer but by an attack
 
 
+def question_path(turn: str) -> str:
+    return f"/questions/{quote(turn, safe='')}"
+
+
+def answer_path(answer: str) -> str:
+    return f"/answers/{quote(answer, safe='')}"
+
+
+def gap_path(turn: str) -> str:
+    return f"/gaps/{quote(turn, safe='')}"
+
+
+def collection_path(name: str, below: str = "", **more: str | int) -> str:
+    """``below``: what of the collection. In an address nothing is cleaned, as it would be in a field."""
+    return f"/sources{below}?{urlencode({'collection': name, **more})}"
+
+
+def access_path(name: str) -> str:
+    return collection_path(name, "/access")
+
+
+def change_path(collection: str, address: str = "") -> str:
+    return collection_path(collection, "/change", address=address)
+
+
+def document_path(entry: Entry, *, first: int = 1) -> str:
+    start = {"from": first} if first > 1 else {}
+    return collection_path(entry.collection, "/document", address=entry.address, **start)
+
+
+def source_path(collection: str, source: str) -> str:
+    """The same for the document that a trace names."""
+    return collection_path(base_of(collection), "/document", source=source)
+
+
+def changed_at(entry: Entry) -> float:
+    """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
+    return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
+
+
+def bytes_told(size: int) -> str:
+    """ "812 B", "12 kB", "3.4 MB"."""
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1e3:,.0f} kB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
+
+
+#: What the templates call by its own name.
+CALLED = (
+    question_path, answer_path, gap_path, collection_path, access_path, change_path, document_path, source_path,
+    changed_at, bytes_told, unseen_told, span_of, label_of, is_kept, base_of,
+    ended, trend_of, missing_in, reasons_of, people_of,
+)  # fmt: skip
+
+
 def make_templates(views: Iterable[View]) -> Environment:
     templates = Environment(
         loader=FileSystemLoader([HERE / "templates", HERE / "views"]),
@@ -40,7 +103,10 @@ def make_templates(views: Iterable[View]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals |= {"views": tuple(views), "assets": asset_versions(), "said": ""}
+    templates.globals |= {each.__name__: each for each in CALLED} | {
+        "views": tuple(views), "assets": asset_versions(), "said": "",
+        "endings": ENDINGS, "faults": FAULTS, "reasons": REASONS, "limit": TEXT_LIMIT,
+    }  # fmt: skip
     templates.filters |= {
         "moment": moment,
         "iso": iso,

@@ -1,20 +1,41 @@
 """The threads of the page: a form that was sent becomes a turn, and what is said in a thread and how it ended is
-kept as long as nobody forgets it.
+kept as long as nobody forgets it. The Messenger writes it there, wherever the browser is.
 """
+
+# ruff: noqa: ARG002 - the Messenger's port has the arguments that platforms need
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
 from urllib.parse import quote, unquote
 
+from bots.chat.progress import ThrottledProgress
+from bots.chat.texts import language_of_turn, progress_note
 from bots.page.sessions import PageSession
-from core.conversation import Conversation, Decision, Outcome, Question, Turn, Verdict, check_question, value
-from core.graph.approval import checked_query
+from core.conversation import (
+    Command,
+    Conversation,
+    Outcome,
+    Progress,
+    Question,
+    ThreadMessage,
+    Turn,
+    log_fields,
+    value,
+)
+from core.errors import FootnoteError
 from core.storage.database import AsyncDatabase
 from core.turns.archive import outcome_from, plain, turn_from
+from core.turns.messenger import ReplyRoute, Unreachable
+
+logger = logging.getLogger(__name__)
 
 LISTED = 50  # threads
 
@@ -26,10 +47,6 @@ class PageTurn:
     turn: Turn
     stage: str = ""  #: a sentence, until it ends
     outcome: Outcome | None = None
-
-    @property
-    def is_running(self) -> bool:
-        return self.outcome is None
 
 
 @value
@@ -100,22 +117,12 @@ class PageThreads:
     async def recent(self, channel: str) -> tuple[ThreadSummary, ...]:
         """The newest threads of a channel."""
         rows = await self.database.rows(
-            "SELECT conversation, min(said_at), count(*) FROM page_turns WHERE channel = ?"
-            " GROUP BY conversation ORDER BY min(said_at) DESC LIMIT ?",
+            "SELECT conversation, min(said_at), count(*), (SELECT content FROM page_turns AS said"
+            " WHERE said.conversation = page_turns.conversation ORDER BY said.said_at, said.turn LIMIT 1)"
+            " FROM page_turns WHERE channel = ? GROUP BY conversation ORDER BY min(said_at) DESC LIMIT ?",
             (channel, LISTED),
         )
-        return tuple([await self._summary(*row) for row in rows])
-
-    async def _summary(self, conversation: str, began_at: float, turns: int) -> ThreadSummary:
-        ((content,),) = await self.database.rows(
-            "SELECT content FROM page_turns WHERE conversation = ? ORDER BY said_at, turn LIMIT 1",
-            (conversation,),
-        )
-        first = turn_from(json.loads(content))
-        text = first.text if isinstance(first, Question) else ""
-        return ThreadSummary(
-            conversation=Conversation.parse(conversation), began_at=began_at, text=text, turns=turns
-        )
+        return tuple(_summary(*row) for row in rows)
 
     async def forget(self, conversation: Conversation) -> None:
         await self.database.write("DELETE FROM page_turns WHERE conversation = ?", (conversation.id,))
@@ -127,6 +134,14 @@ class PageThreads:
             "DELETE FROM page_turns WHERE said_at < ? AND substr(turn, 1, ?) = ?",
             (said_before, len(prefix), prefix),
         )
+
+
+def _summary(conversation: str, began_at: float, turns: int, content: str) -> ThreadSummary:
+    first = turn_from(json.loads(content))
+    text = first.text if isinstance(first, Question) else ""
+    return ThreadSummary(
+        conversation=Conversation.parse(conversation), began_at=began_at, text=text, turns=turns
+    )
 
 
 PLATFORM, SPACE = "page", "local"
@@ -163,28 +178,56 @@ def collections_of(channel: str) -> frozenset[str] | None:
     return frozenset(unquote(name) for name in names if name)
 
 
-def ask(text: str, conversation: Conversation, session: PageSession, *, turn_id: str, now: float) -> Question:
-    """QuestionRejected when it is empty or too long."""
-    return Question(
-        id=turn_id,
-        conversation=conversation,
-        author=session.name,
-        text=check_question(text),
-        asked_at=now,
-    )
+REFRESH = 3_600.0  # seconds; what stands in the store does not fade
 
 
-def decide(
-    proposal_id: str, verdict: Verdict, query: str, conversation: Conversation, session: PageSession,
-    *, turn_id: str, now: float,
-) -> Decision:  # fmt: skip
-    """QuestionRejected when an edited query cannot be sent; an empty one is the query that was proposed."""
-    return Decision(
-        id=turn_id,
-        conversation=conversation,
-        author=session.name,
-        proposal_id=proposal_id,
-        verdict=verdict,
-        query=checked_query(query) if verdict == "approve" and query.strip() else None,
-        decided_at=now,
-    )
+@dataclass(frozen=True, slots=True)
+class PageMessenger:
+    """Shows turns in the threads of the page."""
+
+    threads: PageThreads
+    _running: dict[str, ThrottledProgress] = field(default_factory=dict)  #: by turn
+
+    async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
+        await self._reach(self.threads.put(turn))
+        return turn.id
+
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+        """As it is: nobody is mentioned by an id here."""
+        return turn
+
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
+        return ()
+
+    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
+        return question
+
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
+        first = Progress(stage="reading" if isinstance(turn, Question) else "searching")
+        throttled = ThrottledProgress(
+            show=partial(self._note, turn.id, language_of_turn(turn)), refresh=REFRESH, newest=first,
+            is_ours=lambda: True,  # the store takes no note once a turn has its outcome
+        )  # fmt: skip
+        self._running[turn.id] = throttled
+        loop = asyncio.get_running_loop()
+        return lambda progress: cast("None", loop.call_soon_threadsafe(throttled.report, progress))
+
+    async def deliver(
+        self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
+    ) -> None:
+        if throttled := self._running.pop(turn.id, None):
+            await throttled.close()
+        await self._reach(self.threads.end(turn.id, outcome))
+
+    async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
+        """Nothing on the page is stored as a command of its own."""
+        logger.warning("the page knows no such command", extra=log_fields(command))
+
+    async def _note(self, turn: str, language: str, progress: Progress, _is_new: bool) -> None:
+        await self._reach(self.threads.note(turn, progress_note(progress, language)))
+
+    async def _reach(self, writing: Awaitable[None]) -> None:
+        try:
+            await writing
+        except FootnoteError as fault:
+            raise Unreachable from fault

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import Context
@@ -19,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from bots.chat.indexing import Watcher
 from bots.terminal.operations import Operations, Record, error_record
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.errors import FootnoteError
@@ -42,36 +42,32 @@ class ProgressStream:
     """
 
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
-    _sentences: list[str] = field(default_factory=list)
+    _sentences: list[Record] = field(default_factory=list)
     _progress: Record | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def note(self, sentence: str) -> None:
-        with self._lock:
-            self._sentences.append(sentence)
-        self._loop.call_soon_threadsafe(self._changed.set)
+        self._loop.call_soon_threadsafe(self._hold, {"note": sentence})
 
     def notify(self, phase: Phase, done: int, total: int) -> None:
-        self._replace({"phase": phase, "done": done, "total": total})
+        self._loop.call_soon_threadsafe(self._hold, {"phase": phase, "done": done, "total": total})
 
     def report(self, progress: Progress) -> None:
-        self._replace(asdict(progress))
+        self._loop.call_soon_threadsafe(self._hold, asdict(progress))
 
-    def _replace(self, progress: Record) -> None:
-        with self._lock:
-            self._progress = progress
-        self._loop.call_soon_threadsafe(self._changed.set)
+    def _hold(self, item: Record) -> None:
+        if "note" in item:
+            self._sentences.append(item)
+        else:
+            self._progress = item
+        self._changed.set()
 
     async def write(self) -> None:
         """Write what is new into the stream of the workflow that this runs in."""
-        with self._lock:
-            sentences, self._sentences = self._sentences, []
-            progress, self._progress = self._progress, None
-        for sentence in sentences:
-            await _append({"note": sentence})
-        if progress is not None:
-            await _append(progress)
+        items, self._sentences = self._sentences, []
+        progress, self._progress = self._progress, None
+        for item in (*items, *([progress] if progress else ())):
+            await _append(item)
 
     async def keep_writing(self) -> None:
         while True:
@@ -137,20 +133,17 @@ class TerminalMessenger:
         await _append(ended)
 
     async def _result(self, command: Command, stream: ProgressStream, *, is_again: bool) -> Record:
+        name, details = command.name, command.details
         try:
-            operations = self.operations
-            return {
-                "result": await operations.carry_out(command.name, command.details, stream, is_again=is_again)
-            }
+            told = Watcher(notify=stream.notify, announce=stream.note)
+            return {"result": await self.operations.carry_out(name, details, told, is_again=is_again)}
         except FootnoteError as error:
             return {"error": error_record(error)}
         except Exception as fault:
             # The boundary of an operation: the operator learns of every failure.
-            logger.exception("%s failed", command.name)
-            own = FootnoteError(
-                f"Footnote has a fault of its own ({type(fault).__name__}); its log says more."
-            )
-            return {"error": error_record(own)}
+            logger.exception("%s failed", name)
+            own = f"Footnote has a fault of its own ({type(fault).__name__}); its log says more."
+            return {"error": error_record(FootnoteError(own))}
 
     def _start(
         self, work: Callable[[], Awaitable[None]], context: Context | None = None
@@ -191,12 +184,8 @@ async def sweep(older_than: timedelta = RETENTION) -> int:
 
     before = (datetime.now(UTC) - older_than).isoformat()
     left: list[Any] = await DBOS.list_workflows_async(
-        workflow_id_prefix=OPERATOR,
-        status=FINISHED,
-        completed_before=before,
-        load_input=False,
-        load_output=False,
-    )
+        workflow_id_prefix=OPERATOR, status=FINISHED, completed_before=before, load_input=False, load_output=False
+    )  # fmt: skip
     await DBOS.delete_workflows_async([work.workflow_id for work in left])
     return len(left)
 

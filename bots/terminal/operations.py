@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from bots.chat.access import forget_documents
 from bots.chat.channels import ChannelStore
@@ -38,12 +38,9 @@ from core.errors import (
     SettingsError,
     VersionMismatch,
 )
-from core.library.entries import Entry
-from core.library.indexing import Phase
 from core.library.passage_search import plain_hits
 from core.library.sync import Failure, SourceNote, SyncReport
 from core.settings import Settings
-from core.sources.sources import LOOK_AGAIN, SYNC_SOURCE
 from core.turns.archive import plain
 from core.turns.remote import OLDER
 
@@ -63,14 +60,6 @@ INDIFFERENT = frozenset(
 _ERRORS: tuple[type[FootnoteError], ...] = (IndexMismatch, NotFound, SettingsError, FootnoteError)
 
 
-class Told(Protocol):
-    """The port that tells a command what happens while an operation runs; also called from threads."""
-
-    def note(self, sentence: str) -> None: ...
-
-    def notify(self, phase: Phase, done: int, total: int) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operations:
     """Carried out by the process that serves. Each may be done twice, after a crash in the middle."""
@@ -79,22 +68,19 @@ class Operations:
     refresher: IndexRefresher
     channel_store: ChannelStore
 
-    async def carry_out(self, name: str, details: Details, told: Told, *, is_again: bool) -> Record:
-        """The operation's result; FootnoteError where it cannot be done."""
+    async def carry_out(self, name: str, details: Details, told: Watcher, *, is_again: bool) -> Record:
+        """The operation's result; FootnoteError where it cannot be done. ``told``: what happens meanwhile."""
         operation = _OPERATIONS.get(name)
         if operation is None:
             raise VersionMismatch(OLDER)
         try:
             return await operation(self, details, told)
         except NotFound:
-            if is_again and name in (
-                "forget",
-                "forget_document",
-            ):  # the first time, it was cut off before it could say so
-                return {"forgotten": []}
+            if is_again and name in ("forget", "forget_document"):
+                return {"forgotten": []}  # the first time, it was cut off before it could say so
             raise
 
-    async def compare(self, details: Details, _told: Told) -> Record:
+    async def compare(self, details: Details, _told: Watcher) -> Record:
         """The settings that the command has otherwise, and the search engine that is asked."""
         ours = fingerprints(self.footnote.settings, details["salt"])
         theirs = details["settings"]
@@ -105,7 +91,7 @@ class Operations:
 
     # The index
 
-    async def prepare(self, details: Details, told: Told) -> Record:
+    async def prepare(self, details: Details, told: Watcher) -> Record:
         """Sync the index, with new targets; make the missing vectors if ``with_vectors``."""
         targets, library = targets_in(details), self.footnote.library
         await asyncio.to_thread(self._check, targets)
@@ -114,12 +100,12 @@ class Operations:
             lambda notify: update_index(library, targets, fetcher, notify=notify), told.notify
         )
         for failure in report.failed if targets.addresses else ():
-            told.note(f"{failure.source}: {failure.reason}")
+            told.announce(f"{failure.source}: {failure.reason}")
         if details["with_vectors"] and (targets.addresses or library.store.has_vectors()):
             await self._embed(told, insist=False)
         return {}
 
-    async def ingest(self, details: Details, told: Told) -> Record:
+    async def ingest(self, details: Details, told: Watcher) -> Record:
         targets, library = targets_in(details), self.footnote.library
         await asyncio.to_thread(self._check, targets)
         fetcher, collection = make_fetcher(self.footnote.settings, for_operator=True), details["collection"]
@@ -132,55 +118,51 @@ class Operations:
             report += await sources.ingest(address, collection=collection, every=every, notify=told.notify)
         return {"report": asdict(report), "embedded": await self._embed(told, insist=True)}
 
-    async def sync_source(self, details: Details, told: Told) -> Record:
+    async def sync_source(self, details: Details, told: Watcher) -> Record:
         """Read a source whose time has come. Nobody waits for it."""
-        report = await self.footnote.sources.sync(details["source"], notify=told.notify)
-        if report.added or report.changed:
-            self.refresher.embed_soon(self.footnote.library)
-        return {}
+        return self._embed_new(await self.footnote.sources.sync(details["source"], notify=told.notify))
 
-    async def look_again(self, details: Details, _told: Told) -> Record:
+    async def look_again(self, details: Details, _told: Watcher) -> Record:
         """Read those items of a source again that changed. Nobody waits for it."""
-        report = await self.footnote.sources.look(details["source"], details["items"])
+        return self._embed_new(await self.footnote.sources.look(details["source"], details["items"]))
+
+    def _embed_new(self, report: SyncReport) -> Record:
         if report.added or report.changed:
             self.refresher.embed_soon(self.footnote.library)
         return {}
 
-    async def rebuild(self, _details: Details, told: Told) -> Record:
+    async def rebuild(self, _details: Details, told: Watcher) -> Record:
         library = self.footnote.library
         report = await run_in_thread(lambda notify: library.rebuild(notify=notify), told.notify)
         return {"report": asdict(report), "embedded": await self._embed(told, insist=True)}
 
-    async def refresh(self, _details: Details, told: Told) -> Record:
+    async def refresh(self, _details: Details, told: Watcher) -> Record:
         library = self.footnote.library
         report = await run_in_thread(lambda notify: library.refresh(notify=notify), told.notify)
         return {"report": asdict(report)}
 
-    async def search(self, details: Details, _told: Told) -> Record:
+    async def search(self, details: Details, _told: Watcher) -> Record:
         """Passages of everything that is indexed."""
         everything = await asyncio.to_thread(self.footnote.library.store.collections)
         refresh = self.refresher.refresh
         return plain_hits(await self.footnote.search(everything, details["query"], details["limit"], refresh))
 
-    async def forget(self, details: Details, _told: Told) -> Record:
+    async def forget(self, details: Details, _told: Watcher) -> Record:
         """Forget the document by the first of its names that is indexed."""
-        entries = await asyncio.to_thread(self._forget, details["names"])
-        return {"forgotten": [(entry.source, entry.passages) for entry in entries]}
-
-    async def forget_document(self, details: Details, _told: Told) -> Record:
-        """Forget what has this address in this collection, and what is below it there."""
-        footnote, collection = self.footnote, details["collection"]
-        entries = await asyncio.to_thread(
-            forget_documents, footnote.library, footnote.storage, details["address"], collection=collection
-        )
-        return {"forgotten": [(entry.source, entry.passages) for entry in entries]}
-
-    def _forget(self, names: Iterable[str]) -> list[Entry]:
-        *first, last = names
+        *first, last = details["names"]
         for name in first:
             with suppress(NotFound):
-                return self._forget([name])
-        return forget_documents(self.footnote.library, self.footnote.storage, last)
+                return await self._forget(name)
+        return await self._forget(last)
+
+    async def forget_document(self, details: Details, _told: Watcher) -> Record:
+        """Forget what has this address in this collection, and what is below it there."""
+        return await self._forget(details["address"], details["collection"])
+
+    async def _forget(self, name: str, collection: str | None = None) -> Record:
+        library, storage = self.footnote.library, self.footnote.storage
+        entries = await asyncio.to_thread(forget_documents, library, storage, name, collection=collection)
+        return {"forgotten": [(entry.source, entry.passages) for entry in entries]}
 
     def _check(self, targets: Targets) -> None:
         """SettingsError names what this process does not see: it may run elsewhere, or as another user."""
@@ -189,25 +171,24 @@ class Operations:
             raise SettingsError(f"The Footnote that runs cannot see {', '.join(unseen)}.")
         require_documents(self.footnote.library, targets)
 
-    async def _embed(self, told: Told, *, insist: bool) -> int:
-        watcher = Watcher(notify=told.notify, announce=told.note)
+    async def _embed(self, told: Watcher, *, insist: bool) -> int:
         try:
-            return await self.refresher.embed(self.footnote.library, watcher, insist=insist)
+            return await self.refresher.embed(self.footnote.library, told, insist=insist)
         except (IndexMismatch, IndexDamaged):
             raise
         except (ModelTrouble, SettingsError) as trouble:
-            told.note(f"Searching by words alone: {trouble}")
+            told.announce(f"Searching by words alone: {trouble}")
             return 0
 
     # What people taught
 
-    async def teach(self, details: Details, _told: Told) -> Record:
+    async def teach(self, details: Details, _told: Watcher) -> Record:
         """Keep an editor's answer."""
         names = ("question", "text", "collection", "name", "message")
         answer = await self.footnote.answers.correct(**{name: details[name] for name in names})
         return {"id": answer.id}
 
-    async def change_answer(self, details: Details, _told: Told) -> Record:
+    async def change_answer(self, details: Details, _told: Watcher) -> Record:
         """Edit a kept answer, extend, retire or forget it, if it is as it was when somebody decided so; one that is gone
         stays so.
         """
@@ -228,12 +209,12 @@ class Operations:
             await answers.forget(answer)
         return {"is_done": answer.revision == details["revision"]}
 
-    async def ask_person(self, details: Details, _told: Told) -> Record:
+    async def ask_person(self, details: Details, _told: Watcher) -> Record:
         """Finds whom to ask about one of these turns, for whoever asks to store in the queue."""
         command, route = await request_about(details["turns"], self.footnote, self.channel_store)
         return {"command": plain(command), "route": dict(route)}
 
-    async def note_names(self, details: Details, _told: Told) -> Record:
+    async def note_names(self, details: Details, _told: Watcher) -> Record:
         """Look up what people and their channels are called."""
         said = [(Conversation.parse(conversation), author) for conversation, author in details["said"]]
         await note_names(said, self.channel_store.people, self.footnote.log.names)
@@ -241,59 +222,46 @@ class Operations:
 
     # Conversations
 
-    async def proposals(self, details: Details, _told: Told) -> Record:
+    async def proposals(self, details: Details, _told: Watcher) -> Record:
         found = await self.footnote.assistant.proposals(Conversation.parse(details["conversation"]))
         return {"proposals": [asdict(proposal) for proposal in found]}
 
-    async def find_proposal(self, details: Details, _told: Told) -> Record:
+    async def find_proposal(self, details: Details, _told: Watcher) -> Record:
         found = await self.footnote.assistant.find_proposal(details["proposal"])
         return {"found": found and {"conversation": found[0].id, "proposal": asdict(found[1])}}
 
-    async def knows(self, details: Details, _told: Told) -> Record:
+    async def knows(self, details: Details, _told: Watcher) -> Record:
         return {"known": await self.footnote.assistant.knows(Conversation.parse(details["conversation"]))}
 
-    async def unfinished(self, details: Details, _told: Told) -> Record:
+    async def unfinished(self, details: Details, _told: Watcher) -> Record:
         turn = await self.footnote.assistant.unfinished(Conversation.parse(details["conversation"]))
         return {"turn": turn and plain(turn)}
 
-    async def forget_conversation(self, details: Details, _told: Told) -> Record:
+    async def forget_conversation(self, details: Details, _told: Watcher) -> Record:
         await self.footnote.assistant.forget(Conversation.parse(details["conversation"]))
         return {}
 
 
-_OPERATIONS: Mapping[str, Callable[[Operations, Details, Told], Awaitable[Record]]] = {
-    "compare": Operations.compare,
-    "prepare": Operations.prepare,
-    "ingest": Operations.ingest,
-    SYNC_SOURCE: Operations.sync_source,
-    LOOK_AGAIN: Operations.look_again,
-    "rebuild": Operations.rebuild,
-    "refresh": Operations.refresh,
-    "search": Operations.search,
-    "forget": Operations.forget,
-    "forget_document": Operations.forget_document,
-    "teach": Operations.teach,
-    "change_answer": Operations.change_answer,
-    "ask_person": Operations.ask_person,
-    "note_names": Operations.note_names,
-    "proposals": Operations.proposals,
-    "find_proposal": Operations.find_proposal,
-    "knows": Operations.knows,
-    "unfinished": Operations.unfinished,
-    "forget_conversation": Operations.forget_conversation,
-}
+#: By their names, under which they are asked for and stored: SYNC_SOURCE and LOOK_AGAIN of the sources are among them.
+_OPERATIONS: Mapping[str, Callable[[Operations, Details, Watcher], Awaitable[Record]]] = {
+    each.__name__: each
+    for each in (
+        Operations.compare, Operations.prepare, Operations.ingest, Operations.sync_source, Operations.look_again,
+        Operations.rebuild, Operations.refresh, Operations.search, Operations.forget, Operations.forget_document,
+        Operations.teach, Operations.change_answer, Operations.ask_person, Operations.note_names,
+        Operations.proposals, Operations.find_proposal, Operations.knows, Operations.unfinished,
+        Operations.forget_conversation,
+    )
+}  # fmt: skip
 
 
 def fingerprints(settings: Settings, salt: str) -> dict[str, str]:
-    """Digests of settings, which tell two processes' apart without naming a key; ``salt`` is another each
-    time.
-    """
+    """Digests of settings, which tell two processes' apart without naming a key; ``salt`` is another each time."""
+    told = {each.name: getattr(settings, each.name) for each in fields(Settings)}
     return {
-        field.name.upper(): hashlib.sha256(
-            f"{salt} {field.name} {getattr(settings, field.name)!r}".encode()
-        ).hexdigest()
-        for field in fields(Settings)
-        if field.name not in INDIFFERENT
+        name.upper(): hashlib.sha256(f"{salt} {name} {content!r}".encode()).hexdigest()
+        for name, content in told.items()
+        if name not in INDIFFERENT
     }
 
 

@@ -22,11 +22,10 @@ from bots.mcp.http import serving_mcp
 from bots.mcp.serve import open_mcp
 from bots.mcp.settings import McpSettings
 from bots.mcp.tokens import McpStore, open_mcp_store
-from bots.page.post import PageMessenger
 from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings
 from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import PageThreads
+from bots.page.threads import PageMessenger, PageThreads
 from bots.refresh import IndexRefresher
 from core.bootstrap import Footnote, open_footnote
 from core.library.data_lock import SERVING

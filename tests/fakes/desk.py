@@ -16,12 +16,10 @@ from yarl import URL
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.commands.run import _reads
 from bots.page.gap_reports import GapReports
-from bots.page.post import PageMessenger
-from bots.page.serve import OwnWork, open_page
-from bots.page.server import COOKIE
+from bots.page.server import COOKIE, OwnWork, open_page
 from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings
-from bots.page.threads import PLATFORM, PageThreads
+from bots.page.threads import PLATFORM, PageMessenger, PageThreads
 from bots.refresh import IndexRefresher
 from bots.terminal.operations import Operations
 from core.bootstrap import Footnote, open_footnote

@@ -9,7 +9,8 @@ from fakes.desk import HANDBOOK, NOON, SECRET, Inspection, answered, asked, open
 
 from bots.chat.access import AccessChange, access_rules, change_access
 from bots.chat.channels import AccessRule
-from bots.page.views.access import meaning, path_of
+from bots.page.templating import access_path
+from bots.page.views.access import meaning
 from core.conversation import Conversation
 from core.errors import SettingsError
 
@@ -38,7 +39,7 @@ async def reads(desk, conversation):
 
 
 async def form(browser, name="pay"):
-    _, page = await browser.get(path_of(name))
+    _, page = await browser.get(access_path(name))
     return re.search(r'name="seen" value="(\w+)"', page)[1], page
 
 
@@ -49,17 +50,17 @@ async def test_what_a_change_means_is_said_before_it_is_made(desk):
     seen, before = await form(ann)
     wanted = {"seen": seen, "readers": "named", "open": HELP.channel_id, "people": "U0ANN1234"}
 
-    status, asked_first, _ = await ann.post(path_of("pay"), **wanted)
+    status, asked_first, _ = await ann.post(access_path("pay"), **wanted)
     unchanged = rules(desk)
-    done, _, headers = await ann.post(path_of("pay"), **wanted, sure="yes")
-    _, after = await ann.get(path_of("pay"))
+    done, _, headers = await ann.post(access_path("pay"), **wanted, sure="yes")
+    _, after = await ann.get(access_path("pay"))
     _, changes = await ann.get("/changes")
 
     assert "#help" in before
     assert (status, unchanged) == (200, ())
     assert "#help will read 2 more documents." in asked_first
     assert "U0ANN1234, in direct messages, will read 2 more documents." in asked_first
-    assert (done, headers["Location"]) == (303, f"{path_of('pay')}&done=saved")
+    assert (done, headers["Location"]) == (303, f"{access_path('pay')}&done=saved")
     assert {(each.kind, each.id) for each in rules(desk)} == {
         ("channel", HELP.channel_id),
         ("person", "U0ANN1234"),
@@ -78,8 +79,8 @@ async def test_what_is_unticked_is_closed_and_default_stays_closed_to_everybody_
     ann = await desk.browser(name="Ann")
     seen, _ = await form(ann, "default")
 
-    _, page, _ = await ann.post(path_of("default"), seen=seen, readers="named", keep="channel C2")
-    await ann.post(path_of("default"), seen=seen, readers="named", keep="channel C2", sure="yes")
+    _, page, _ = await ann.post(access_path("default"), seen=seen, readers="named", keep="channel C2")
+    await ann.post(access_path("default"), seen=seen, readers="named", keep="channel C2", sure="yes")
 
     assert "C1 will not read 1 document any more." in page
     assert ["default" in await reads(desk, each) for each in (HELP, ELSEWHERE)] == [False, True]
@@ -91,18 +92,18 @@ async def test_nothing_is_changed_by_whom_it_is_not_or_over_the_change_of_anothe
     seen, _ = await form(ann)
     wanted = {"seen": seen, "readers": "everyone", "sure": "yes"}
 
-    refused = [(await browser.post(path_of("pay"), **wanted))[0] for browser in (reader, limited)]
-    _, shown = await limited.get(path_of("pay"))
-    closed, _ = await limited.get(path_of("default"))
+    refused = [(await browser.post(access_path("pay"), **wanted))[0] for browser in (reader, limited)]
+    _, shown = await limited.get(access_path("pay"))
+    closed, _ = await limited.get(access_path("default"))
     change_access(
         desk.channels.database.database, "pay", AccessChange(opens=(("channel", "C7"),)), known=("pay",)
     )
-    late, page, _ = await ann.post(path_of("pay"), **wanted, people="U0ANN1234")
+    late, page, _ = await ann.post(access_path("pay"), **wanted, people="U0ANN1234")
     unread, faulty, _ = await ann.post(
-        path_of("pay"), seen=(await form(ann))[0], readers="named", channels="#help"
+        access_path("pay"), seen=(await form(ann))[0], readers="named", channels="#help"
     )
     same, _, _ = await ann.post(
-        path_of("pay"), seen=(await form(ann))[0], readers="named", keep="channel C7", sure="yes"
+        access_path("pay"), seen=(await form(ann))[0], readers="named", keep="channel C7", sure="yes"
     )
 
     assert refused == [403, 404]

@@ -14,7 +14,7 @@ from fakes.served import CUP, FERRY, FRANCE, HANDBOOK
 from fakes.web_servers import FakeSearXNG
 from playwright.async_api import expect
 
-from bots.page.changes import PageChanges
+from bots.page.sessions import PageChanges
 
 LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 TRIES = 500  # looks at a page that does not change by itself

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 from fakes.desk import HANDBOOK, NOON, SECRET, answered, asked, open_desk, traced
 
-from bots.page.changes import PageChanges
+from bots.page.sessions import PageChanges
 from bots.page.site import Visit
 from bots.page.views.changes import SHOWN
 from core.conversation import Conversation, Outcome, Question

@@ -11,7 +11,7 @@ import pytest
 from fakes.desk import NOON, answered, asked, open_desk, proposed, traced
 
 from bots.page.site import FORM
-from bots.page.views import views
+from bots.page.views import VIEWS
 from core.conversation import Conversation, Question
 
 ODD = (
@@ -54,7 +54,7 @@ async def editor(request, tmp_path):
 
 
 def routes(method):
-    return [route.path for view in views() for route in view.routes if route.method == method]
+    return [route.path for view in VIEWS for route in view.routes if route.method == method]
 
 
 def filled(path, part):

@@ -12,7 +12,8 @@ import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
 
 from bots.page.drawing import END, PLACES, draw_graph
-from bots.page.views.questions import SHOWN, message_of, path_of
+from bots.page.templating import question_path
+from bots.page.views.questions import SHOWN, message_of
 from core.conversation import ModelExchange, Outcome
 from core.graph.graph import build_graph
 
@@ -100,7 +101,7 @@ async def test_a_trace_leads_to_an_answer_for_it_and_tells_of_the_one_that_was_k
         asked(turn, "Who has the key & the flag?", at=NOON), unanswered, traced("")
     )
     ann, reader = await desk.browser(name="Ann"), await desk.browser("reader")
-    path = path_of(turn)
+    path = question_path(turn)
 
     _, before = await ann.get(path)
     answering = re.search(r'href="(/answers\?question=[^"]+)"', before)[1]
@@ -187,8 +188,8 @@ async def test_a_trace_leads_to_its_gap_and_to_the_documents_that_it_read(desk, 
     ann, other = await desk.browser(), await desk.browser("reader", collections=frozenset({CLOSED}))
     desk.gaps.now = lambda: NOON + 3600
 
-    _, trace = await ann.get(path_of(turn))
-    _, answered_trace = await ann.get(path_of("q0001"))
+    _, trace = await ann.get(question_path(turn))
+    _, answered_trace = await ann.get(question_path("q0001"))
     gap = re.search(r'href="(/gaps/[^"]+)"', trace)[1]
     document = re.search(r'href="(/sources/document[^"]+)"', trace)[1].replace("&amp;", "&")
 

@@ -10,12 +10,12 @@ import pytest
 from fakes.desk import Browser, cookie_at, open_desk
 from fakes.ports import free_port
 
-from bots.page.changes import PageChanges
 from bots.page.sessions import (
     NOTED_EVERY,
     SESSION_LIFE,
     STORE,
     UNUSED_LIFE,
+    PageChanges,
     PageSessions,
     open_page_store,
     place_of,

@@ -1,28 +1,16 @@
-"""The views of the page: each is a module with a :class:`View` called ``VIEW``, and a template beside it."""
+"""The views of the page: each is a :class:`View` of a module, with a template beside it."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, cast
+import bots.page.views.access  # noqa: F401 - a part of the view of sources
+from bots.page.views.answers import VIEW as ANSWERS
+from bots.page.views.ask import VIEW as ASK
+from bots.page.views.changes import CHANGES, SESSIONS
+from bots.page.views.feedback import VIEW as FEEDBACK
+from bots.page.views.gaps import VIEW as GAPS
+from bots.page.views.overview import OVERVIEW, SPEND
+from bots.page.views.questions import VIEW as QUESTIONS
+from bots.page.views.sources import VIEW as SOURCES
 
-if TYPE_CHECKING:
-    from bots.page.site import View
-
-NAMES = (
-    "overview",
-    "ask",
-    "questions",
-    "feedback",
-    "gaps",
-    "answers",
-    "sources",
-    "spend",
-    "changes",
-    "sessions",
-)  # in the order of the menu
-
-
-@cache
-def views() -> tuple[View, ...]:
-    return tuple(cast("View", import_module(f"bots.page.views.{name}").VIEW) for name in NAMES)
+#: In the order of the menu.
+VIEWS = (OVERVIEW, ASK, QUESTIONS, FEEDBACK, GAPS, ANSWERS, SOURCES, SPEND, CHANGES, SESSIONS)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
-from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -26,8 +24,9 @@ from bots.chat.access import (
 from bots.chat.channels import AccessRule
 from bots.chat.texts import counted
 from bots.page.rights import names_in
-from bots.page.site import PageRoute, Visit, go_to
-from core.conversation import value
+from bots.page.site import Visit, go_to
+from bots.page.templating import access_path
+from bots.page.views.sources import VIEW
 from core.errors import SettingsError
 from core.library.overview import collection_sizes
 
@@ -38,15 +37,11 @@ UNCHANGED = "Nothing would change."
 MEANWHILE = "Somebody changed who reads this after you opened the page. What stands below is how it is now."
 
 
-@value
-class TypedAccess:
-    """An editor's form, and what is wrong with it."""
-
-    fields: Mapping[str, str] = field(default_factory=dict)  #: by the names of KINDS
-    fault: str = ""
-
-
-async def show_access(visit: Visit, typed: TypedAccess | None = None, *, status: int = 200) -> web.Response:
+@VIEW.get("/sources/access")
+async def show_access(
+    visit: Visit, typed: Mapping[str, str] | None = None, *, fault: str = "", status: int = 200
+) -> web.Response:
+    """``typed``: an editor's form, by the names of KINDS, and what is wrong with it."""
     rules = await _rules(visit)
     name = visit.request.query.get("collection", "")
     if name not in rules:
@@ -55,21 +50,15 @@ async def show_access(visit: Visit, typed: TypedAccess | None = None, *, status:
     named = [each for each in own if each.kind not in (EVERYONE, CLOSED)]
     stored = await visit.site.names.stored.channels(OFFERED)
     return visit.show(
-        "access.html",
-        status=status,
-        title=f"Who reads {name}",
-        name=name,
-        place=path_of(name),
-        documents=await _documents(visit, name),
-        is_open=any(each.kind == EVERYONE for each in own),
-        named=named,
-        called=await names_in(visit, own),
+        "access.html", status=status, title=f"Who reads {name}", name=name, place=access_path(name),
+        documents=await _documents(visit, name), is_open=any(each.kind == EVERYONE for each in own),
+        named=named, called=await names_in(visit, own),
         offered={each: called for each, called in stored.items() if each not in {one.id for one in named}},
-        seen=_digest(own),
-        typed=typed or TypedAccess(),
-    )
+        seen=_digest(own), typed=typed or {}, fault=fault,
+    )  # fmt: skip
 
 
+@VIEW.post("/sources/access")
 async def change(visit: Visit) -> web.StreamResponse:
     """Change it, once somebody has seen what it means."""
     rules, name = await _rules(visit), visit.request.query.get("collection", "")
@@ -78,29 +67,22 @@ async def change(visit: Visit) -> web.StreamResponse:
     own, form = rules[name], await visit.form()
     typed = {field: form.get(field, "") for field in KINDS}
     if form.get("seen") != _digest(own):
-        return await show_access(visit, TypedAccess(fields=typed, fault=MEANWHILE), status=409)
+        return await show_access(visit, typed, fault=MEANWHILE, status=409)
     try:
         wanted = _change(own, form, await visit.chosen("keep"), await visit.chosen("open"))
         after, _ = changed(name, own, wanted)
         means = meaning(own, after, await _documents(visit, name), await names_in(visit, (*own, *after)))
     except SettingsError as fault:
-        return await show_access(visit, TypedAccess(fields=typed, fault=str(fault)), status=422)
-    asked, back = f"Change who reads {name}?", path_of(name)
+        return await show_access(visit, typed, fault=str(fault), status=422)
+    asked, back = f"Change who reads {name}?", access_path(name)
     ask = await visit.asks_first(asked, means, back=back, yes="Change it", no="Leave it as it is")
-    return await _make(visit, own, wanted, after) if ask is None else ask
-
-
-async def _make(
-    visit: Visit, own: tuple[AccessRule, ...], wanted: AccessChange, after: Iterable[AccessRule]
-) -> web.Response:
-    name = visit.request.query.get("collection", "")
+    if ask is not None:
+        return ask
     channels, known = visit.site.channels.database, visit.site.library.store.collections()
     await channels.call(lambda: change_access(channels.database, name, wanted, known=known))
-    await visit.record(
-        "changed who reads it", name, path=path_of(name), before=readers(own), after=readers(_listed(after)),
-        collections=(name,),
-    )  # fmt: skip
-    return go_to(path_of(name), "saved")
+    told = {"before": readers(own), "after": readers(_listed(after))}
+    await visit.record("changed who reads it", name, path=back, collections=(name,), **told)
+    return go_to(back, "saved")
 
 
 def _change(
@@ -110,17 +92,12 @@ def _change(
 
     ``kept``: rules that stay, as "kind id"; ``opened``: channels that were chosen by their names.
     """
-    typed = [
-        (kind, each) for field, kind in KINDS.items() for each in ids_of(kind, _parts(form.get(field, "")))
-    ]
+    fields = {kind: form.get(field, "").replace(",", " ").split() for field, kind in KINDS.items()}
+    typed = [(kind, each) for kind, parts in fields.items() for each in ids_of(kind, parts)]
     stay = [(each.kind, each.id) for each in own if f"{each.kind} {each.id}" in kept]
     chosen = [(CHANNEL, each) for each in opened if each.count("/") == 2]
     is_open = form.get("readers") == EVERYONE
     return AccessChange(closes=True, opens_to_everyone=is_open, opens=(*stay, *chosen, *typed))
-
-
-def _parts(typed: str) -> list[str]:
-    return typed.replace(",", " ").split()
 
 
 def meaning(
@@ -140,11 +117,9 @@ def meaning(
     if was_open and not is_open:
         told.append(f"Who is not named will not read {less}.")
     gained, lost = _beside(after, before), _beside(before, after)
-    told += [
-        f"{_who(each, called)} {'reads them as before' if was_open else f'will read {more}'}."
-        for each in gained
-    ]
+    now = "reads them as before" if was_open else f"will read {more}"
     still = "reads them as everybody does" if is_open else f"will not read {less}"
+    told += [f"{_who(each, called)} {now}." for each in gained]
     told += [f"{_who(each, called)} {still}." for each in lost]
     if not told:
         raise SettingsError(UNCHANGED)
@@ -159,11 +134,9 @@ def _beside(rules: Iterable[AccessRule], others: Collection[AccessRule]) -> list
 def _who(rule: AccessRule, called: Mapping[str, str]) -> str:
     """ "#help", "Ann, in direct messages,"."""
     name = called.get(rule.id, rule.id)
-    return {
-        CHANNEL: name,
-        PERSON: f"{name}, in direct messages,",
-        GROUP: f"Who belongs to {name}, in direct messages,",
-    }[rule.kind]
+    if rule.kind == CHANNEL:
+        return name
+    return f"{name if rule.kind == PERSON else f'Who belongs to {name}'}, in direct messages,"
 
 
 def _listed(rules: Iterable[AccessRule]) -> tuple[AccessRule, ...]:
@@ -184,17 +157,6 @@ async def _rules(visit: Visit) -> Mapping[str, tuple[AccessRule, ...]]:
 
 async def _documents(visit: Visit, name: str) -> int:
     """How many documents who reads the collection reads: without those that only some people may."""
-    sizes = await asyncio.to_thread(
-        collection_sizes, visit.site.library.store.database, with_restricted=False
-    )
+    database = visit.site.library.store.database
+    sizes = await asyncio.to_thread(collection_sizes, database, with_restricted=False)
     return next((each.documents for each in sizes if each.name == name), 0)
-
-
-def path_of(name: str) -> str:
-    return f"/sources/access?{urlencode({'collection': name})}"
-
-
-ROUTES = (
-    PageRoute("GET", "/sources/access", show_access),
-    PageRoute("POST", "/sources/access", change),
-)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from urllib.parse import quote
 
 from aiohttp import web
 
@@ -15,9 +14,9 @@ from bots.chat.channels import own_collection
 from bots.chat.markdown.safe import clean
 from bots.chat.texts import counted
 from bots.page.rights import Audience, all_audiences, collections_called
-from bots.page.site import PageRoute, Record, View, Visit, go_to, number_in
+from bots.page.site import Record, View, Visit, go_to, number_in
+from bots.page.templating import answer_path
 from core.answers.store import (
-    TEXT_LIMIT,
     AnswerFilter,
     AnswerVersion,
     KeptAnswer,
@@ -38,6 +37,8 @@ NO_READERS = "Choose who reads the answer."
 UNREADABLE = "An answer needs a collection that is there and that you may read."
 FORGOTTEN = "This answer was forgotten while you wrote. What you wrote is below: kept, it is a new answer."
 
+VIEW = View(title="Answers", path="/answers", key="w")
+
 
 @value
 class Typed:
@@ -56,49 +57,33 @@ class Typed:
 def typed_in(form: Mapping[str, str], offered: Collection[Audience]) -> Typed:
     """As it is shown and kept: browsers send other ends of lines, and what cannot be seen is left out."""
     question, text = (as_typed(form.get(name, "")) for name in ("question", "text"))
-    collection = form.get("collection", "")
-    is_offered = collection in {each.collection for each in offered}
-    faults = (
-        _fault_of(check_question, question),
-        _fault_of(check_answer, text),
-        "" if is_offered else UNREADABLE if collection else NO_READERS,
-    )
-    return Typed(
-        question=question, text=text, collection=collection, faults=tuple(each for each in faults if each)
-    )
-
-
-def _fault_of(check: Callable[[str], str], text: str) -> str:
-    try:
-        check(text)
-    except (QuestionRejected, AnswerRejected) as fault:
-        return str(fault)
-    return ""
+    collection, faults = form.get("collection", ""), []
+    for check, typed in ((check_question, question), (check_answer, text)):
+        try:
+            check(typed)
+        except (QuestionRejected, AnswerRejected) as fault:
+            faults.append(str(fault))
+    if collection not in {each.collection for each in offered}:
+        faults.append(UNREADABLE if collection else NO_READERS)
+    return Typed(question=question, text=text, collection=collection, faults=tuple(faults))
 
 
 def as_typed(text: str) -> str:
     return clean(text).strip()
 
 
+@VIEW.get("/answers")
 async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int = 200) -> web.Response:
     wanted, text = visit.query("show"), visit.query("text")
     page = visit.page_of(await answers_of(visit, wanted, text), SHOWN, show=wanted, text=text)
     listed = [_told(visit, each) for each in await visit.site.answers.listed(page.shown)]
     return visit.show(
-        "answers.html",
-        status=status,
-        title="Answers",
-        page=page,
-        listed=listed,
+        "answers.html", status=status, title="Answers", page=page, listed=listed,
         called=await collections_called(visit, {each.answer.collection for each in listed}),
-        wanted=wanted,
-        text=text,
-        now=visit.site.answers.now(),
-        path_of=path_of,
+        wanted=wanted, text=text, now=visit.site.answers.now(),
         typed=typed or Typed(question=visit.query("question")),
         audiences=await all_audiences(visit) if visit.session.is_editor else (),
-        limit=TEXT_LIMIT,
-    )
+    )  # fmt: skip
 
 
 async def answers_of(visit: Visit, wanted: str, text: str = "") -> list[str]:
@@ -118,38 +103,25 @@ def _with_words(found: Iterable[str], texts: Mapping[str, str], words: Sequence[
     return [each for each in found if has_all(words, texts.get(each, ""))]
 
 
+@VIEW.get("/answers/{id}")
 async def show_answer(visit: Visit) -> web.Response:
     listed = await _named(visit)
     return visit.sorry(NOT_THERE) if listed is None else await _shown(visit, listed)
 
 
 async def _shown(
-    visit: Visit,
-    listed: ListedAnswer,
-    typed: Typed | None = None,
-    *,
-    status: int = 200,
-    is_changed: bool = False,
-) -> web.Response:
+    visit: Visit, listed: ListedAnswer, typed: Typed | None = None, *, status: int = 200, is_changed: bool = False
+) -> web.Response:  # fmt: skip
     """``typed``: what is shown in the form in place of what is kept; ``is_changed``: somebody changed it meanwhile."""
     answer = listed.answer
     versions = await visit.site.answers.versions(answer.id)
     return visit.show(
-        "answer.html",
-        status=status,
-        title=answer.question[:80],
-        listed=listed,
-        answer=answer,
-        called=await collections_called(visit, [answer.collection]),
-        cited_as=title_of(answer),
-        is_due=answer.is_due(visit.site.answers.now()),
-        changes=_changes(visit, versions),
-        changed=versions[-1].change if is_changed and versions else None,
-        typed=typed or _words_of(answer),
+        "answer.html", status=status, title=answer.question[:80], listed=listed, answer=answer,
+        called=await collections_called(visit, [answer.collection]), cited_as=title_of(answer),
+        is_due=answer.is_due(visit.site.answers.now()), changes=_changes(visit, versions),
+        changed=versions[-1].change if is_changed and versions else None, typed=typed or _words_of(answer),
         audiences=await _audiences(visit, answer) if visit.session.is_editor else (),
-        limit=TEXT_LIMIT,
-        path_of=path_of,
-    )
+    )  # fmt: skip
 
 
 def _words_of(answer: KeptAnswer) -> Typed:
@@ -162,9 +134,8 @@ async def _audiences(visit: Visit, answer: KeptAnswer) -> tuple[Audience, ...]:
     return await all_audiences(visit, answer.collection, own)
 
 
-Changed = tuple[
-    AnswerVersion, AnswerVersion | None
-]  # what a change made of an answer, and what it was before
+#: What a change made of an answer, and what it was before.
+Changed = tuple[AnswerVersion, AnswerVersion | None]
 
 
 def _changes(visit: Visit, versions: Sequence[AnswerVersion]) -> list[Changed]:
@@ -178,6 +149,7 @@ def _changes(visit: Visit, versions: Sequence[AnswerVersion]) -> list[Changed]:
     ]
 
 
+@VIEW.post("/answers/{id}")
 async def change(visit: Visit) -> web.StreamResponse:
     """Edit it, extend, retire or forget it; the process that serves does so, unless it was changed meanwhile."""
     listed, form = await _named(visit), await visit.form()
@@ -195,12 +167,11 @@ async def change(visit: Visit) -> web.StreamResponse:
     except FootnoteError as trouble:
         again = replace(typed or _words_of(listed.answer), faults=(str(trouble),))
         return await _shown(visit, listed, again, status=503)
-    if done["is_done"]:
-        await _record(visit, listed.answer, name)
-        return (
-            go_to("/answers", "forgotten") if name == "forget" else go_to(path_of(listed.answer.id), "saved")
-        )
-    return await _changed_meanwhile(visit, form, typed)
+    if not done["is_done"]:
+        return await _changed_meanwhile(visit, form, typed)
+    await _record(visit, listed.answer, name)
+    path = answer_path(listed.answer.id)
+    return go_to("/answers", "forgotten") if name == "forget" else go_to(path, "saved")
 
 
 async def _refused(
@@ -216,13 +187,13 @@ async def _refused(
         f"What {answer.name or 'an editor'} wrote, in all its versions: {answer.revision:,}",
         f"A source that was cited {counted(listed.used, 'time')}",
     )
-    return await visit.asks_first("Forget this answer?", gone, back=path_of(answer.id))
+    return await visit.asks_first("Forget this answer?", gone, back=answer_path(answer.id))
 
 
 async def _record(visit: Visit, answer: KeptAnswer, name: str) -> None:
     after = f"version {answer.revision + 1}" if name == "edit" else AFTER[name]
     before = f"version {answer.revision}" if name == "edit" else answer.state
-    path = "" if name == "forget" else path_of(answer.id)
+    path = "" if name == "forget" else answer_path(answer.id)
     about, read = f"answer {answer.id}", (answer.collection,)
     await visit.record(DID[name], about, path=path, before=before, after=after, collections=read)
 
@@ -258,6 +229,7 @@ async def _gone(visit: Visit, form: Mapping[str, str]) -> web.Response:
     return await show_answers(visit, replace(typed, faults=(FORGOTTEN,)), status=409)
 
 
+@VIEW.post("/answers")
 async def teach(visit: Visit) -> web.StreamResponse:
     """An editor's own answer, or the correction of one."""
     typed = await keep_answer(visit, await visit.form(), await all_audiences(visit))
@@ -277,7 +249,9 @@ async def keep_answer(visit: Visit, form: Mapping[str, str], offered: Collection
     except FootnoteError as trouble:
         return replace(typed, faults=(str(trouble),))
     read = (typed.collection,)
-    await visit.record("kept an answer", f"answer {kept}", path=path_of(kept), after="used", collections=read)
+    await visit.record(
+        "kept an answer", f"answer {kept}", path=answer_path(kept), after="used", collections=read
+    )
     return kept
 
 
@@ -293,20 +267,3 @@ def _told(visit: Visit, listed: ListedAnswer) -> ListedAnswer:
         return listed
     known = (each for each in listed.disputed_by if any(store.named(name, each) for name in open_to))
     return replace(listed, disputed_by=tuple(known))
-
-
-def path_of(answer: str) -> str:
-    return f"/answers/{quote(answer, safe='')}"
-
-
-VIEW = View(
-    title="Answers",
-    path="/answers",
-    key="w",
-    routes=(
-        PageRoute("GET", "/answers", show_answers),
-        PageRoute("POST", "/answers", teach),
-        PageRoute("GET", "/answers/{id}", show_answer),
-        PageRoute("POST", "/answers/{id}", change),
-    ),
-)

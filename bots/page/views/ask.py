@@ -6,23 +6,171 @@ import asyncio
 import json
 import secrets
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from aiohttp import web
+from markupsafe import Markup
 
+from bots.chat import texts
+from bots.chat.markdown.safe import names_another_host, web_link
+from bots.chat.platform import CardContext, Excerpt
+from bots.chat.proposals import in_utc, would_search
+from bots.chat.quotes import footnotes_of, places_in
 from bots.chat.texts import counted
-from bots.page.render import shown_thread
 from bots.page.rights import reads_in
-from bots.page.site import PageRoute, View, Visit, go_to
-from bots.page.threads import ask, channel_id, conversation_of, decide
-from core.conversation import Conversation, Turn
+from bots.page.site import Site, View, Visit, go_to
+from bots.page.templating import to_html
+from bots.page.threads import PageTurn, channel_id, conversation_of
+from core.conversation import (
+    Citation,
+    Conversation,
+    Decision,
+    Proposal,
+    Question,
+    Turn,
+    check_question,
+    value,
+)
 from core.errors import QuestionRejected
+from core.graph.approval import checked_query
+from core.grounding.citations import by_place
+from core.library.readers import base_of
 
 LOOK_EVERY = 0.25  # seconds between two looks at a thread that is watched
 WATCHED = 600.0  # seconds after which the browser has to ask again
 KEEP_ALIVE = 15.0  # seconds
+NO_THREAD = "There is no such thread."
 
 
+# How a thread looks
+
+VIEW = View(title="Ask", path="/ask", key="a")
+
+
+@value
+class ShownQuote:
+    """A footnote and its quotes, each in its paragraph."""
+
+    number: int
+    title: str
+    origin: str
+    link: str
+    excerpts: tuple[Excerpt, ...]
+
+
+@value
+class ShownProposal:
+    """ "May I search the web for this?", and what became of it."""
+
+    id: str
+    request: str  #: "I would search DuckDuckGo for:"
+    query: str
+    decided: str  #: who said what when; empty: it is open
+
+
+@value
+class ShownTurn:
+    """One turn of a thread."""
+
+    id: str
+    author: str
+    said_at: float
+    said: str  #: the question, or the decision in words
+    language: str
+    stage: str  #: what it is doing; empty: it has ended
+    kind: str  #: of the outcome; empty: it runs
+    lead: str = ""  #: where an answer comes from
+    answer: Markup = Markup("")
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    quotes: tuple[ShownQuote, ...] = ()
+    options: tuple[str, ...] = ()
+    closing: str = ""  #: how long it took, from how many passages
+    proposal: ShownProposal | None = None
+
+
+async def _shown_thread(visit: Visit, conversation: Conversation) -> tuple[ShownTurn, ...]:
+    """The turns in their order, with what may be read around the quotes."""
+    turns = await visit.site.threads.turns(conversation)
+    here = conversation.id, ""
+    collections = (await reads_in(visit.site, [here]))[here]
+    return tuple([await asyncio.to_thread(_shown, visit.site, each, turns, collections) for each in turns])
+
+
+def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: frozenset[str]) -> ShownTurn:
+    turn, outcome = held.turn, held.outcome
+    basis = ShownTurn(
+        id=turn.id, author=turn.author,
+        said_at=turn.asked_at if isinstance(turn, Question) else turn.decided_at,
+        said=_said(turn),
+        language=outcome.language if outcome else texts.language_of_turn(turn),
+        stage=held.stage or "Waiting…" if outcome is None else "", kind=outcome.kind if outcome else "",
+    )  # fmt: skip
+    if outcome is None:
+        return basis
+    answer = by_place(outcome.answer) if outcome.answer else None
+    cited = answer.citations if answer else outcome.closest
+    read_from = {*outcome.collections, *(each.collection for each in cited)} - {""}
+    if closed := read_from - collections:
+        names = ", ".join(sorted(set(map(base_of, closed))))
+        return replace(basis, reason=f"This read {names}, which you may not read any more.")
+    shown = footnotes_of(outcome, site.library.store, collections)
+    return replace(
+        basis,
+        lead=texts.provenance(outcome, outcome.answer) if outcome.answer else "",
+        answer=to_html(answer.text, turn=basis.id, numbers={each.number for each in cited}) if answer else Markup(""),
+        reason=outcome.reason or "",
+        notes=(*texts.remarks(outcome), *texts.omissions(outcome)),
+        quotes=tuple(_quote(place, excerpts, outcome.language) for place, excerpts in places_in(shown)),
+        options=outcome.options,
+        closing=texts.answered_in(outcome) if outcome.answer else "",
+        proposal=_proposal(outcome.proposal, turns, site) if outcome.proposal else None,
+    )  # fmt: skip
+
+
+def _quote(place: Citation, excerpts: Sequence[Excerpt], language: str) -> ShownQuote:
+    title, origin = texts.place_of(place, language)
+    link = web_link(place.url) or ""
+    link = "" if link and names_another_host(title, link) else link
+    return ShownQuote(number=place.number, title=title, origin=origin, link=link, excerpts=tuple(excerpts))
+
+
+def _proposal(proposal: Proposal, turns: Sequence[PageTurn], site: Site) -> ShownProposal:
+    context = CardContext(engine=texts.ENGINE_NAMES[site.settings.web_search])
+    return ShownProposal(
+        id=proposal.id,
+        request=would_search(proposal, context),
+        query=proposal.query,
+        decided=_decision(proposal, turns),
+    )
+
+
+def _decision(proposal: Proposal, turns: Sequence[PageTurn]) -> str:
+    """The newest decision about it that did not fail: a search that failed can be allowed again."""
+    for held in reversed(turns):
+        turn = held.turn
+        if isinstance(turn, Decision) and turn.proposal_id == proposal.id:
+            if held.outcome is not None and held.outcome.kind == "failed":
+                return ""
+            did = "allowed this search" if turn.verdict == "approve" else "said no"
+            return f"{turn.author} {did} at {in_utc(turn.decided_at)}."
+    return ""
+
+
+def _said(turn: Question | Decision) -> str:
+    if isinstance(turn, Question):
+        return turn.text
+    if turn.verdict == "deny":
+        return "No web search."
+    return f"Search the web: {turn.query}" if turn.query else "Search the web."
+
+
+# What can be asked for
+
+
+@VIEW.get("/ask")
 async def show_threads(visit: Visit) -> web.Response:
     threads = await visit.site.threads.recent(channel_id(visit.session))
     entries = await asyncio.to_thread(visit.site.library.store.entries)
@@ -30,77 +178,52 @@ async def show_threads(visit: Visit) -> web.Response:
     return visit.show("ask.html", title="Ask", threads=threads, documents=len(documents))
 
 
+@VIEW.post("/threads")
 async def begin(visit: Visit) -> web.StreamResponse:
     conversation = conversation_of(visit.session, secrets.token_hex(6))
     assert conversation is not None
     return await _ask(visit, conversation)
 
 
+@VIEW.post("/threads/{thread}")
 async def follow_up(visit: Visit) -> web.StreamResponse:
     conversation = await _known(visit)
-    return (
-        visit.sorry("There is no such thread.") if conversation is None else await _ask(visit, conversation)
-    )
+    return visit.sorry(NO_THREAD) if conversation is None else await _ask(visit, conversation)
 
 
 async def _ask(visit: Visit, conversation: Conversation) -> web.StreamResponse:
-    text = (await visit.form()).get("text", "")
     try:
-        question = ask(text, conversation, visit.session, turn_id=_turn_id(), now=time.time())
+        text = check_question((await visit.form()).get("text", ""))
     except QuestionRejected as rejected:
         return visit.sorry(str(rejected), status=422)
+    question = Question(
+        id=_turn_id(), conversation=conversation, author=visit.session.name, text=text, asked_at=time.time()
+    )
     return await _accept(visit, question)
 
 
-async def show_thread(visit: Visit) -> web.Response:
-    conversation = await _known(visit)
-    if conversation is None:
-        return visit.sorry("There is no such thread.")
-    turns = await _shown(visit, conversation)
-    is_running = any(not turn.kind for turn in turns)
-    return visit.show(
-        "thread.html",
-        title=turns[0].said[:80],
-        thread=conversation.thread,
-        turns=turns,
-        is_running=is_running,
-    )
-
-
-async def show_turn(visit: Visit) -> web.Response:
-    """One turn alone, as it stands now: what the script puts in its place."""
-    conversation = await _known(visit)
-    turns = await _shown(visit, conversation) if conversation else ()
-    turn = next((each for each in turns if each.id == visit.part("turn")), None)
-    if turn is None or conversation is None:
-        return visit.sorry("There is no such turn.")
-    return visit.show("turn_alone.html", thread=conversation.thread, turn=turn)
-
-
-async def _shown(visit: Visit, conversation: Conversation):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    turns = await visit.site.threads.turns(conversation)
-    here = conversation.id, ""
-    return await shown_thread(visit.site, turns, (await reads_in(visit.site, [here]))[here])
-
-
+@VIEW.post("/threads/{thread}/decision")
 async def decide_search(visit: Visit) -> web.StreamResponse:
+    """An empty query is the one that was proposed."""
     conversation = await _known(visit)
     if conversation is None:
-        return visit.sorry("There is no such thread.")
+        return visit.sorry(NO_THREAD)
     form = await visit.form()
+    is_allowed, query = form.get("verdict") == "approve", form.get("query", "")
     try:
-        decision = decide(
-            form.get("proposal", ""),
-            "approve" if form.get("verdict") == "approve" else "deny",
-            form.get("query", ""),
-            conversation,
-            visit.session,
-            turn_id=_turn_id(),
-            now=time.time(),
-        )
+        edited = checked_query(query) if is_allowed and query.strip() else None
     except QuestionRejected as rejected:
         return visit.sorry(str(rejected), status=422)
+    decision = Decision(
+        id=_turn_id(), conversation=conversation, author=visit.session.name,
+        proposal_id=form.get("proposal", ""), verdict="approve" if is_allowed else "deny", query=edited,
+        decided_at=time.time(),
+    )  # fmt: skip
     return await _accept(visit, decision)
+
+
+def _turn_id() -> str:
+    return f"page-{uuid4().hex}"
 
 
 async def _accept(visit: Visit, turn: Turn) -> web.StreamResponse:
@@ -109,10 +232,33 @@ async def _accept(visit: Visit, turn: Turn) -> web.StreamResponse:
     return go_to(f"/threads/{turn.conversation.thread}#turn-{turn.id}")
 
 
+@VIEW.get("/threads/{thread}")
+async def show_thread(visit: Visit) -> web.Response:
+    conversation = await _known(visit)
+    if conversation is None:
+        return visit.sorry(NO_THREAD)
+    turns = await _shown_thread(visit, conversation)
+    running = any(not turn.kind for turn in turns)
+    thread, title = conversation.thread, turns[0].said[:80]
+    return visit.show("thread.html", title=title, thread=thread, turns=turns, is_running=running)
+
+
+@VIEW.get("/threads/{thread}/turns/{turn}")
+async def show_turn(visit: Visit) -> web.Response:
+    """One turn alone, as it stands now: what the script puts in its place."""
+    conversation = await _known(visit)
+    turns = await _shown_thread(visit, conversation) if conversation else ()
+    turn = next((each for each in turns if each.id == visit.part("turn")), None)
+    if turn is None or conversation is None:
+        return visit.sorry("There is no such turn.")
+    return visit.show("turn_alone.html", thread=conversation.thread, turn=turn)
+
+
+@VIEW.post("/threads/{thread}/forget")
 async def forget(visit: Visit) -> web.StreamResponse:
     conversation = await _known(visit)
     if conversation is None:
-        return visit.sorry("There is no such thread.")
+        return visit.sorry(NO_THREAD)
     turns = len(await visit.site.threads.turns(conversation))
     gone = (
         f"{counted(turns, 'turn')} of this thread, with answers and quotes",
@@ -129,11 +275,12 @@ async def forget(visit: Visit) -> web.StreamResponse:
     return go_to("/ask")
 
 
+@VIEW.get("/threads/{thread}/events")
 async def watch(visit: Visit) -> web.StreamResponse:
     """Server-sent events: each names a turn that looks different now."""
     conversation = await _known(visit)
     if conversation is None:
-        return visit.sorry("There is no such thread.")
+        return visit.sorry(NO_THREAD)
     stream = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     await stream.prepare(visit.request)
     loop = asyncio.get_running_loop()
@@ -162,24 +309,3 @@ async def _known(visit: Visit) -> Conversation | None:
     if conversation is None or not await visit.site.threads.progress(conversation):
         return None
     return conversation
-
-
-def _turn_id() -> str:
-    return f"page-{uuid4().hex}"
-
-
-VIEW = View(
-    title="Ask",
-    path="/ask",
-    key="a",
-    routes=(
-        PageRoute("GET", "/ask", show_threads),
-        PageRoute("POST", "/threads", begin),
-        PageRoute("GET", "/threads/{thread}", show_thread),
-        PageRoute("POST", "/threads/{thread}", follow_up),
-        PageRoute("GET", "/threads/{thread}/events", watch),
-        PageRoute("GET", "/threads/{thread}/turns/{turn}", show_turn),
-        PageRoute("POST", "/threads/{thread}/decision", decide_search),
-        PageRoute("POST", "/threads/{thread}/forget", forget),
-    ),
-)

@@ -1,4 +1,6 @@
-"""Changes that were made on the page, the newest first, as far as the session may read what it concerns."""
+"""Who is in: every session with when and where it was used last, which an editor of everything may end; and the changes
+that were made on the page, the newest first, as far as the session may read what it concerns.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,49 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-from bots.page.changes import PageChange
-from bots.page.site import PageRoute, View, Visit
+from bots.page.sessions import PageChange, PageSession
+from bots.page.site import View, Visit, go_to
 from bots.page.templating import iso
 from bots.record import write_csv
 
 SHOWN = 100  # on one page
 AT_ONCE = 500  # read from the store
 COLUMNS = ("who", "session", "did", "about", "before", "after")
+NOT_YOURS = "Only an editor who reads everything ends the sessions of others."
+NOT_THERE = "There is no such session any more."
+
+CHANGES = View(title="Changes", path="/changes", key="c")
+SESSIONS = View(title="Sessions", path="/sessions", key="i")
 
 
+@SESSIONS.get("/sessions")
+async def show_sessions(visit: Visit) -> web.Response:
+    return visit.show("sessions.html", title="Sessions", sessions=await _seen(visit), own=visit.session.id)
+
+
+@SESSIONS.post("/sessions")
+async def end_sessions(visit: Visit) -> web.Response:
+    """One that was named, or all but this one."""
+    if not visit.session.may_change_all:
+        return visit.sorry(NOT_YOURS, status=403)
+    wanted = (await visit.form()).get("session", "")
+    others = [each for each in await _seen(visit) if each.id != visit.session.id]
+    ended = others if wanted == "others" else [each for each in others if each.id == wanted]
+    if not ended and wanted != "others":
+        return visit.sorry(NOT_THERE)
+    await visit.site.sessions.end(*ended)
+    for each in ended:
+        await visit.record("ended a session", f"{each.name}, {each.id}", before=each.place, after="ended")
+    return go_to("/sessions", "ended")
+
+
+async def _seen(visit: Visit) -> tuple[PageSession, ...]:
+    """All, for who may end them; else one's own."""
+    listed = await visit.site.sessions.listed()
+    return tuple(each for each in listed if visit.session.may_change_all or each.id == visit.session.id)
+
+
+@CHANGES.get("/changes")
 async def show_changes(visit: Visit) -> web.Response:
     shown: list[PageChange] = []
     async for change in _readable(visit, _position(visit)):
@@ -28,14 +63,12 @@ async def show_changes(visit: Visit) -> web.Response:
     return visit.show("changes.html", title="Changes", changes=shown[:SHOWN], older=older)
 
 
+@CHANGES.get("/changes.csv")
 async def export(visit: Visit) -> web.Response:
     changes = [change async for change in _readable(visit, None)]
     text = io.StringIO()
-    write_csv(
-        text,
-        ("time", *COLUMNS),
-        ([iso(each.at), *(getattr(each, name) for name in COLUMNS)] for each in changes),
-    )
+    rows = ([iso(each.at), *(getattr(each, name) for name in COLUMNS)] for each in changes)
+    write_csv(text, ("time", *COLUMNS), rows)
     return visit.download(text.getvalue(), "changes.csv")
 
 
@@ -57,11 +90,3 @@ def _position(visit: Visit) -> tuple[float, str] | None:
         return float(at), last
     except ValueError:
         return None
-
-
-VIEW = View(
-    title="Changes",
-    path="/changes",
-    key="c",
-    routes=(PageRoute("GET", "/changes", show_changes), PageRoute("GET", "/changes.csv", export)),
-)

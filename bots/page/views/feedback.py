@@ -1,15 +1,17 @@
-"""Answers that were rated down, with what people said is wrong, until somebody is done with them."""
+"""Answers that were rated down, with what people said is wrong, until somebody is done with them. What people said
+stands in the log of questions; here is who has looked at it since.
+"""
 
 from __future__ import annotations
 
+import time
+
 from aiohttp import web
 
-from bots.log_words import FAULTS, ended
-from bots.page.feedback import FeedbackMark
-from bots.page.names import Speaker
 from bots.page.rights import channel_told, readable
-from bots.page.site import PageRoute, View, Visit, go_to
-from bots.page.views.questions import path_of
+from bots.page.site import Speaker, View, Visit, go_to
+from bots.page.templating import question_path
+from core.conversation import value
 from core.traces.feedback import RatedDown, rated_down
 
 SHOWN = 50  # answers on one page
@@ -17,10 +19,21 @@ STATES = ("open", "done", "all")
 NO_DECISION = "Nothing of that name can be decided about feedback."
 NOT_THERE = "No answer to that question was rated down."
 
+VIEW = View(title="Feedback", path="/feedback", key="f")
 
+
+@value
+class FeedbackMark:
+    """Somebody is done with the feedback about an answer, as far as it was there by then."""
+
+    done_at: float  #: seconds since the epoch
+    who: str  #: the name of the session
+
+
+@VIEW.get("/feedback")
 async def show_feedback(visit: Visit) -> web.Response:
     state = visit.query("state") if visit.query("state") in STATES else "open"
-    marks = await visit.site.feedback.all()
+    marks = await _marks(visit)
     chosen = [
         each for each in await _rated_down(visit) if state in ("all", _state(each, marks.get(each.turn)))
     ]
@@ -29,17 +42,8 @@ async def show_feedback(visit: Visit) -> web.Response:
     allowed = await readable(visit.site, visit.session, questions.values())
     shown = [(each, questions[each.turn]) for each in page.shown if each.turn in questions]
     return visit.show(
-        "feedback.html",
-        title="Feedback",
-        page=page,
-        shown=shown,
-        allowed=allowed,
-        state=state,
-        states=STATES,
-        marks=marks,
-        state_of=_state,
-        faults=FAULTS,
-        ended=ended,
+        "feedback.html", title="Feedback", page=page, shown=shown, allowed=allowed, state=state,
+        states=STATES, marks=marks, state_of=_state,
         channels={question.channel: channel_told(visit.session, question.channel) for _, question in shown},
         names=await visit.site.names.of(
             Speaker(conversation=question.conversation, author=remark.author)
@@ -47,31 +51,34 @@ async def show_feedback(visit: Visit) -> web.Response:
             for remark in each.remarks
             if each.turn in allowed
         ),
-        path_of=path_of,
-    )
+    )  # fmt: skip
 
 
 async def count_open(visit: Visit) -> int:
-    marks = await visit.site.feedback.all()
+    marks = await _marks(visit)
     return sum(_state(each, marks.get(each.turn)) == "open" for each in await _rated_down(visit))
 
 
+@VIEW.post("/feedback/{turn:.+}")
 async def decide(visit: Visit) -> web.Response:
     """Somebody is done with the feedback about an answer, or it is open again."""
-    turn, form = visit.part("turn"), await visit.form()
+    turn, after = visit.part("turn"), (await visit.form()).get("state")
     question = await visit.site.log.question(turn)
     found = next((each for each in await _rated_down(visit) if each.turn == turn), None)
     if question is None or found is None or turn not in await readable(visit.site, visit.session, [question]):
         return visit.sorry(NOT_THERE)
-    if form.get("state") not in ("open", "done"):
+    if after not in ("open", "done"):
         return visit.sorry(NO_DECISION, status=422)
-    marks, is_done = visit.site.feedback, form["state"] == "done"
-    before = _state(found, (await marks.all()).get(turn))
-    if is_done:
-        await marks.mark(turn, visit.session.name)
+    before, database = _state(found, (await _marks(visit)).get(turn)), visit.site.sessions.database
+    if after == "done":
+        await database.write(
+            "INSERT INTO page_feedback (turn, done_at, who) VALUES (?, ?, ?)"
+            " ON CONFLICT (turn) DO UPDATE SET done_at = excluded.done_at, who = excluded.who",
+            (turn, time.time(), visit.session.name),
+        )
     else:
-        await marks.reopen(turn)
-    after, path, read = "done" if is_done else "open", path_of(turn), visit.session.collections
+        await database.write("DELETE FROM page_feedback WHERE turn = ?", (turn,))
+    path, read = question_path(turn), visit.session.collections
     await visit.record(
         "looked at feedback", "1 answer", path=path, before=before, after=after, collections=read
     )
@@ -83,17 +90,12 @@ def _state(rated: RatedDown, mark: FeedbackMark | None) -> str:
     return "done" if mark is not None and mark.done_at >= rated.given_at else "open"
 
 
+async def _marks(visit: Visit) -> dict[str, FeedbackMark]:
+    """By the turn of the question."""
+    rows = await visit.site.sessions.database.rows("SELECT turn, done_at, who FROM page_feedback")
+    return {turn: FeedbackMark(done_at=at, who=who) for turn, at, who in rows}
+
+
 async def _rated_down(visit: Visit) -> tuple[RatedDown, ...]:
     database = visit.site.log.database
     return await database.call(rated_down, database.database)
-
-
-VIEW = View(
-    title="Feedback",
-    path="/feedback",
-    key="f",
-    routes=(
-        PageRoute("GET", "/feedback", show_feedback),
-        PageRoute("POST", "/feedback/{turn:.+}", decide),
-    ),
-)

@@ -8,26 +8,21 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
-from urllib.parse import quote
 
 from aiohttp import web
 
 from bots.chat.texts import counted
-from bots.log_words import FAULTS, REASONS, left_out, missing_in, people_of, reasons_of, trend_of
+from bots.log_words import left_out
 from bots.page.gap_reports import ReportKey
-from bots.page.names import Speaker
 from bots.page.rights import audiences_of, reads_in
-from bots.page.site import PageRoute, View, Visit, go_to
+from bots.page.site import Speaker, View, Visit, go_to
+from bots.page.templating import gap_path
 from bots.page.views.answers import Typed, keep_answer, typed_in
-from bots.page.views.answers import path_of as answer_path
-from bots.page.views.questions import path_of
-from bots.page.views.sources import source_path
 from bots.record import write_gaps
-from core.answers.store import TEXT_LIMIT, KeptAnswer
+from core.answers.store import KeptAnswer
 from core.conversation import QUESTION_LIMIT
 from core.errors import FootnoteError
-from core.gaps.groups import GapFinder, GapGroup, GapReport, MayRead
+from core.gaps.groups import GapGroup, GapReport, MayRead
 from core.gaps.questions import STATES, GapMark, GapQuestion, still_open
 from core.traces.log import DAY
 from core.traces.search import has_all, typed_words
@@ -39,7 +34,10 @@ ASKED_ABOUT = 20  # questions of a group, the newest: one of them is in a channe
 REOPENED, WRITTEN, CONSULT = "open", "written", "consult"
 NO_GROUP = "There is no such group any more, or none that you may read."
 
+VIEW = View(title="Gaps", path="/gaps", key="p", is_ranged=True)
 
+
+@VIEW.get("/gaps")
 async def show_gaps(visit: Visit) -> web.Response:
     state, text = visit.query("state"), visit.query("text")
     report = await visit.site.gaps.first(*_wanted(visit))
@@ -47,16 +45,10 @@ async def show_gaps(visit: Visit) -> web.Response:
     if words := typed_words(text):
         groups = await asyncio.to_thread(_with_words, groups, words)
     return visit.show(
-        "gaps.html",
-        title="Gaps",
+        "gaps.html", title="Gaps",
         page=visit.page_of(groups, SHOWN, days=str(visit.days), state=state, text=text),
-        report=report,
-        state=state,
-        states=(*STATES, "all"),
-        text=text,
-        notes=left_out(report),
-        **TOLD,
-    )
+        report=report, state=state, states=(*STATES, "all"), text=text, notes=left_out(report),
+    )  # fmt: skip
 
 
 def _is_in(group: GapGroup, state: str) -> bool:
@@ -73,10 +65,7 @@ def _with_words(groups: Iterable[GapGroup], words: Sequence[str]) -> list[GapGro
     ]
 
 
-def gap_path(turn: str) -> str:
-    return f"/gaps/{quote(turn, safe='')}"
-
-
+@VIEW.get("/gaps/{turn:.+}")
 async def show_gap(visit: Visit) -> web.Response:
     first = await visit.site.gaps.first(*_wanted(visit))
     group = _holding(first, visit.part("turn")) or await _group(visit)
@@ -87,9 +76,8 @@ async def _shown(
     visit: Visit, group: GapGroup, typed: Typed | None = None, *, status: int = 200, is_decided: bool = False
 ) -> web.Response:
     """``typed``: what somebody wrote as its answer; ``is_decided``: another decided about it meanwhile."""
-    first = sorted(
-        group.questions, key=lambda each: each.turn in group.marks
-    )  # stable: each part newest first
+    # Stable: each part newest first.
+    first = sorted(group.questions, key=lambda each: each.turn in group.marks)
     questions = first[:QUESTIONS_SHOWN]
     decided = [each.turn for each in questions if each.turn in group.marks]
     # What a decision is about: what nobody decided about, or all.
@@ -99,27 +87,17 @@ async def _shown(
     narrowest = audiences[0].collection if audiences and audiences[0].is_of_channel else ""
     marks = dict.fromkeys(group.marks[turn] for turn in decided)
     return visit.show(
-        "gap.html",
-        status=status,
-        title=group.name[:80],
-        group=group,
-        questions=questions,
+        "gap.html", status=status, title=group.name[:80], group=group, questions=questions,
         more=group.count - len(questions),
         names=await visit.site.names.of(
             Speaker(conversation=each.conversation, author=each.author) for each in questions
         ),
         decisions=[(mark, await _answer_of(visit, mark)) for mark in marks],
-        is_decided=is_decided,
-        turns=turns,
-        seen=_digest(group.marks, turns),
-        decided=decided,
-        has_experts=bool(visit.site.settings.experts),
-        seen_decided=_digest(group.marks, decided),
+        is_decided=is_decided, turns=turns, seen=_digest(group.marks, turns), decided=decided,
+        has_experts=bool(visit.site.settings.experts), seen_decided=_digest(group.marks, decided),
         typed=typed or Typed(question=group.name[:QUESTION_LIMIT], collection=narrowest),
         audiences=audiences,
-        limit=TEXT_LIMIT,
-        **TOLD,
-    )
+    )  # fmt: skip
 
 
 async def _answer_of(visit: Visit, mark: GapMark) -> KeptAnswer | None:
@@ -136,6 +114,7 @@ def _digest(marks: Mapping[str, GapMark], turns: Iterable[str]) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
+@VIEW.post("/gaps/{turn:.+}")
 async def decide(visit: Visit) -> web.StreamResponse:
     """Answer questions of a group, ignore them, have a person asked, or open them again: those that the form showed."""
     form = await visit.form()
@@ -145,10 +124,11 @@ async def decide(visit: Visit) -> web.StreamResponse:
     if group is None or not questions:
         return visit.sorry(NO_GROUP)
     turns = [each.turn for each in questions]
-    if form.get("seen") not in (None, _digest(await finder.marks(), turns)):
+    marks = await finder.marks()
+    if form.get("seen") not in (None, _digest(marks, turns)):
         return await _decided_meanwhile(visit, form)
     answer, told = "", counted(len(turns), "question")
-    before = await _states(finder, turns)
+    before = ", ".join(sorted({marks[turn].state if turn in marks else "open" for turn in turns}))
     if state == WRITTEN:
         audiences = await audiences_of(visit, questions)
         kept = await keep_answer(visit, form, audiences)
@@ -170,15 +150,9 @@ async def decide(visit: Visit) -> web.StreamResponse:
         return visit.sorry("Nothing of that name can be decided about a group.", status=422)
     visit.site.gaps.turn_old()
     read = visit.session.collections
-    path = f"/gaps/{quote(turns[0], safe='')}"
+    path = gap_path(turns[0])
     await visit.record("decided about a gap", told, path=path, before=before, after=state, collections=read)
     return go_to(f"/gaps?days={visit.days}", "decided")
-
-
-async def _states(finder: GapFinder, turns: Sequence[str]) -> str:
-    """ "ignored, open": the states of these questions, each once."""
-    marks = await finder.marks()
-    return ", ".join(sorted({marks[turn].state if turn in marks else "open" for turn in turns}))
 
 
 async def _decided_meanwhile(visit: Visit, form: Mapping[str, str]) -> web.Response:
@@ -197,7 +171,7 @@ async def _chosen(visit: Visit, group: GapGroup) -> Sequence[GapQuestion]:
     shown = await visit.chosen("turn")
     if not shown:
         return group.questions
-    report = await _report(visit)
+    report = await visit.site.gaps.whole(*_wanted(visit))
     known = {each.turn: each for one in report.groups for each in one.questions}
     return [known[turn] for turn in dict.fromkeys(shown[:QUESTIONS_SHOWN]) if turn in known]
 
@@ -213,8 +187,9 @@ async def _ask_person(visit: Visit, turns: Sequence[str]) -> web.Response | None
     return None
 
 
+@VIEW.get("/gaps.csv")
 async def export(visit: Visit) -> web.Response:
-    report = await _report(visit)
+    report = await visit.site.gaps.whole(*_wanted(visit))
     text = io.StringIO()
     write_gaps(text, report.groups)
     return visit.download(text.getvalue(), "gaps.csv")
@@ -225,17 +200,13 @@ def _wanted(visit: Visit) -> tuple[ReportKey, MayRead]:
     return (visit.days * DAY, visit.session.collections), partial(readable_turns, visit)
 
 
-async def _report(visit: Visit) -> GapReport:
-    return await visit.site.gaps.whole(*_wanted(visit))
-
-
 async def report_soon(visit: Visit) -> GapReport | None:
     """None where it is still being made."""
     return await visit.site.gaps.soon(*_wanted(visit))
 
 
 async def _group(visit: Visit) -> GapGroup | None:
-    return _holding(await _report(visit), visit.part("turn"))
+    return _holding(await visit.site.gaps.whole(*_wanted(visit)), visit.part("turn"))
 
 
 def _holding(report: GapReport, turn: str) -> GapGroup | None:
@@ -256,24 +227,3 @@ async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> froz
     ]
     database = visit.site.library.store.database
     return await asyncio.to_thread(still_open, database, open_here, session.collections)
-
-
-#: What the templates of this view say and call.
-TOLD: Mapping[str, Any] = {
-    "reasons": REASONS, "faults": FAULTS, "trend_of": trend_of, "missing_in": missing_in, "reasons_of": reasons_of,
-    "people_of": people_of, "path_of": path_of, "gap_path": gap_path, "source_path": source_path,
-    "answer_path": answer_path,
-}  # fmt: skip
-
-VIEW = View(
-    title="Gaps",
-    path="/gaps",
-    key="p",
-    is_ranged=True,
-    routes=(
-        PageRoute("GET", "/gaps", show_gaps),
-        PageRoute("GET", "/gaps.csv", export),
-        PageRoute("GET", "/gaps/{turn:.+}", show_gap),
-        PageRoute("POST", "/gaps/{turn:.+}", decide),
-    ),
-)

@@ -1,14 +1,17 @@
-"""The last days beside the ones before, and what there is to do.
+"""Figures: the last days beside the ones before, with what there is to do; and the cost of answers, how long they took
+and how they ended, by day, and whether this process can answer now.
 
-The figures name no person and quote nothing, so whoever is in may read them, as on the view of what was spent. What
-there is to do is told as far as the session may read it.
+The figures name no person and quote nothing, so whoever is in may read them. What there is to do is told as far as the
+session may read it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from urllib.parse import urlencode
 
@@ -16,25 +19,42 @@ from aiohttp import web
 
 from bots.chat.texts import counted
 from bots.log_words import ENDINGS, trend_of
-from bots.page.plots import Plot, Series, bar_plot
-from bots.page.site import PageRoute, View, Visit
+from bots.page.drawing import Plot, Series, bar_plot, line_plot
+from bots.page.rights import channel_told
+from bots.page.site import Site, Speaker, View, Visit
+from bots.page.templating import collection_path, gap_path
 from bots.page.views.answers import answers_of
 from bots.page.views.feedback import count_open
-from bots.page.views.gaps import gap_path, report_soon
+from bots.page.views.gaps import report_soon
 from bots.page.views.sources import sizes_of
-from bots.page.views.spend import days_until, money, took
 from core.conversation import value
 from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
 from core.sources.store import ListedSource
 from core.storage.database import Database
 from core.traces.activity import Activity, activities
-from core.traces.figures import HALF, UNSURE, DayCount, Sums, by_day, by_day_and_outcome, day_of, total_of
+from core.traces.figures import (
+    BOUNDS,
+    HALF,
+    UNSURE,
+    DayCount,
+    ModelSums,
+    Sums,
+    by_channel,
+    by_day,
+    by_day_and_outcome,
+    by_model,
+    by_outcome,
+    seconds_of,
+    total_of,
+)
 from core.traces.log import DAY
 
 GAPS = 5  # that are named
 ALWAYS_SHOWN = ("answered", "no_answer")
 PLOTTED = ("answered", HALF, UNSURE, "approval_needed", "no_answer")
+
+OVERVIEW = View(title="Overview", path="/", key="o", is_ranged=True)
 
 
 @value
@@ -71,21 +91,19 @@ class Task:
     more: str = ""
 
 
+@OVERVIEW.get("/")
 async def show_overview(visit: Visit) -> web.Response:
     site = visit.site
-    days = days_until(day_of(site.log.now()), 2 * visit.days)
+    days = visit.dates(2)
     before, now, counts = await site.log.database.call(_totals, site.log.database.database, days)
     shown = days[visit.days :]
     report = await report_soon(visit)
     return visit.show(
-        "overview.html",
-        title="Overview",
+        "overview.html", title="Overview",
         figures=_figures(now, before, shown[0], site.settings.currency, _unanswered(report, visit.days)),
-        plot=_plot(shown, counts),
-        is_empty=not now.questions,
-        tasks=await _tasks(visit, report),
+        plot=_plot(shown, counts), is_empty=not now.questions, tasks=await _tasks(visit, report),
         is_grouping=report is None,
-    )
+    )  # fmt: skip
 
 
 def _totals(database: Database, days: Sequence[str]) -> tuple[Totals, Totals, tuple[DayCount, ...]]:
@@ -131,10 +149,8 @@ def _figures(
         earlier = f"{took(part, before.sums.within)} before" if before.questions else ""
         figures.append(Figure(name=name, told=took(part, now.sums.within), change=earlier))
     if now.sums.cost is not None:
-        change = _per_cent(now.sums.cost, before.sums.cost or 0)
-        figures.append(
-            Figure(name=f"Cost, {currency}", told=money(now.sums.cost), change=change, path="/spend")
-        )
+        change, told = _per_cent(now.sums.cost, before.sums.cost or 0), money(now.sums.cost)
+        figures.append(Figure(name=f"Cost, {currency}", told=told, change=change, path="/spend"))
     return tuple(figures)
 
 
@@ -144,9 +160,8 @@ def _unanswered(report: GapReport | None, days: int) -> tuple[Figure, ...]:
         return ()
     count = sum(each.count for each in report.groups) + report.closed + report.wordless
     more = "or more" if report.is_cut else ""
-    return (
-        Figure(name="Not answered well", told=f"{count:,}", change=more, path=f"/gaps?days={days}&state=all"),
-    )
+    path = f"/gaps?days={days}&state=all"
+    return (Figure(name="Not answered well", told=f"{count:,}", change=more, path=path),)
 
 
 def _counted(name: str, now: int, before: int, path: str = "") -> Figure:
@@ -201,26 +216,21 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
     tasks = [
         Task(
             told=f"{label_of(each.record.address)}: {_fault(each)}",
-            path=f"/sources?{urlencode({'collection': each.record.collection})}",
+            path=collection_path(each.record.collection),
         )
         for each in failing
     ]
-    if unreadable := sum(each.unreadable for each in (await sizes_of(visit)).values()):
-        tasks.append(
-            Task(told=f"{counted(unreadable, 'file')} could not be read, or not wholly", path="/sources")
-        )
-    if report and report.closed:
-        told = (
-            f"{counted(report.closed, 'question')} not answered well in channels that your link does not read"
-        )
-        tasks.append(Task(told=told, path="/gaps"))
-    if due:
-        tasks.append(Task(told=f"{counted(len(due), 'kept answer')} to review", path="/answers?show=due"))
-    if disputed:
-        told = f"{counted(len(disputed), 'kept answer')} that documents dispute"
-        tasks.append(Task(told=told, path="/answers?show=disputed"))
-    if rated_down := await count_open(visit):
-        tasks.append(Task(told=f"{counted(rated_down, 'answer')} rated down, to look at", path="/feedback"))
+    unreadable = sum(each.unreadable for each in (await sizes_of(visit)).values())
+    closed, rated_down = report.closed if report else 0, await count_open(visit)
+    unseen = f"{counted(closed, 'question')} not answered well in channels that your link does not read"
+    counts = (
+        (unreadable, f"{counted(unreadable, 'file')} could not be read, or not wholly", "/sources"),
+        (closed, unseen, "/gaps"),
+        (len(due), f"{counted(len(due), 'kept answer')} to review", "/answers?show=due"),
+        (len(disputed), f"{counted(len(disputed), 'kept answer')} that documents dispute", "/answers?show=disputed"),
+        (rated_down, f"{counted(rated_down, 'answer')} rated down, to look at", "/feedback"),
+    )  # fmt: skip
+    tasks += [Task(told=told, path=path) for count, told, path in counts if count]
     for gap in gaps:
         more = f"{counted(gap.count, 'question')} not answered well, {trend_of(gap)}"
         tasks.append(Task(told=gap.name, more=more, path=f"{gap_path(gap.turns[0])}?days={visit.days}"))
@@ -231,6 +241,93 @@ def _fault(source: ListedSource) -> str:
     return source.record.failure or f"{counted(source.counts.failed, 'item')} could not be read"
 
 
-VIEW = View(
-    title="Overview", path="/", key="o", is_ranged=True, routes=(PageRoute("GET", "/", show_overview),)
-)
+# Spend and health
+
+CHANNELS = 50  # that are shown, those that took the most tokens first
+
+SPEND = View(title="Spend", path="/spend", key="h", is_ranged=True)
+
+
+@SPEND.get("/spend")
+async def show_spend(visit: Visit) -> web.Response:
+    site, shown, log = visit.site, visit.dates(), visit.site.log.database
+    daily = await log.call(by_day, log.database, shown[0])
+    models = await log.call(by_model, log.database, shown[0])
+    outcomes = await log.call(by_outcome, log.database, shown[0])
+    every = await log.call(by_channel, log.database, shown[0])
+    channels = every[:CHANNELS]
+    # Not for who reads some collections alone: the name of a channel may tell what is talked about there.
+    known = channels if visit.session.collections is None else ()
+    names = await visit.site.names.of(Speaker.nobody_in(each.of) for each in known)
+    return visit.show(
+        "spend.html", title="Spend and health", since=shown[0], daily=daily,
+        channels=[replace(each, of=channel_told(visit.session, each.of)) for each in channels],
+        names=names, hidden=len(every[CHANNELS:]), models=sum_models(models),
+        outcomes=sorted(outcomes, key=lambda each: -each.questions),
+        plots=_plots(shown, daily, site.settings.currency), total=total_of(daily),
+        currency=site.settings.currency, bounds=BOUNDS, took=took, money=money,
+        gauges=await site.work.gauges(), is_answering=site.meters is not None,
+        disk=await asyncio.to_thread(_disk, site),
+        refresh_age=await asyncio.to_thread(site.library.refresh_age),
+    )  # fmt: skip
+
+
+def sum_models(models: Sequence[ModelSums]) -> tuple[ModelSums, ...]:
+    """Each model over all of its days, the one that took the most tokens first."""
+    days: dict[str, list[ModelSums]] = {}
+    for each in models:
+        days.setdefault(each.model, []).append(each)
+    sums = [
+        ModelSums(
+            day="",
+            model=model,
+            input_tokens=sum(each.input_tokens for each in own),
+            output_tokens=sum(each.output_tokens for each in own),
+            cost=sum(costs) if (costs := [each.cost for each in own if each.cost is not None]) else None,
+        )
+        for model, own in days.items()
+    ]
+    return tuple(sorted(sums, key=lambda one: -one.input_tokens - one.output_tokens))
+
+
+def _plots(days: Sequence[str], daily: Sequence[Sums], currency: str) -> tuple[Plot, ...]:
+    of_day = {each.of: each for each in daily}
+    there = [of_day.get(day) for day in days]
+
+    def counted(name: str, field: str) -> Series:
+        numbers = (None if each is None else getattr(each, field) for each in there)
+        return Series(name=name, numbers=tuple(numbers))
+
+    def lasting(name: str, share: float) -> Series:
+        numbers = (None if each is None else seconds_of(share, each.within) for each in there)
+        return Series(name=name, numbers=tuple(numbers))
+
+    plots = [bar_plot("questions", "Questions", days, [counted("questions", "questions")])]
+    if any(each.input_tokens or each.output_tokens for each in daily):
+        tokens = [counted("read", "input_tokens"), counted("written", "output_tokens")]
+        plots.append(bar_plot("tokens", "Tokens", days, tokens))
+    if any(each.cost is not None for each in daily):
+        plots.append(bar_plot("money", f"Money, {currency}", days, [counted(currency, "cost")]))
+    times = [lasting("median", 0.5), lasting("p95", 0.95)]
+    return (*plots, line_plot("latency", "Time to the end, at most", days, times, " s"))
+
+
+def took(share: float, within: Sequence[int]) -> str:
+    """ "≤ 5 s": what buckets can tell."""
+    seconds = seconds_of(share, within)
+    if seconds is None:
+        return ""
+    return f"≤ {seconds:g} s" if seconds <= BOUNDS[-1] else f"> {BOUNDS[-1]:g} s"
+
+
+def money(cost: float | None) -> str:
+    """Four digits after the point, as an answer costs a fraction of a cent; empty: unknown."""
+    return "" if cost is None else f"{cost:,.2f}" if cost >= 100 else f"{cost:.4f}"
+
+
+def _disk(site: Site) -> tuple[int, int, int] | None:
+    """The bytes of the disk of the data folder, as shutil names them; None where it cannot be read. Blocks."""
+    try:
+        return shutil.disk_usage(site.settings.data_dir)
+    except OSError:
+        return None

@@ -1,32 +1,32 @@
-"""Every question, and the trace of one of them."""
+"""Every question, and the trace of one of them with the words that its passages have today."""
 
 from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, cast
-from urllib.parse import quote, urlencode
+from typing import Any, Literal, cast
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aiohttp import web
 
-from bots.log_words import ENDINGS, FAULTS, ended
+from bots.log_words import ENDINGS
 from bots.page.drawing import draw_graph, time_steps
-from bots.page.names import Speaker
-from bots.page.render import words_of
 from bots.page.rights import channel_told, collections_called, collections_in, readable
-from bots.page.site import RANGES, PageRoute, View, Visit, number_in
+from bots.page.sessions import PageSession
+from bots.page.site import RANGES, Speaker, View, Visit, number_in
 from bots.page.templating import to_html
-from bots.page.views.sources import source_path
 from bots.record import write_questions
 from core.conversation import value
+from core.library.documents import Passage, Scope
 from core.library.readers import base_of
+from core.library.store import DocumentStore
 from core.traces.log import DAY, GivenRating, LoggedQuestion
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
-from core.traces.trace import Step
+from core.traces.trace import Step, Trace, TracedPassage, TracedStrip
 
 SHOWN = 50  # questions on one page
 LOOKED = 1_000  # that are looked through for one page
@@ -35,6 +35,8 @@ KINDS = ("question", "approve", "deny")
 RATINGS = ("up", "down", "any")
 FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "days", "since", "until", "zone")
 
+VIEW = View(title="Questions", path="/questions", key="q", is_ranged=True)
+
 
 @value
 class FoundPage:
@@ -42,11 +44,11 @@ class FoundPage:
 
     found: tuple[FoundQuestion, ...]
     allowed: frozenset[str]  #: the turns whose words the session may read
-    after: (
-        tuple[float, str] | None
-    )  #: where the next page begins: after this time and turn; None: there is none
+    #: Where the next page begins: after this time and turn; None: there is none.
+    after: tuple[float, str] | None
 
 
+@VIEW.get("/questions")
 async def show_questions(visit: Visit) -> web.Response:
     typed = {name: visit.query(name) for name in FIELDS}
     wanted = _filter(visit, typed, visit.query("before"))
@@ -54,27 +56,19 @@ async def show_questions(visit: Visit) -> web.Response:
     kept = {name: content for name, content in typed.items() if content}
     older = urlencode({**kept, "before": f"{page.after[0]!r} {page.after[1]}"}) if page.after else ""
     return visit.show(
-        "questions.html",
-        title="Questions",
-        found=page.found,
-        allowed=page.allowed,
-        typed=typed,
-        older=older,
-        is_first=not visit.query("before"),
-        newest=urlencode(kept),
-        endings=ENDINGS,
-        ended=ended,
-        kinds=KINDS,
-        zone=str(zone_of(typed["zone"])),
-        ratings=RATINGS,
+        "questions.html", title="Questions", found=page.found, allowed=page.allowed, typed=typed,
+        older=older, is_first=not visit.query("before"), newest=urlencode(kept), kinds=KINDS,
+        zone=str(zone_of(typed["zone"])), ratings=RATINGS,
         narrowed=lambda name, content: urlencode({**kept, name: content}),
-        path_of=path_of,
         names=await visit.site.names.of(
-            speaker_of(each.question) for each in page.found if each.question.turn in page.allowed
+            Speaker(conversation=each.question.conversation, author=each.question.author)
+            for each in page.found
+            if each.question.turn in page.allowed
         ),
-    )
+    )  # fmt: skip
 
 
+@VIEW.get("/questions.csv")
 async def export(visit: Visit) -> web.Response:
     """The newest of what the filter finds; of what is closed to the session no words and names."""
     typed = {name: visit.query(name) for name in FIELDS}
@@ -105,7 +99,14 @@ async def _page(visit: Visit, wanted: QuestionFilter, size: int) -> FoundPage:
     while True:
         batch = await search(visit.site.log, wanted, limit=size + 1)
         readable_here = await readable(visit.site, visit.session, (each.question for each in batch))
-        shown = list(_shown(visit, batch, wanted, readable_here))
+        told = [replace(each, question=_told(visit, each.question)) for each in batch]
+        # Words that may not be read are not searched, nor are channels that the session may not know.
+        shown = [
+            each
+            for each, found_as in zip(told, batch, strict=True)
+            if (each.question.turn in readable_here or not wanted.text)
+            and (each == found_as or not wanted.channel)
+        ]
         room, allowed = size - len(found), allowed | readable_here
         found += shown[:room]
         if len(shown) > room:
@@ -121,26 +122,8 @@ def _position(found: FoundQuestion) -> tuple[float, str]:
     return found.question.asked_at, found.question.turn
 
 
-def _shown(
-    visit: Visit, found: Iterable[FoundQuestion], wanted: QuestionFilter, allowed: Collection[str]
-) -> Iterator[FoundQuestion]:
-    """Words that may not be read are not searched, nor are channels that the session may not know."""
-    for each in found:
-        told = replace(each, question=_told(visit, each.question))
-        if (each.question.turn in allowed or not wanted.text) and (told == each or not wanted.channel):
-            yield told
-
-
 def _told(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
     return replace(question, channel=channel_told(visit.session, question.channel))
-
-
-def speaker_of(question: LoggedQuestion) -> Speaker:
-    return Speaker(conversation=question.conversation, author=question.author)
-
-
-def path_of(turn: str) -> str:
-    return f"/questions/{quote(turn, safe='')}"
 
 
 def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilter:
@@ -150,17 +133,14 @@ def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilt
     days, wanted = number_in(typed["days"], 0), typed["outcome"]
     lately = visit.site.log.now() - days * DAY if days in RANGES else None
     return QuestionFilter(
-        kind=typed["kind"] if typed["kind"] in KINDS else "",
-        ending=wanted if wanted in ENDINGS else "",
-        channel=typed["channel"],
-        author=typed["author"],
+        kind=typed["kind"] if typed["kind"] in KINDS else "", ending=wanted if wanted in ENDINGS else "",
+        channel=typed["channel"], author=typed["author"],
         by_name=visit.session.collections is None,  # others could find out names by looking for them
         rated=cast("RatedAs", typed["rated"] if typed["rated"] in RATINGS else ""),
-        text=typed["text"],
-        since=_seconds(since, zone) if since else lately,
+        text=typed["text"], since=_seconds(since, zone) if since else lately,
         until=_seconds(until + timedelta(days=1), zone) if until and until < date.max else None,
         before=(float(at), turn) if _is_number(at) and turn else None,
-    )
+    )  # fmt: skip
 
 
 def _day(typed: str) -> date | None:
@@ -193,6 +173,64 @@ def _is_number(typed: str) -> bool:
         return False
 
 
+Standing = Literal["here", "changed", "forgotten", "closed", "web"]
+
+
+@value
+class PassageWords:
+    """A passage of a trace, and its words today."""
+
+    traced: TracedPassage
+    standing: Standing
+    text: str = ""  #: empty where it cannot or may not be shown
+    strips: tuple[TracedStrip, ...] = ()  #: of the newest draft, in reading order
+
+    @property
+    def pieces(self) -> tuple[tuple[str, int], ...]:
+        """Its text in pieces, each with the number of the strip that it is; 0: of none."""
+        found: list[tuple[str, int]] = []
+        at, begins = 0, self.traced.start
+        for strip in self.strips:
+            start, end = max(strip.start - begins, at), min(strip.end - begins, len(self.text))
+            if start < end:
+                found += [(self.text[at:start], 0), (self.text[start:end], strip.number)]
+                at = end
+        return tuple((text, number) for text, number in (*found, (self.text[at:], 0)) if text)
+
+
+def words_of(trace: Trace, store: DocumentStore, session: PageSession) -> tuple[PassageWords, ...]:
+    """The passages in the order of the trace. Blocks."""
+    collections = store.collections()
+    open_to = collections if session.collections is None else collections & session.collections
+    ids = [one.id for one in trace.passages if one.origin == "documents" and one.id.isdecimal()]
+    found = store.passages(ids, Scope(collections=open_to)) if ids and open_to else {}
+    strips = trace.drafts[-1].strips if trace.drafts else ()
+    return tuple(_words(one, found, strips, store, open_to) for one in trace.passages)
+
+
+def _words(
+    traced: TracedPassage,
+    found: dict[str, Passage],
+    strips: Iterable[TracedStrip],
+    store: DocumentStore,
+    open_to: frozenset[str],
+) -> PassageWords:
+    if traced.origin == "web":
+        return PassageWords(traced=traced, standing="web")
+    if traced.collection not in open_to:
+        is_gone = traced.collection not in store.collections()
+        return PassageWords(traced=traced, standing="forgotten" if is_gone else "closed")
+    passage = found.get(traced.id)
+    if passage is not None and (passage.source, passage.start, passage.end) == (
+        traced.source, traced.start, traced.end,
+    ):  # fmt: skip
+        own = sorted((each for each in strips if each.passage == traced.id), key=lambda each: each.start)
+        return PassageWords(traced=traced, standing="here", text=passage.text, strips=tuple(own))
+    is_known = bool(store.named(traced.collection, traced.source))
+    return PassageWords(traced=traced, standing="changed" if is_known else "forgotten")
+
+
+@VIEW.get("/questions/{turn:.+}")
 async def show_trace(visit: Visit) -> web.Response:
     site, turn = visit.site, visit.part("turn")
     question = await site.log.question(turn)
@@ -206,33 +244,22 @@ async def show_trace(visit: Visit) -> web.Response:
     words = await asyncio.to_thread(words_of, trace, site.library.store, visit.session) if trace else ()
     closed = sorted(set(map(base_of, collections_in(trace)))) if visit.session.collections is None else []
     called = await collections_called(visit, closed)
+    cited = {each.number for each in trace.citations} if trace else set()
     return visit.show(
         "trace.html",
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
-        question=_told(visit, question),
-        trace=trace,
-        is_readable=is_readable,
-        ratings=ratings,
-        ended=ended,
-        faults=FAULTS,
+        question=_told(visit, question), trace=trace, is_readable=is_readable, ratings=ratings,
         names=await site.names.of(
             Speaker(conversation=question.conversation, author=each) for each in people if is_readable
         ),
         related=[each for each in related if each.turn != turn],
         mark=(await site.gaps.finder.marks()).get(question.about) if is_readable else None,
-        is_gap=is_readable and _is_gap(related, ratings),
-        message=message_of(question.about),
-        source_path=source_path,
-        words=words if is_readable else (),
-        exchanges=await site.log.exchanges(turn) if is_readable else (),
+        is_gap=is_readable and _is_gap(related, ratings), message=message_of(question.about),
+        words=words if is_readable else (), exchanges=await site.log.exchanges(turn) if is_readable else (),
         collections=[called.get(each, each) for each in closed],
-        answer=to_html(trace.text, turn="answer", numbers={each.number for each in trace.citations})
-        if trace
-        else "",
-        path_of=path_of,
-        kept_days=site.settings.trace_days,
-        **_drawn(trace.steps if trace else ()),
-    )
+        answer=to_html(trace.text, turn="answer", numbers=cited) if trace else "",
+        kept_days=site.settings.trace_days, **_drawn(trace.steps if trace else ()),
+    )  # fmt: skip
 
 
 def _is_gap(related: Sequence[LoggedQuestion], ratings: Iterable[GivenRating]) -> bool:
@@ -275,16 +302,3 @@ def _drawn(steps: Sequence[Step]) -> dict[str, Any]:
         "odds_kinds": list(dict.fromkeys(kind for step in steps for kind in step.odds)),
         "strongest": max((abs(worth) for step in steps for worth in step.odds.values()), default=1.0),
     }
-
-
-VIEW = View(
-    title="Questions",
-    path="/questions",
-    key="q",
-    is_ranged=True,
-    routes=(
-        PageRoute("GET", "/questions", show_questions),
-        PageRoute("GET", "/questions.csv", export),
-        PageRoute("GET", "/questions/{turn:.+}", show_trace),
-    ),
-)

@@ -7,30 +7,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from typing import Any
-from urllib.parse import urlencode
 
 from aiohttp import web
 
-from bots.arguments import span_of
 from bots.chat.access import access_rules, readers
-from bots.chat.texts import counted, unseen_told
+from bots.chat.texts import counted
 from bots.page.rights import collections_called
-from bots.page.site import PageRoute, View, Visit, go_to, number_in
-from bots.page.views import access
-from bots.page.views.spend import days_until
+from bots.page.site import View, Visit, go_to, number_in
+from bots.page.templating import collection_path, document_path
 from core.conversation import value
 from core.errors import FootnoteError
-from core.library.documents import ANSWER, Retrieval, Scope, is_kept
+from core.library.documents import ANSWER, Scope, is_kept
 from core.library.entries import Entry
-from core.library.library import Library
 from core.library.overview import CollectionSize, collection_sizes, cut_passages, family
 from core.library.readers import base_of
 from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within, resolve_name
-from core.sources.kinds import label_of, source_labels
+from core.sources.kinds import source_labels
 from core.sources.store import SourceRecord
-from core.traces.figures import day_of
 from core.traces.uses import DocumentUse
 from core.traces.uses import uses as document_uses
 
@@ -43,6 +37,8 @@ WORDS_LIMIT = 1_000  # characters of a question that is tried
 NOT_ALONE = "It is part of a source, which is read as a whole: when it is due, or with `footnote ingest`."
 NOT_THERE = "There is no such collection or document, or it is closed to you."
 
+VIEW = View(title="Sources", path="/sources", key="s", is_ranged=True)
+
 
 @value
 class CollectionView:
@@ -51,11 +47,11 @@ class CollectionView:
     entries: tuple[Entry, ...]
     unreadable: tuple[UnreadableFile, ...]
     uses: Mapping[str, DocumentUse]  #: by the source
-    unseen: Mapping[
-        int, float
-    ]  #: when documents were seen at their source, if that is too long ago, by their ids
+    #: When documents were seen at their source, if that is too long ago, by their ids.
+    unseen: Mapping[int, float]
 
 
+@VIEW.get("/sources")
 async def show_sources(visit: Visit) -> web.Response:
     """The collections, or one of them; with a question, also what is found for it there."""
     library, name, words = visit.site.library, _named(visit)[0], visit.query("try")[:WORDS_LIMIT]
@@ -66,63 +62,43 @@ async def show_sources(visit: Visit) -> web.Response:
     searched = _searched(visit, {name} if name else set(sizes))
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, sizes)
-    use = visit.query("use") if visit.query("use") in USES else ""
-    opened = await _read_collection(visit, name, visit.query("text"), use) if name else None
+    use, text = visit.query("use") if visit.query("use") in USES else "", visit.query("text")
+    opened = await _read_collection(visit, name, text, use) if name else None
+    query = Query(text=words, scope=Scope(collections=searched), limit=FOUND)
+    kept = {"collection": name, "text": text, "use": use, "days": str(visit.days)}
     sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=FAILURES if name else 0)
     return visit.show(
-        "sources.html",
-        title=called.get(name, name) or "Sources",
-        name=name,
-        called=called,
+        "sources.html", title=called.get(name, name) or "Sources", name=name, called=called,
         sizes=[sizes[name]] if name else list(sizes.values()),
-        readers={each: readers(those) for each, those in rules.items()},
-        opened=opened,
-        page=opened
-        and visit.page_of(
-            opened.entries,
-            DOCUMENTS,
-            collection=name,
-            text=visit.query("text"),
-            use=use,
-            days=str(visit.days),
-        ),
-        use=use,
-        uses=USES,
+        readers={each: readers(those) for each, those in rules.items()}, opened=opened,
+        page=opened and visit.page_of(opened.entries, DOCUMENTS, **kept), use=use, uses=USES,
         sources=[each for each in sources if each.record.collection in searched],
-        text=visit.query("text"),
-        words=words,
-        found=await asyncio.to_thread(_retrieve, library, words, searched) if words else None,
+        text=text, words=words,
+        found=await asyncio.to_thread(library.retrieve, query) if words else None,
         refresh_age=await asyncio.to_thread(library.refresh_age),
-        **TOLD,
-    )
+    )  # fmt: skip
 
 
+@VIEW.get("/sources/document")
 async def show_document(visit: Visit) -> web.Response:
     name, address = _named(visit)
     entry = await _entry(visit, name, address) if address else await _of_source(visit, name)
     if entry is None:
         return visit.sorry(NOT_THERE)
-    store = visit.site.library.store
-    first = number_in(visit.query("from"), 1)
-    passages = await asyncio.to_thread(
-        cut_passages, store.database, entry, first=max(first, 1), limit=PASSAGES
-    )
+    database, first = visit.site.library.store.database, max(number_in(visit.query("from"), 1), 1)
+    passages = await asyncio.to_thread(cut_passages, database, entry, first=first, limit=PASSAGES)
     last = passages[-1].number if passages else 0
     return visit.show(
-        "source.html",
-        title=entry.title or entry.source,
-        entry=entry,
+        "source.html", title=entry.title or entry.source, entry=entry,
         unseen=await asyncio.to_thread(visit.site.sightings.unseen, [entry]),
-        passages=passages,
-        others=await asyncio.to_thread(_count_others, visit, entry),
-        next=path_of(entry, first=last + 1) if last and last < entry.passages else "",
+        passages=passages, others=await asyncio.to_thread(_count_others, visit, entry),
+        next=document_path(entry, first=last + 1) if last and last < entry.passages else "",
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
-        source=await _source_of(visit, entry),
-        called=await collections_called(visit, [entry.collection]),
-        **TOLD,
-    )
+        source=await _source_of(visit, entry), called=await collections_called(visit, [entry.collection]),
+    )  # fmt: skip
 
 
+@VIEW.post("/sources/change")
 async def change(visit: Visit) -> web.StreamResponse:
     """Read a document or a whole collection again, or forget a document; the process that serves does so."""
     typed, (name, address) = await visit.form(), _named(visit)
@@ -151,7 +127,7 @@ async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
         gone = [f"{entry.title or entry.source}, {before}"]
     gone += [f"{counted(others, 'document')} that stand with it"] if others else []
     gone.append("The words of questions that rested on it, in the log; what was quoted stays in its threads")
-    back = path_of(entry) if entry else collection_path(name)
+    back = document_path(entry) if entry else collection_path(name)
     if (ask := await visit.asks_first(f"Forget this in {name}?", gone, back=back)) is not None:
         return ask
     await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
@@ -172,7 +148,8 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     if entry is not None and await _source_of(visit, entry) is not None:
         return visit.sorry(NOT_ALONE)
     if entry is None:
-        targets = {"paths": [root for own, root in await _roots(visit) if own == name], "urls": []}
+        roots = await asyncio.to_thread(visit.site.library.store.roots.all)
+        targets = {"paths": [root for own, root in roots if own == name], "urls": []}
     elif "://" in entry.address:
         targets = {"paths": [], "urls": [entry.address]}
     else:
@@ -185,24 +162,15 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     about = entry.source if entry else name
     await visit.record("had it read again", about, path=path, collections=read)
     is_there = entry is not None and await _entry(visit, name, address) is not None
-    return go_to(path_of(entry) if entry is not None and is_there else collection_path(name), "read")
+    return go_to(document_path(entry) if entry is not None and is_there else collection_path(name), "read")
 
 
 async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
     """The source that a document was read from; None for a file or a page."""
+    collection = base_of(entry.collection)
     records = await asyncio.to_thread(visit.site.sightings.sources.all)
-    return next(
-        (
-            each
-            for each in records
-            if each.collection == base_of(entry.collection) and is_within(entry.address, each.address)
-        ),
-        None,
-    )
-
-
-async def _roots(visit: Visit) -> list[tuple[str, str]]:
-    return await asyncio.to_thread(visit.site.library.store.roots.all)
+    holding = (each for each in records if is_within(entry.address, each.address))
+    return next((each for each in holding if each.collection == collection), None)
 
 
 async def _can_forget(visit: Visit, name: str, address: str) -> bool:
@@ -268,8 +236,7 @@ def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
 
 async def _read_collection(visit: Visit, name: str, text: str, use: str) -> CollectionView:
     log = visit.site.log.database
-    first = days_until(day_of(visit.site.log.now()), visit.days)[0]
-    counted = await log.call(document_uses, log.database, first)
+    counted = await log.call(document_uses, log.database, visit.dates()[0])
     merged: dict[str, DocumentUse] = {}
     reads_all = visit.session.collections is None
     for (collection, source), each in counted.items():
@@ -298,61 +265,3 @@ def _chosen(visit: Visit, name: str, text: str, use: str, uses: Mapping[str, Doc
     if use in BY_NUMBER:
         chosen.sort(key=lambda each: -getattr(uses[each.source], BY_NUMBER[use]))
     return CollectionView(entries=tuple(chosen), unreadable=unreadable, uses=uses, unseen=unseen)
-
-
-def _retrieve(library: Library, words: str, collections: frozenset[str]) -> Retrieval:
-    """Blocks."""
-    return library.retrieve(Query(text=words, scope=Scope(collections=collections), limit=FOUND))
-
-
-def collection_path(name: str) -> str:
-    return f"/sources?{urlencode({'collection': name})}"
-
-
-def change_path(collection: str, address: str = "") -> str:
-    """In an address nothing is cleaned, as it would be in a field."""
-    return f"/sources/change?{urlencode({'collection': collection, 'address': address})}"
-
-
-def path_of(entry: Entry, *, first: int = 1) -> str:
-    start = {"from": first} if first > 1 else {}
-    named = {"collection": entry.collection, "address": entry.address}
-    return f"/sources/document?{urlencode({**named, **start})}"
-
-
-def changed_at(entry: Entry) -> float:
-    """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
-    return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
-
-
-def source_path(collection: str, source: str) -> str:
-    """The same for the document that a trace names."""
-    return f"/sources/document?{urlencode({'collection': base_of(collection), 'source': source})}"
-
-
-def bytes_told(size: int) -> str:
-    """ "812 B", "12 kB", "3.4 MB"."""
-    if size < 1_000:
-        return f"{size} B"
-    return f"{size / 1e3:,.0f} kB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
-
-
-#: What the templates of this view call.
-TOLD: Mapping[str, Any] = {
-    "label_of": label_of, "span_of": span_of, "path_of": path_of, "collection_path": collection_path,
-    "access_path": access.path_of, "is_kept": is_kept, "change_path": change_path, "base_of": base_of,
-    "changed_at": changed_at, "unseen_told": unseen_told, "bytes_told": bytes_told,
-}  # fmt: skip
-
-VIEW = View(
-    title="Sources",
-    path="/sources",
-    key="s",
-    is_ranged=True,
-    routes=(
-        PageRoute("GET", "/sources", show_sources),
-        PageRoute("GET", "/sources/document", show_document),
-        PageRoute("POST", "/sources/change", change),
-        *access.ROUTES,
-    ),
-)
