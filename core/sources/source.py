@@ -19,15 +19,16 @@ No credential is stored in a database, a log or an address.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
 import stat
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError, reason_of
@@ -42,11 +43,40 @@ logger = logging.getLogger(__name__)
 
 
 class Memory(Tables):
-    """The tables of one kind of source."""
+    """Values of JSON that a source remembers, by their kind and their name. A kind of source may add tables."""
 
     __slots__ = ()
-    FILE: ClassVar[str]
-    TABLES: ClassVar[str]
+    FILE: ClassVar[str] = "memory.db"
+    TABLES: ClassVar[str] = """
+CREATE TABLE IF NOT EXISTS kept (
+    kind TEXT NOT NULL, name TEXT NOT NULL,
+    value TEXT NOT NULL,  -- JSON
+    PRIMARY KEY (kind, name)
+);
+"""
+
+    def all(self, kind: str) -> dict[str, Any]:
+        """The values of a kind by name, in the order in which they were kept first."""
+        rows = self.rows("SELECT name, value FROM kept WHERE kind = ? ORDER BY rowid", kind)
+        return {name: json.loads(held) for name, held in rows}
+
+    def some(self, kind: str, names: Iterable[str]) -> dict[str, Any]:
+        """Those of them that have these names."""
+        rows = self.among("SELECT name, value FROM kept WHERE kind = ? AND name {}", names, kind)
+        return {name: json.loads(held) for name, held in rows}
+
+    def keep(self, kind: str, values: Mapping[str, Any]) -> None:
+        """Remember these. Sets are kept as sorted lists."""
+        self.write_all(
+            "INSERT INTO kept VALUES (?, ?, ?) ON CONFLICT (kind, name) DO UPDATE SET value = excluded.value",
+            [(kind, name, json.dumps(held, default=sorted)) for name, held in values.items()],
+        )
+
+    def drop(self, kind: str, names: Iterable[str]) -> None:
+        self.write_all("DELETE FROM kept WHERE kind = ? AND name = ?", ((kind, name) for name in names))
+
+    def drop_all(self, *kinds: str) -> None:
+        self.write_all("DELETE FROM kept WHERE kind = ?", ((kind,) for kind in kinds))
 
 
 M = TypeVar("M", bound=Memory)

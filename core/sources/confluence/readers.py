@@ -24,35 +24,14 @@ KEPT = 86_400.0  # seconds that an e-mail address is remembered
 DEPTH_LIMIT = 200  # ancestors of a page
 SPACES_TOLD = 5  # by their keys
 EVERY_SPACE = "*"
+PEOPLE = "people"  # in the memory: an address and when it was asked for, by account id or name
 
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS people (
-    id TEXT PRIMARY KEY,
-    email TEXT,  -- empty: hidden; NULL: an app
-    asked_at REAL NOT NULL
-);
-"""
-
-
-class PeopleMemory(Memory):
-    """The e-mail addresses of people whom Confluence was asked about."""
-
-    __slots__ = ()
-    FILE, TABLES = "confluence.db", _TABLES
-
-    def emails(self, now: float) -> dict[str, str | None]:
-        """The addresses asked for within a day, by account id or name. A time to come counts as long ago."""
-        return dict(
-            self.rows("SELECT id, email FROM people WHERE asked_at > ? AND asked_at <= ?", now - KEPT, now)
-        )
-
-    def keep(self, emails: Mapping[str, str | None], now: float) -> None:
-        """Remember these addresses; what is older than a day goes."""
-        with self.database.transaction():
-            rows = ((user, email, now) for user, email in emails.items())
-            self.write_all("INSERT OR REPLACE INTO people VALUES (?, ?, ?)", rows)
-            self.write("DELETE FROM people WHERE asked_at <= ? OR asked_at > ?", now - KEPT, now)
+def known_emails(memory: Memory, now: float) -> dict[str, str | None]:
+    """The addresses that were asked for within a day; others are forgotten. A time to come counts as long ago."""
+    people = memory.all(PEOPLE)
+    memory.drop(PEOPLE, [user for user, (_, asked_at) in people.items() if not now - KEPT < asked_at <= now])
+    return {user: email for user, (email, asked_at) in people.items() if now - KEPT < asked_at <= now}
 
 
 @value

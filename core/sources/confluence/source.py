@@ -46,10 +46,11 @@ from core.sources.confluence.cloud import (
 from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
-from core.sources.confluence.readers import PagePlace, PageReaders, PeopleMemory
+from core.sources.confluence.readers import PEOPLE, PagePlace, PageReaders, known_emails
 from core.sources.source import (
     CursorExpired,
     ItemGone,
+    Memory,
     SourceBatch,
     SourceContext,
     SourceItem,
@@ -248,17 +249,18 @@ async def open_confluence(
         await _require_account(client)
         kind = CloudApi if await _is_cloud(client) else DataCenterApi
         api: ConfluenceApi = kind(client, ListWalk(client))
-        with open_memory(PeopleMemory, context.folder) as people:
+        with open_memory(Memory, context.folder) as memory:
             readers = PageReaders(
                 api=api,
                 open_spaces=frozenset(map(str.upper, settings.confluence_open_spaces)),
                 everyone=groups_of_everybody(settings.confluence_everyone, address.host),
-                emails=await asyncio.to_thread(people.emails, now()),
+                emails=await asyncio.to_thread(known_emails, memory, now()),
             )
             try:
                 yield ConfluenceSource(address=address, api=api, readers=readers)
             finally:
-                await asyncio.to_thread(people.keep, readers.asked, now())
+                asked = {user: (email, now()) for user, email in readers.asked.items()}
+                await asyncio.to_thread(memory.keep, PEOPLE, asked)
 
 
 def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:

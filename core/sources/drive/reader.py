@@ -13,7 +13,6 @@ vanish: then everything is listed anew, and what did not change is not read agai
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -278,77 +277,50 @@ class TreeReader:
         return renewed
 
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS nodes (id TEXT PRIMARY KEY, file TEXT NOT NULL);  -- JSON
-CREATE TABLE IF NOT EXISTS logs (
-    drive TEXT PRIMARY KEY,  -- a shared drive; empty: the log of the account
-    token TEXT NOT NULL      -- where it goes on
-);
-CREATE TABLE IF NOT EXISTS listed (part TEXT PRIMARY KEY);  -- of the full listing, that need not be listed again
-CREATE TABLE IF NOT EXISTS doubts (id TEXT PRIMARY KEY);  -- files that had other readers than the tree has
-CREATE TABLE IF NOT EXISTS progress (
-    name TEXT PRIMARY KEY,  -- name: of this listing and what follows; step: how often this was written; handed: the
-    value TEXT NOT NULL     -- step that the engine was told; note: sentences for the operator
-);
-"""
-
-
 @value
 class DriveProgress:
     """The progress of reading a source."""
 
-    name: str = ""
-    step: int = 0
-    handed: int = 0
-    note: str = ""
+    name: str = ""  #: of this listing and what follows
+    step: int = 0  #: how often this was written
+    handed: int = 0  #: the step that the engine was told
+    note: str = ""  #: sentences for the operator
 
     def knows(self, cursor: str) -> bool:
         """True if the engine is here, or took one step that was not written any more."""
         return cursor in {f"{self.name}/{self.step}", f"{self.name}/{self.handed}"}
 
 
+#: Kinds of what is remembered: files by id, where logs go on by shared drive, parts of the full listing that need not be
+#: listed again, files that had other readers than the tree has, and the values of a DriveProgress.
+NODES, LOGS, LISTED, DOUBTS, PROGRESS = "node", "log", "listed", "doubt", "progress"
+
+
 class DriveMemory(Memory):
     """The tree, the logs, and how far both were read."""
 
     __slots__ = ()
-    FILE, TABLES = "drive.db", _TABLES
 
     def progress(self) -> DriveProgress:
-        found: dict[str, Any] = dict(self.rows("SELECT name, value FROM progress"))
-        return DriveProgress(**{**found, **{name: int(found.get(name, 0)) for name in ("step", "handed")}})
+        return DriveProgress(**self.all(PROGRESS))
 
     def nodes(self) -> dict[str, DriveFile]:
-        rows = self.rows("SELECT id, file FROM nodes ORDER BY rowid")
-        return {str(file_id): _node(json.loads(text)) for file_id, text in rows}
-
-    def is_empty(self) -> bool:
-        return not self.rows("SELECT 1 FROM nodes LIMIT 1")
-
-    def tokens(self) -> dict[str, str]:
-        """The tokens where logs go on, by shared drive; the account's own comes first."""
-        return dict(self.rows("SELECT drive, token FROM logs ORDER BY drive"))
-
-    def listed(self) -> set[str]:
-        return {str(part) for (part,) in self.rows("SELECT part FROM listed")}
+        return {file_id: _node(held) for file_id, held in self.all(NODES).items()}
 
     def begin(self, tokens: Mapping[str, str], nodes: Iterable[DriveFile]) -> None:
         """Forget everything but these."""
         with self.database.transaction():
-            for table in ("nodes", "logs", "listed", "doubts", "progress"):
-                self.write(f"DELETE FROM {table}")
-            self.write("INSERT INTO progress VALUES ('name', ?)", secrets.token_hex(8))
-        self.save(step=0, nodes=nodes, tokens=tokens)
-
-    def doubts(self) -> list[str]:
-        return [str(file_id) for (file_id,) in self.rows("SELECT id FROM doubts ORDER BY id")]
+            self.drop_all(NODES, LOGS, LISTED, DOUBTS, PROGRESS)
+            self.keep(PROGRESS, {"name": secrets.token_hex(8)})
+            self.save(step=0, nodes=nodes, tokens=tokens)
 
     def doubt(self, file_id: str) -> None:
         """Note that the engine is told other readers of a file than the tree has."""
-        self.write("INSERT OR IGNORE INTO doubts VALUES (?)", file_id)
+        self.keep(DOUBTS, {file_id: None})
 
     def hand(self, step: int) -> None:
         """Note that the engine is told a step."""
-        self.write("INSERT OR REPLACE INTO progress VALUES ('handed', ?)", str(step))
+        self.keep(PROGRESS, {"handed": step})
 
     def save(
         self,
@@ -362,19 +334,15 @@ class DriveMemory(Memory):
         note: str | None = None,
     ) -> None:
         """Write what the engine took. ``tokens``: all that are followed from now on; None: as before."""
-        progress = {"step": str(step), "handed": str(step)} | ({} if note is None else {"note": note})
         with self.database.transaction():
-            self.write_all(
-                "INSERT INTO nodes VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET file = excluded.file",
-                ((node.id, json.dumps(asdict(node), default=sorted)) for node in nodes),
-            )
-            self.write_all("DELETE FROM nodes WHERE id = ?", ((file_id,) for file_id in gone))
-            self.write_all("INSERT OR IGNORE INTO listed VALUES (?)", ((part,) for part in listed))
-            self.write_all("DELETE FROM doubts WHERE id = ?", ((file_id,) for file_id in settled))
+            self.keep(NODES, {node.id: asdict(node) for node in nodes})
+            self.drop(NODES, gone)
+            self.keep(LISTED, dict.fromkeys(listed))
+            self.drop(DOUBTS, settled)
             if tokens is not None:
-                self.write("DELETE FROM logs")
-                self.write_all("INSERT INTO logs VALUES (?, ?)", tokens.items())
-            self.write_all("INSERT OR REPLACE INTO progress VALUES (?, ?)", progress.items())
+                self.drop_all(LOGS)
+                self.keep(LOGS, tokens)
+            self.keep(PROGRESS, {"step": step, "handed": step} | ({} if note is None else {"note": note}))
 
 
 def _node(row: dict[str, Any]) -> DriveFile:

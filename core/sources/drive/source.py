@@ -37,6 +37,10 @@ from core.sources.drive.files import (
 )
 from core.sources.drive.reader import (
     AT_ONCE,
+    DOUBTS,
+    LISTED,
+    LOGS,
+    NODES,
     OWN_LOG,
     DriveMemory,
     DriveProgress,
@@ -134,7 +138,7 @@ class DriveSource:
         self._name, self._step = progress.name, progress.step
         tree = DriveTree(self.root, self.label, await asyncio.to_thread(self.memory.nodes))
         await asyncio.to_thread(tree.sweep)
-        tokens = await asyncio.to_thread(self.memory.tokens)
+        tokens = await asyncio.to_thread(self.memory.all, LOGS)
         return TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now), progress
 
     # A full listing
@@ -146,7 +150,7 @@ class DriveSource:
         reader = TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now)
         if self.root:
             given = await self._folder()
-            if given is None and await asyncio.to_thread(self.memory.is_empty):
+            if given is None and not await asyncio.to_thread(self.memory.all, NODES):
                 raise SourceUnavailable(MISSING.format(label=self.label, email=self.email))
             if given is None:
                 return False
@@ -184,7 +188,7 @@ class DriveSource:
             raise SourceUnavailable(MISSING.format(label=self.label, email=self.email))
 
     async def _list(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
-        listed = await asyncio.to_thread(self.memory.listed)
+        listed = (await asyncio.to_thread(self.memory.all, LISTED)).keys()
         waiting = deque(each for each in self._parts(reader) if each.name not in listed)
         if not waiting:
             return
@@ -240,7 +244,7 @@ class DriveSource:
 
     async def _settle(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
         """Tell the engine again whose files' readers the tree has by now."""
-        tree, doubts = reader.tree, await asyncio.to_thread(self.memory.doubts)
+        tree, doubts = reader.tree, sorted(await asyncio.to_thread(self.memory.all, DOUBTS))
         gone, agreed = [each for each in doubts if each not in tree.nodes], list[str]()
         for each in doubts:
             if each in tree.nodes:

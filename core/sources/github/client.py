@@ -10,11 +10,10 @@ the last sync, in issues that did not change themselves, is missed then.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +32,7 @@ from core.sources.http import (
     open_http,
     throttle,
 )
-from core.sources.source import ItemGone, ItemUnreadable, Memory, SourceThrottled, SourceUnavailable
+from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
 RATE_PAUSE = 60.0  # seconds after a secondary limit that says no more: "at least one minute"
@@ -54,7 +53,8 @@ SENTENCES: Mapping[int, str] = {
     GONE: "{repository} has no {kind}.",
 }
 
-Cached = tuple[str | None, str | None, Any, str | None]
+LISTS = "list"  # in the memory
+Cached = Sequence[Any]
 """The ETag and the date of an answer, what is kept of it, and where the list goes on."""
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class GitHubRepository:
         self.now = response.date or self.now
         if known is not None and response.status == NOT_MODIFIED:
             self.used.add(url)
-            return known[2:]
+            return known[2], known[3]
         if response.status != OK:
             raise self._told(response) if number is None else self._told_of(number, response)
         found, more = response.json(), _NEXT.search(response.headers.get("link", ""))
@@ -182,41 +182,3 @@ async def open_repository(
         headers["Authorization"] = f"token {token.rpartition(':')[2]}"
     async with open_http(api, private=private, connections=1, name=address.host, headers=headers) as http:
         yield GitHubRepository(address=address, http=http, api=api, lists=lists, has_token=bool(token))
-
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS lists (
-    url TEXT PRIMARY KEY, etag TEXT, modified TEXT,
-    entries TEXT NOT NULL,  -- JSON list
-    more TEXT               -- the URL where the list goes on
-);
-CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
-
-
-class ListMemory(Memory):
-    """Lists by their URLs, and notes."""
-
-    __slots__ = ()
-    FILE, TABLES = "github.db", _TABLES
-
-    def lists(self) -> dict[str, Cached]:
-        rows = self.rows("SELECT url, etag, modified, entries, more FROM lists")
-        return {url: (etag, modified, json.loads(kept), more) for url, etag, modified, kept, more in rows}
-
-    def keep(self, lists: Mapping[str, Cached]) -> None:
-        rows = (
-            (url, etag, changed, json.dumps(kept), more) for url, (etag, changed, kept, more) in lists.items()
-        )
-        self.write_all("INSERT OR REPLACE INTO lists VALUES (?, ?, ?, ?, ?)", rows)
-
-    def forget(self, urls: Iterable[str]) -> None:
-        self.write_all("DELETE FROM lists WHERE url = ?", ((url,) for url in urls))
-
-    def note(self, name: str, text: str) -> None:
-        self.write("INSERT OR REPLACE INTO notes VALUES (?, ?)", name, text)
-
-    def noted(self, name: str) -> str:
-        """Empty if nothing was."""
-        rows = self.rows("SELECT value FROM notes WHERE name = ?", name)
-        return str(rows[0][0]) if rows else ""

@@ -21,11 +21,12 @@ from urllib.parse import urlencode
 
 from core.conversation import value
 from core.sources.documents import to_bytes
-from core.sources.github.client import GitHubRepository, ListMemory, open_repository
+from core.sources.github.client import LISTS, GitHubRepository, open_repository
 from core.sources.github.convert import IssueRecord, IssuesAddress, label_of, parse, record_of, text_of_issue
 from core.sources.source import (
     CursorExpired,
     ItemGone,
+    Memory,
     SourceBatch,
     SourceContext,
     SourceItem,
@@ -35,8 +36,8 @@ from core.sources.source import (
 
 PER_PAGE = 100  # of a list, GitHub "Using pagination"
 LIST_EVERY = 86_400.0  # seconds between two lists of everything
-LISTS = 5  # of everything in one sync, until two are the same
-SAID_UNTIL = "said until"  # a note: the time until which changed comments were read
+READINGS = 5  # of everything in one sync, until two are the same
+SAID_UNTIL = "said until"  # in the memory: the time until which changed comments were read
 EVERYTHING = {"state": "all", "sort": "created", "direction": "asc", "per_page": PER_PAGE}
 OVERLAP = 120.0  # seconds that are asked for twice: what happens at one time need not be listed at once
 
@@ -78,7 +79,7 @@ class IssueSource:
 
     address: IssuesAddress
     repository: GitHubRepository
-    memory: ListMemory
+    memory: Memory
     now: Callable[[], float] = time.time
     list_every: float = LIST_EVERY  #: seconds
     #: of the items of this batch, as they came
@@ -97,7 +98,7 @@ class IssueSource:
     async def _list_all(self) -> AsyncGenerator[SourceBatch, None]:
         listed_at, before = self.now(), Listed()
         told = dict[int, IssueRecord]()
-        for _ in range(LISTS):
+        for _ in range(READINGS):
             found = Listed(began=before.began, newest=before.newest)
             async with aclosing(self.repository.pages(f"issues?{urlencode(EVERYTHING)}")) as pages:
                 async for page in pages:
@@ -112,8 +113,8 @@ class IssueSource:
         if gone := told.keys() - before.numbers:
             yield SourceBatch(gone=[str(number) for number in sorted(gone)], cursor="listing")
         start = _iso((before.began or self.repository.now) - OVERLAP)
-        said_until = await asyncio.to_thread(self.memory.noted, SAID_UNTIL)
-        since = Since(issues=_earlier(before.newest) or start, comments=said_until or start, listed=listed_at)
+        comments = (await asyncio.to_thread(self.memory.all, SAID_UNTIL)).get("", start)
+        since = Since(issues=_earlier(before.newest) or start, comments=comments, listed=listed_at)
         seen = {number: each.updated for number, each in told.items()}
         async with aclosing(self._list_said(since, seen, since.issues, "listing")) as batches:
             async for batch in batches:
@@ -172,7 +173,7 @@ class IssueSource:
         again = tuple(each for each in sorted(said.items()) if each[1] >= begin)
         after = Since(issues=issues, comments=begin, listed=since.listed, said=again)
         yield SourceBatch(cursor=after.to_cursor())
-        await asyncio.to_thread(self.memory.note, SAID_UNTIL, begin)
+        await asyncio.to_thread(self.memory.keep, SAID_UNTIL, {"": begin})
 
     async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Mapping[str, Any]], None]:
         """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift."""
@@ -222,7 +223,7 @@ class IssueSource:
 
     async def _forget_lists(self, part: str) -> None:
         """Forget lists with this in their URL that were not asked for: changes since a time are so only until the next."""
-        await asyncio.to_thread(self.memory.forget, self.repository.forget_lists(part))
+        await asyncio.to_thread(self.memory.drop, LISTS, self.repository.forget_lists(part))
 
     # One
 
@@ -266,8 +267,8 @@ async def open_github(
     """Raises SourceUnavailable for a host that may not be read. ``origin``: where the API is, if not where it should."""
     address, settings = parse(text), context.settings
     token, private = settings.git_tokens.get(address.host, ""), settings.private_hosts
-    with open_memory(ListMemory, context.folder) as memory:
-        lists = await asyncio.to_thread(memory.lists)
+    with open_memory(Memory, context.folder) as memory:
+        lists = await asyncio.to_thread(memory.all, LISTS)
         opened = open_repository(address, origin or address.api, private=private, token=token, lists=lists)
         async with opened as repository:
             source = IssueSource(
@@ -277,4 +278,4 @@ async def open_github(
                 yield source
             finally:
                 used = {url: lists[url] for url in repository.used & lists.keys()}
-                await asyncio.to_thread(memory.keep, used)
+                await asyncio.to_thread(memory.keep, LISTS, used)

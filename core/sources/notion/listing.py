@@ -184,7 +184,7 @@ class PageListing:
 
     async def _find(self, pages: Sequence[NotionPage]) -> None:
         titles = {page.id: page.title for page in pages}
-        await asyncio.to_thread(partial(self.memory.keep, titles, are_items=False))
+        await asyncio.to_thread(partial(self.memory.keep_pages, titles, are_items=False))
         for page in pages:
             self._seen[page.id] = page.edited
             self._parents[page.id] = (page.parent, page.parent_kind)

@@ -17,7 +17,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -208,29 +208,6 @@ def text_of_page(page: NotionPage, blocks: Sequence[PageBlock], titles: Mapping[
     return joined((head, properties, *parts_of(blocks)))
 
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS pages (
-    id TEXT PRIMARY KEY,
-    title TEXT NOT NULL,
-    is_item INTEGER NOT NULL  -- 1: it belongs to the source, 0: its title alone is of use
-);
-CREATE TABLE IF NOT EXISTS children (  -- pages and databases that a page names where they lie in it
-    page TEXT NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (page, id)
-);
-CREATE TABLE IF NOT EXISTS files (
-    page TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL,
-    block TEXT NOT NULL,  -- in which it lies; empty: in a property of the page
-    PRIMARY KEY (page, key)
-);
-CREATE TABLE IF NOT EXISTS row_lists (  -- of data sources; seconds since the epoch, by Notion's clock
-    data_source TEXT PRIMARY KEY,
-    full_at REAL NOT NULL,  -- when all rows were listed last
-    read_at REAL NOT NULL   -- when rows were listed last that had been added
-);
-CREATE TABLE IF NOT EXISTS marks (mark TEXT NOT NULL);  -- one row, which tells this memory from one made anew
-"""
-
-
 ChildKind = Literal["page", "database"]
 
 
@@ -242,85 +219,68 @@ class RowList:
     read_at: float  #: all, or those that were added since
 
 
+#: Kinds of what is remembered: pages, by ID their title and whether they belong to the source; what each names as lying
+#: in it; files in its blocks and in its properties; times by data source; and one that tells this memory from another.
+PAGES, CHILD_PAGES, BLOCK_FILES, ROW_FILES, ROW_LISTS, MARK = (
+    "page",
+    "children",
+    "file",
+    "row file",
+    "rows",
+    "mark",
+)
+
+
 class NotionMemory(Memory):
     """Pages, what lies within them, and the rows of data sources."""
 
     __slots__ = ()
-    FILE, TABLES = "notion.db", _TABLES
 
-    def keep(self, titles: Mapping[str, str], *, are_items: bool) -> None:
+    def keep_pages(self, titles: Mapping[str, str], *, are_items: bool) -> None:
         """Remember pages by their IDs; one that is an item stays one."""
-        self.write_all(
-            "INSERT INTO pages VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title,"
-            " is_item = max(is_item, excluded.is_item)",
-            ((page, title, int(are_items)) for page, title in titles.items()),
-        )
+        known = {} if are_items else self.some(PAGES, titles)
+        items = {page for page, (_, is_item) in known.items() if is_item}
+        self.keep(PAGES, {page: (title, are_items or page in items) for page, title in titles.items()})
 
     def items(self) -> frozenset[str]:
         """The pages that belonged to the source."""
-        return frozenset(page for (page,) in self.rows("SELECT id FROM pages WHERE is_item = 1"))
+        return frozenset(page for page, (_, is_item) in self.all(PAGES).items() if is_item)
 
     def titles(self, pages: Iterable[str]) -> dict[str, str]:
         """The titles of those of these pages that are remembered."""
-        return dict(self.among("SELECT id, title FROM pages WHERE id {}", pages))
+        return {page: title for page, (title, _) in self.some(PAGES, pages).items()}
 
-    def keep_children(self, page: str, children: Mapping[str, ChildKind]) -> None:
-        """Remember what lies within a page."""
-        with self.database.transaction():
-            self.write("DELETE FROM children WHERE page = ?", page)
-            rows = ((page, child, kind) for child, kind in children.items())
-            self.write_all("INSERT INTO children VALUES (?, ?, ?)", rows)
-
-    def keep_files(self, page: str, files: Iterable[NotionFile]) -> None:
-        """Remember which files lie in the blocks of a page."""
-        with self.database.transaction():
-            self.write("DELETE FROM files WHERE page = ? AND block <> ''", page)
-            self._insert(page, files)
-
-    def keep_row_files(self, files: Mapping[str, Iterable[NotionFile]]) -> None:
-        """Remember which files lie in properties, by page."""
-        with self.database.transaction():
-            for page, each in files.items():
-                self.write("DELETE FROM files WHERE page = ? AND block = ''", page)
-                self._insert(page, each)
-
-    def _insert(self, page: str, files: Iterable[NotionFile]) -> None:
-        rows = ((page, each.key, each.name, each.block) for each in files)
-        self.write_all("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
+    def keep_files(self, kind: str, files: Mapping[str, Iterable[NotionFile]]) -> None:
+        """Remember which files lie in the blocks, or in the properties, of pages."""
+        self.keep(kind, {page: [asdict(each) for each in held] for page, held in files.items()})
 
     def files(self, pages: Iterable[str]) -> dict[str, list[NotionFile]]:
         """The files of these pages."""
-        found = dict[str, list[NotionFile]]()
-        query = "SELECT page, key, name, block FROM files WHERE page {} ORDER BY rowid"
-        for page, key, name, block in self.among(query, pages):
-            found.setdefault(page, []).append(NotionFile(key=key, name=name, block=block))
+        found, wanted = dict[str, list[NotionFile]](), [*pages]
+        for kind in (ROW_FILES, BLOCK_FILES):
+            for page, held in self.some(kind, wanted).items():
+                found.setdefault(page, []).extend(NotionFile(**each) for each in held)
         return found
-
-    def keep_row_lists(self, lists: Mapping[str, RowList]) -> None:
-        """Remember when rows were listed, by data source."""
-        rows = ((data_source, each.full_at, each.read_at) for data_source, each in lists.items())
-        self.write_all("INSERT OR REPLACE INTO row_lists VALUES (?, ?, ?)", rows)
 
     def row_list(self, data_source: str) -> RowList | None:
         """The last listing of a data source's rows; None if there was none."""
-        rows = self.rows("SELECT full_at, read_at FROM row_lists WHERE data_source = ?", data_source)
-        return RowList(full_at=rows[0][0], read_at=rows[0][1]) if rows else None
+        found = self.some(ROW_LISTS, [data_source])
+        return RowList(**found[data_source]) if found else None
 
     def mark(self) -> str:
         """The same as long as this memory is there."""
-        with self.database.transaction() as writing:
-            rows = list(writing.execute("SELECT mark FROM marks")) or [(secrets.token_hex(4),)]
-            self.write("INSERT INTO marks SELECT ? WHERE NOT EXISTS (SELECT 1 FROM marks)", *rows[0])
-        return str(rows[0][0])
+        if not self.all(MARK):
+            self.keep(MARK, {secrets.token_hex(4): None})
+        return next(iter(self.all(MARK)))
 
     def children(self, kind: ChildKind) -> frozenset[str]:
         """The pages or databases within any page."""
-        rows = self.rows("SELECT id FROM children WHERE kind = ?", kind)
-        return frozenset(child for (child,) in rows)
+        held = self.all(CHILD_PAGES).values()
+        return frozenset(child for each in held for child, found in each.items() if found == kind)
 
     def forget(self, pages: Iterable[str]) -> None:
         """Pages that are gone."""
-        rows = [(page,) for page in pages]
+        gone = [*pages]
         with self.database.transaction():
-            for table, column in (("pages", "id"), ("children", "page"), ("files", "page")):
-                self.write_all(f"DELETE FROM {table} WHERE {column} = ?", rows)
+            for kind in (PAGES, CHILD_PAGES, BLOCK_FILES, ROW_FILES):
+                self.drop(kind, gone)

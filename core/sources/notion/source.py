@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from core.errors import SettingsError
@@ -28,7 +28,11 @@ from core.sources.notion.client import (
 )
 from core.sources.notion.listing import THINGS, BlockTree, PageListing
 from core.sources.notion.page import (
+    BLOCK_FILES,
+    CHILD_PAGES,
     PAGE_NAME,
+    ROW_FILES,
+    ROW_LISTS,
     NotionMemory,
     NotionPage,
     Serves,
@@ -89,9 +93,9 @@ class NotionSource:
                 if pages:
                     yield await self._batch(pages)
                     titles = {page.id: page.title for page in pages}
-                    await asyncio.to_thread(partial(self.memory.keep, titles, are_items=True))
+                    await asyncio.to_thread(partial(self.memory.keep_pages, titles, are_items=True))
                     files = {page.id: page.files for page in pages}
-                    await asyncio.to_thread(self.memory.keep_row_files, files)
+                    await asyncio.to_thread(self.memory.keep_files, ROW_FILES, files)
         except NotionRefused as refused:
             raise SourceUnavailable(f"What is in Notion {refused}.") from refused
         if not self._told:
@@ -160,7 +164,7 @@ class NotionSource:
     def _finish(self, listing: PageListing) -> None:
         """Remember what counts only once everything that was listed is stored."""
         self.memory.forget(self.memory.items() - self._told.keys() - listing.unread.keys())
-        self.memory.keep_row_lists(listing.row_lists)
+        self.memory.keep(ROW_LISTS, {each: asdict(held) for each, held in listing.row_lists.items()})
 
     # Pages
 
@@ -181,10 +185,10 @@ class NotionSource:
         try:
             blocks = await tree.read(this)
         except (NotionMissing, NotionRefused, ItemUnreadable):
-            await asyncio.to_thread(self.memory.keep_files, this, ())
+            await asyncio.to_thread(self.memory.drop, BLOCK_FILES, [this])
             raise
-        await asyncio.to_thread(self.memory.keep_children, this, tree.children)
-        await asyncio.to_thread(self.memory.keep_files, this, tree.files)
+        await asyncio.to_thread(self.memory.keep, CHILD_PAGES, {this: tree.children})
+        await asyncio.to_thread(self.memory.keep_files, BLOCK_FILES, {this: tree.files})
         titles = await asyncio.to_thread(self.memory.titles, page.related)
         return to_bytes(text_of_page(page, blocks, titles))
 

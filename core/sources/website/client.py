@@ -12,7 +12,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
@@ -23,7 +23,7 @@ from core.library.formats.encoding import decode
 from core.sources.http import REDIRECTS, HostClient, Response, body_of, only_if_changed, throttle
 from core.sources.source import ItemUnreadable, SourceUnavailable
 from core.sources.website.convert import AGENT, WebsiteAddress, normal_url
-from core.sources.website.memory import FrontierUrl, SitemapRecord, SiteMemory
+from core.sources.website.memory import SITEMAPS, FrontierUrl, SitemapRecord, SiteMemory
 from core.web.request import OK, SERVER_FAULT
 
 NOT_MODIFIED = 304
@@ -220,7 +220,7 @@ def _name(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-SITEMAPS = 1_000  # that are read of one website
+SITEMAP_LIMIT = 1_000  # that are read of one website
 SITEMAP_REDIRECTS = 5  # of one sitemap
 
 
@@ -234,7 +234,7 @@ async def seeds_of(
     waiting = deque(_sitemaps(site, rules))
     seen, is_damaged = set[str](), False
     found: dict[str, FrontierUrl] = {}
-    while waiting and len(seen) < SITEMAPS:
+    while waiting and len(seen) < SITEMAP_LIMIT:
         url = waiting.popleft()
         if url in seen:
             continue
@@ -291,6 +291,6 @@ async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapReco
     entries = await asyncio.to_thread(read_sitemap, response.body)
     listed = tuple((each.url, each.lastmod, each.is_sitemap) for each in entries)
     etag, modified = (response.headers.get(name, "") for name in ("etag", "last-modified"))
-    sitemap = SitemapRecord(url=url, etag=etag, modified=modified, entries=listed)
-    await asyncio.to_thread(memory.keep_sitemap, sitemap)
+    sitemap = SitemapRecord(etag=etag, modified=modified, entries=listed)
+    await asyncio.to_thread(memory.keep, SITEMAPS, {url: asdict(sitemap)})
     return sitemap

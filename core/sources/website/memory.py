@@ -6,32 +6,15 @@ looked at as if for the first time, and what did not change is not read again.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Literal
 
 from core.conversation import value
 from core.sources.source import Memory
-from core.storage.database import placeholders
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS pages (  -- that answered with a page, at the last look
-    url TEXT PRIMARY KEY,
-    etag TEXT NOT NULL,
-    modified TEXT NOT NULL,   -- Last-Modified
-    lastmod TEXT NOT NULL,    -- of the sitemap
-    hash TEXT NOT NULL,       -- SHA-256 of its bytes
-    suffix TEXT NOT NULL,     -- says how it is parsed; empty: no document
-    canonical TEXT NOT NULL,  -- the page that it is a copy of; empty: it is none
-    is_hidden INTEGER NOT NULL,  -- 1: it asks not to be indexed
-    links TEXT NOT NULL,      -- JSON list of URLs
-    tries INTEGER NOT NULL    -- how often it could be looked at and then not be read
-);
-CREATE TABLE IF NOT EXISTS sitemaps (
-    url TEXT PRIMARY KEY, etag TEXT NOT NULL, modified TEXT NOT NULL, entries TEXT NOT NULL  -- JSON
-);
 CREATE TABLE IF NOT EXISTS frontier (  -- of this crawl, in its order
     number INTEGER PRIMARY KEY,
     url TEXT NOT NULL UNIQUE,
@@ -41,7 +24,6 @@ CREATE TABLE IF NOT EXISTS frontier (  -- of this crawl, in its order
     target TEXT NOT NULL DEFAULT ''    -- of a copy
 );
 CREATE INDEX IF NOT EXISTS frontier_by_outcome ON frontier (outcome, number);
-CREATE TABLE IF NOT EXISTS crawl (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 Outcome = Literal["item", "copy", "other"]
@@ -53,24 +35,23 @@ class PageRecord:
 
     url: str
     etag: str = ""
-    modified: str = ""
-    lastmod: str = ""
-    hash: str = ""
-    suffix: str = ""
-    canonical: str = ""
-    is_hidden: bool = False
-    links: tuple[str, ...] = ()
-    tries: int = 0
+    modified: str = ""  #: Last-Modified
+    lastmod: str = ""  #: of the sitemap
+    hash: str = ""  #: SHA-256 of its bytes
+    suffix: str = ""  #: says how it is parsed; empty: no document
+    canonical: str = ""  #: the page that it is a copy of; empty: it is none
+    is_hidden: bool = False  #: whether it asks not to be indexed
+    links: tuple[str, ...] = ()  #: URLs
+    tries: int = 0  #: how often it could be looked at and then not be read
 
 
 @value
 class SitemapRecord:
     """A sitemap, as it was at the last look."""
 
-    url: str
     etag: str
     modified: str
-    entries: tuple[tuple[str, str, bool], ...]  #: URL, lastmod, whether it is a sitemap itself
+    entries: Sequence[tuple[str, str, bool]]  #: URL, lastmod, whether it is a sitemap itself
 
 
 @value
@@ -82,36 +63,30 @@ class FrontierUrl:
     lastmod: str
 
 
-_PAGE = tuple(each.name for each in fields(PageRecord))
+PAGES, SITEMAPS = "page", "sitemap"  # kinds of what is remembered, by URL
+CRAWL = "crawl"  # its name, and which limits it met
 
 
 class SiteMemory(Memory):
     """The course of a crawl, its pages and its sitemaps."""
 
     __slots__ = ()
-    FILE, TABLES = "website.db", _TABLES
+    TABLES = Memory.TABLES + _TABLES
 
-    def begin(self) -> str:
-        """Forget the last crawl's course; the name of a new one."""
-        name = secrets.token_hex(8)
+    def begin(self) -> None:
+        """Forget the last crawl's course, and give a new one its name."""
         with self.database.transaction():
             self.write("DELETE FROM frontier")
-            self.write("DELETE FROM crawl")
-            self.write("INSERT INTO crawl VALUES ('name', ?)", name)
-        return name
+            self.drop_all(CRAWL)
+            self.keep(CRAWL, {"name": secrets.token_hex(8)})
 
     def name(self) -> str:
         """The name of the crawl that is under way; empty if none is."""
-        rows = self.rows("SELECT value FROM crawl WHERE name = 'name'")
-        return str(rows[0][0]) if rows else ""
-
-    def notes(self) -> frozenset[str]:
-        """Which limits the crawl met."""
-        rows = self.rows("SELECT name FROM crawl WHERE name <> 'name'")
-        return frozenset(str(name) for (name,) in rows)
+        return str(self.all(CRAWL).get("name", ""))
 
     def note(self, name: str) -> None:
-        self.write("INSERT INTO crawl VALUES (?, '1') ON CONFLICT DO NOTHING", name)
+        """Note that the crawl met a limit."""
+        self.keep(CRAWL, {name: True})
 
     def count(self) -> int:
         """Addresses that the crawl knows."""
@@ -163,39 +138,22 @@ class SiteMemory(Memory):
     def end(self) -> None:
         """Forget pages that are no part of the website any more."""
         with self.database.transaction():
-            self.write("DELETE FROM pages WHERE url NOT IN (SELECT url FROM frontier)")
+            self.write("DELETE FROM kept WHERE kind = ? AND name NOT IN (SELECT url FROM frontier)", PAGES)
             self.write("DELETE FROM frontier")
-            self.write("DELETE FROM crawl")
-
-    # Pages
+            self.drop_all(CRAWL)
 
     def pages(self, urls: Sequence[str]) -> Mapping[str, PageRecord]:
         """The remembered ones of these pages."""
-        rows = self.among(f"SELECT {', '.join(_PAGE)} FROM pages WHERE url {{}}", urls)
-        named = (dict(zip(_PAGE, row, strict=True)) for row in rows)
-        kept = (
-            row | {"links": tuple(json.loads(row["links"])), "is_hidden": bool(row["is_hidden"])}
-            for row in named
-        )
-        return {row["url"]: PageRecord(**row) for row in kept}
+        kept = self.some(PAGES, urls)
+        return {url: PageRecord(**row | {"links": tuple(row["links"])}) for url, row in kept.items()}
 
-    def keep(self, pages: Iterable[PageRecord]) -> None:
-        rows = (asdict(replace(page, links=())) | {"links": json.dumps(page.links)} for page in pages)
-        query = f"INSERT OR REPLACE INTO pages ({', '.join(_PAGE)}) VALUES ({placeholders(_PAGE)})"
-        self.write_all(query, (tuple(row.values()) for row in rows))
+    def keep_pages(self, pages: Iterable[PageRecord]) -> None:
+        self.keep(PAGES, {page.url: asdict(page) for page in pages})
 
     def count_try(self, url: str) -> None:
         """Have a page read again at the next sync, whatever it is then."""
-        self.write("UPDATE pages SET tries = tries + 1 WHERE url = ?", url)
+        self.keep_pages(replace(page, tries=page.tries + 1) for page in self.pages([url]).values())
 
     def sitemap(self, url: str) -> SitemapRecord | None:
-        rows = self.rows("SELECT url, etag, modified, entries FROM sitemaps WHERE url = ?", url)
-        if not rows:
-            return None
-        found, etag, modified, entries = rows[0]
-        listed = tuple((loc, lastmod, bool(nested)) for loc, lastmod, nested in json.loads(entries))
-        return SitemapRecord(url=found, etag=etag, modified=modified, entries=listed)
-
-    def keep_sitemap(self, sitemap: SitemapRecord) -> None:
-        row = (sitemap.url, sitemap.etag, sitemap.modified, json.dumps(sitemap.entries))
-        self.write("INSERT OR REPLACE INTO sitemaps VALUES (?, ?, ?, ?)", *row)
+        found = self.some(SITEMAPS, [url]).get(url)
+        return None if found is None else SitemapRecord(**found)

@@ -45,7 +45,7 @@ from core.sources.website.client import (
     seeds_of,
 )
 from core.sources.website.convert import WebsiteAddress, head_of, normal_url, parse
-from core.sources.website.memory import FrontierUrl, Outcome, PageRecord, SiteMemory
+from core.sources.website.memory import CRAWL, FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.web.request import OK
 
 LOOKS = 20  # addresses that are looked at before what they have is read
@@ -127,7 +127,7 @@ class WebsiteSource:
             await asyncio.to_thread(self.memory.note, "sitemap")
 
     def _note(self) -> str:
-        met, limits = self.memory.notes(), {"pages": self.page_limit, "depth": self.depth_limit}
+        met, limits = self.memory.all(CRAWL), {"pages": self.page_limit, "depth": self.depth_limit}
         return " ".join(sentence.format(**limits) for name, sentence in NOTES.items() if name in met)
 
     # Looking
@@ -247,7 +247,7 @@ class WebsiteSource:
     # What a batch has
 
     def _batch(self, looks: Sequence[Look], cursor: str) -> SourceBatch:
-        self.memory.keep(look.record for look in looks if look.record is not None and not look.fault)
+        self.memory.keep_pages(look.record for look in looks if look.record is not None and not look.fault)
         for look in looks:
             self._follow(look)
         items, unread, room = list[SourceItem](), list[UnreadItem](), KEPT_BODIES
