@@ -18,8 +18,7 @@ from bots.process import clearing_up
 from bots.stores import archives
 from bots.stores.archives import Backup
 from bots.stores.folder import FolderSource, empty_folder, lay_down, open_folder
-from bots.stores.server import open_snapshot
-from bots.stores.server_copy import copy_to_server
+from bots.stores.server import copy_to_server, open_snapshot
 from bots.stores.source import IN_FOLDER, Progress, Tallies, files_in, make_postgres_stores
 from bots.terminal.screen import Screen
 from core.errors import FootnoteError, IndexInUse, SettingsError

@@ -6,19 +6,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bots.chat.uploads import UPLOADS
 from bots.stores.folder import empty_folder, lay_down, open_folder
-from bots.stores.server import open_snapshot
-from bots.stores.server_copy import copy_to_server
+from bots.stores.server import copy_to_server, open_snapshot
 from bots.stores.source import IN_FOLDER, VECTORS, Progress, StoredContent
 from core.conversation import value
 from core.errors import SettingsError
 from core.library.data_lock import refuse_incomplete, share_data_dir
 from core.settings import Settings
-from core.storage.archive import ArchiveReader, ArchiveWriter, Row, read_archive, write_archive
-from core.storage.sqlite_rows import StoredTable, StoredTables
+from core.storage.archive import ArchiveReader, ArchiveWriter, read_archive, write_archive
+from core.storage.database import Row
+from core.storage.sqlite import StoredTable, StoredTables
 from core.storage.storage import file_of, open_storage, queue_file
 
 VECTOR_ROWS = f"{VECTORS}/passages.jsonl"
@@ -36,20 +35,6 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivedUploads:
-    archive: ArchiveReader
-
-    def names(self) -> list[str]:
-        return self.archive.names(UPLOADS)
-
-    def copy(self, name: str, target: Path) -> None:
-        self.archive.copy_file(name, target)
-
-    def digest_of(self, name: str) -> str:
-        return self.archive.manifest.members[name].digest
-
-
-@dataclass(frozen=True, slots=True)
 class ArchiveSource:
     """The stores and files in an archive."""
 
@@ -58,7 +43,14 @@ class ArchiveSource:
     @property
     def tables(self) -> Mapping[str, StoredTables]:
         return {
-            store: _from_facts(facts) for store, facts in dict(self.archive.manifest.facts["stores"]).items()
+            store: StoredTables(
+                version=int(facts["version"]),
+                statements=tuple(facts["statements"]),
+                tables=tuple(
+                    StoredTable(name=name, columns=tuple(each)) for name, each in facts["tables"].items()
+                ),
+            )
+            for store, facts in dict(self.archive.manifest.facts["stores"]).items()
         }
 
     @property
@@ -72,8 +64,17 @@ class ArchiveSource:
         return self.archive.rows(VECTOR_ROWS) if VECTOR_ROWS in self.archive.manifest.members else iter(())
 
     @property
-    def uploads(self) -> ArchivedUploads:
-        return ArchivedUploads(self.archive)
+    def uploads(self) -> ArchiveSource:
+        return self
+
+    def names(self) -> list[str]:
+        return self.archive.names(UPLOADS)
+
+    def copy(self, name: str, target: Path) -> None:
+        self.archive.copy_file(name, target)
+
+    def digest_of(self, name: str) -> str:
+        return self.archive.manifest.members[name].digest
 
 
 def back_up(settings: Settings, file: Path) -> Backup:
@@ -111,7 +112,14 @@ def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
     uploads = list(source.uploads.names())
     for name in uploads:
         archive.add_file(name, Path(source.data_dir) / name)
-    facts = {store: _as_facts(held) for store, held in source.tables.items()}
+    facts = {
+        store: {
+            "version": held.version,
+            "statements": held.statements,
+            "tables": {table.name: table.columns for table in held.tables},
+        }
+        for store, held in source.tables.items()
+    }
     archive.finish({"stores": facts, "data_dir": source.data_dir})
     return Backup(
         stores=len(facts), rows=rows, vectors=vectors, missing=embedded.count - vectors, uploads=len(uploads)
@@ -136,12 +144,21 @@ def restore(file: Path, settings: Settings, notify: Progress) -> Backup:
     _refuse_queue_elsewhere(settings)
     with read_archive(file) as archive:
         source = ArchiveSource(archive)
-        _refuse_newer(source, file)
+        versions = {store: (held.version, IN_FOLDER.get(store)) for store, held in source.tables.items()}
+        if any(schema is None or version > schema.version for version, schema in versions.values()):
+            raise SettingsError(
+                f"{file} was written by a newer version of Footnote. Install that version to restore it."
+            )
         if settings.postgres_url is None:
             with empty_folder(settings.data_dir, "footnote restore") as beside:
                 tallies, missing = lay_down(source, beside, settings.data_dir, notify)
         else:
-            _refuse_older(source, file)
+            # A file of SQLite is migrated when it is opened; rows cannot be.
+            if any(schema and version < schema.version for version, schema in versions.values()):
+                raise SettingsError(
+                    f"{file} was written by an older version of Footnote. Restore it into a data folder, without "
+                    "DATABASE_URL, run `footnote migrate`, and then `footnote move`."
+                )
             with (
                 share_data_dir(settings.data_dir),
                 open_storage(settings, may_be_incomplete=True) as storage,
@@ -165,24 +182,6 @@ def _name(store: str, table: StoredTable) -> str:
     return f"{store}/{table.name}.jsonl"
 
 
-def _as_facts(held: StoredTables) -> dict[str, Any]:
-    return {
-        "version": held.version,
-        "statements": list(held.statements),
-        "tables": {table.name: list(table.columns) for table in held.tables},
-    }
-
-
-def _from_facts(facts: Mapping[str, Any]) -> StoredTables:
-    return StoredTables(
-        version=int(facts["version"]),
-        statements=tuple(facts["statements"]),
-        tables=tuple(
-            StoredTable(name=name, columns=tuple(columns)) for name, columns in facts["tables"].items()
-        ),
-    )
-
-
 def _refuse_queue_elsewhere(settings: Settings) -> None:
     """An archive is restored into one folder, and the queue that is read would be another one."""
     queue = queue_file(settings)
@@ -190,21 +189,4 @@ def _refuse_queue_elsewhere(settings: Settings) -> None:
         raise SettingsError(
             f"DATABASE_URL has the queue of turns in {queue}, and it is restored into {settings.data_dir}. "
             "Unset DATABASE_URL first."
-        )
-
-
-def _refuse_newer(source: StoredContent, file: Path) -> None:
-    for store, held in source.tables.items():
-        if store not in IN_FOLDER or held.version > IN_FOLDER[store].version:
-            raise SettingsError(
-                f"{file} was written by a newer version of Footnote. Install that version to restore it."
-            )
-
-
-def _refuse_older(source: StoredContent, file: Path) -> None:
-    """A file of SQLite is migrated when it is opened; rows cannot be."""
-    if any(held.version < IN_FOLDER[store].version for store, held in source.tables.items()):
-        raise SettingsError(
-            f"{file} was written by an older version of Footnote. Restore it into a data folder, without "
-            "DATABASE_URL, run `footnote migrate`, and then `footnote move`."
         )

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -27,7 +27,6 @@ from bots.stores.source import (
     StoredContent,
     Tallies,
     Uploads,
-    moved,
     tally,
 )
 from core.errors import FootnoteError, SettingsError, reason_of
@@ -35,9 +34,17 @@ from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
 from core.library.fts5_terms import indexed_from, places_of, words_row
 from core.library.vacuum import DATABASE
-from core.storage.archive import Row, line_of, row_of
-from core.storage.sqlite import translate_errors
-from core.storage.sqlite_rows import StoredTable, StoredTables, describe, make_file, read_only, rows_of
+from core.storage.archive import line_of, row_of
+from core.storage.database import Row
+from core.storage.sqlite import (
+    StoredTable,
+    StoredTables,
+    describe,
+    make_file,
+    read_only,
+    rows_of,
+    translate_errors,
+)
 from core.storage.storage import SQLITE, Storage, file_of
 
 if TYPE_CHECKING:
@@ -144,20 +151,15 @@ def _refuse_without_room(folder: Path) -> None:
     being written, and they would be left out.
     """
     temporary = tempfile.gettempdir()
-    needed = SPOOLED * sum(map(_size, folder.rglob("*")))
+    needed = 0
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # deleted just then
+            needed += SPOOLED * file.lstat().st_size
     if needed > shutil.disk_usage(temporary).free:
         raise SettingsError(
             f"{temporary} has no room for a copy of the vectors, {needed / 1e6:,.0f} MB. Free some space there, or set "
             "TMPDIR to a folder on another disk."
         )
-
-
-def _size(file: Path) -> int:
-    """In bytes; 0 for what was deleted just then."""
-    try:
-        return file.lstat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[bytes]:
@@ -245,16 +247,10 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
     it cannot be, SettingsError if the disk takes nothing.
     """
     tallies, after = Tallies(source.data_dir), str(data_dir.resolve())
-
-    def parts(store: str, held: StoredTables) -> Iterator[tuple[StoredTable, Iterable[Row]]]:
-        for table in held.tables:
-            rows = tallies.rows(store, table, source.rows(store, table))
-            yield table, moved(table, rows, source.data_dir, after) if store == "library" else rows
-
     try:
         for store, held in source.tables.items():
             notify(store)
-            make_file(file_of(beside, store), held, parts(store, held))
+            make_file(file_of(beside, store), held, tallies.parts(source, store, after=data_dir))
         notify(VECTORS)
         stored = _put_vectors(tallies.vectors(source.vectors()), beside / VECTORS)
         put_uploads(source.uploads, beside)

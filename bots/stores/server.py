@@ -1,28 +1,54 @@
-"""The stores of one PostgreSQL, read as of one moment in the form of the folder's tables."""
+"""The stores of one PostgreSQL, read as of one moment in the form of the folder's tables; and a copy of all stores in an
+empty one, written in one transaction.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from bots.stores.folder import FolderSource, FolderUploads, make_stores, open_folder
-from bots.stores.source import IN_POSTGRES, VECTORS
-from core.errors import SettingsError
-from core.library.fts5_terms import places_of, words_row
-from core.storage.database import VERSIONS, AdvisoryLock, Row, Schema
-from core.storage.postgres import SERVER, conninfo, translate_errors
-from core.storage.sqlite_rows import SEQUENCES, StoredTable, StoredTables
+from bots.slack.oauth_stores import make_all_tables
+from bots.stores.folder import FolderUploads, batches_of, compare, make_stores, open_folder, put_uploads
+from bots.stores.source import (
+    COMPARING,
+    IN_POSTGRES,
+    OF_DBOS,
+    VECTORS,
+    Progress,
+    StoredContent,
+    Tallies,
+    make_postgres_stores,
+    tally,
+)
+from core.errors import SettingsError, reason_of
+from core.library import tables
+from core.library.fts5_terms import indexed_from, places_of, words_row
+from core.library.lexical import Indexed
+from core.library.pgvector import PgvectorIndex
+from core.library.postings import PostingsIndex
+from core.storage.database import VERSIONS, AdvisoryLock, Row
+from core.storage.postgres import INCOMPLETE, SERVER, PostgresDatabase, Statements, conninfo, translate_errors
+from core.storage.sqlite import SEQUENCES, StoredTable, StoredTables
 from core.turns import checkpoints, checkpoints_postgres, leases
+from core.turns.archive import TURN, counted_question
+from core.turns.rate_limits import PERIODS, asked_rows
 from core.turns.replicas import ALONE
 
+if TYPE_CHECKING:
+    from core.storage.storage import Storage
+
 DBOS_SCHEMA = "dbos"  # the schema of DBOS's tables
-AT_ONCE = 500  # rows of one round trip
+AT_ONCE = 500  # rows of one round trip, or in memory
 
 #: By type, how a column is read in the form that SQLite has of it. SQLAlchemy stores times there as text.
 _AS_SQLITE: Mapping[str, str] = {
@@ -43,6 +69,23 @@ SELECT c.name, v.passage::text, v.embedding::real[] FROM vectors v JOIN collecti
 JOIN passages p ON p.id = v.passage WHERE p.embedded = 1 ORDER BY v.collection, v.passage
 """
 
+#: Tables of the folder that have another name or another form here.
+NAMES = {
+    ("library", "words"): "passage_terms",
+    ("conversations", "writes"): "checkpoint_writes",
+}
+_PLACES = """
+SELECT p.id, d.id, d.collection FROM passages p JOIN documents d ON d.id = p.document WHERE p.id = ANY(%s)
+"""
+_MISSING = """
+UPDATE passages SET embedded = 0 WHERE embedded = 1 AND NOT EXISTS (SELECT FROM {vectors} WHERE passage = passages.id)
+"""
+_ASKED = f"""
+SELECT coalesce(stored.inputs, turn.inputs), status FROM {DBOS_SCHEMA}.workflow_status AS turn
+LEFT JOIN {DBOS_SCHEMA}.workflow_input AS stored USING (workflow_uuid) WHERE name = %s AND turn.created_at > %s
+"""
+_NOTE_ASKED = "INSERT INTO asked VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSource:
@@ -62,42 +105,40 @@ class ServerSource:
                 found = self._read(checkpoints.READ_CHECKPOINTS)
                 return map(checkpoints.from_postgres, found)
             case "conversations", "writes":
-                columns = ", ".join(f'"{each}"' for each in columns_of_writes(table))
-                return self._read(f"SELECT {columns} FROM checkpoint_writes")
+                return self._read(f"SELECT {_quoted(_columns_of_writes(table))} FROM checkpoint_writes")
             case "library", "words":
-                return self._words()
+                places = places_of(dict(self._read("SELECT name, number FROM collections")))
+                return (
+                    (passage, *words_row((language, title, body), places[collection], address))
+                    for passage, language, title, body, collection, address in self._read(_WORDS)
+                )
             case "library", name if name == SEQUENCES:
                 return self._sequences()
             case "turns", "workflow_status":
                 return self._workflows(table)
-        return self._table(place_of(store, table.name), table)
+        return self._table(_place_of(store, table.name), table)
 
     def vectors(self) -> Iterator[Row]:
         import numpy as np
 
-        if not columns_of(self.connection, VECTORS):
+        if not _columns_of(self.connection, VECTORS):
             return
         for collection, passage, vector in self._read(_VECTORS):
             yield collection, passage, np.array(vector, "<f4").tobytes()
 
     def _table(self, name: str, table: StoredTable) -> Iterator[Row]:
         """Nothing of a table that nobody made yet."""
-        types = columns_of(self.connection, name)
+        types = _columns_of(self.connection, name)
         if not types:
             return iter(())
         wanted = (_AS_SQLITE.get(types[each], "{0}").format(f'"{each}"') for each in table.columns)
         return self._read(f"SELECT {', '.join(wanted)} FROM {name}")
 
-    def _words(self) -> Iterator[Row]:
-        places = places_of(dict(self._read("SELECT name, number FROM collections")))
-        for passage, language, title, body, collection, address in self._read(_WORDS):
-            yield passage, *words_row((language, title, body), places[collection], address)
-
     def _sequences(self) -> Iterator[Row]:
         """The last ids of the tables that never give one twice."""
         for name in ("documents", "passages"):
-            query = "SELECT last_value, is_called FROM {}".format(sequence_of(self.connection, name, "id"))
-            for last, is_called in self.connection.execute(query).fetchall():
+            query = f"SELECT last_value, is_called FROM {_sequence_of(self.connection, name, 'id')}"
+            for last, is_called in self.connection.execute(query.encode()).fetchall():
                 if is_called:
                     yield name, last
 
@@ -106,7 +147,7 @@ class ServerSource:
         starts.
         """
         status, executor = table.columns.index("status"), table.columns.index("executor_id")
-        for row in self._table(place_of("turns", table.name), table):
+        for row in self._table(_place_of("turns", table.name), table):
             if row[status] == "PENDING":
                 row = (*row[:executor], ALONE.executor, *row[executor + 1 :])  # noqa: PLW2901 - the same row
             yield row
@@ -118,33 +159,28 @@ class ServerSource:
             yield from cursor
 
 
-def place_of(store: str, table: str) -> str:
+def _place_of(store: str, table: str) -> str:
     return f'{DBOS_SCHEMA}."{table}"' if store == "turns" else f'"{table}"'
 
 
-def columns_of_writes(table: StoredTable) -> tuple[str, ...]:
+def _quoted(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
+def _columns_of_writes(table: StoredTable) -> tuple[str, ...]:
     """The names here of the folder's columns of pending writes, in their order there."""
     return tuple("blob" if each == "value" else each for each in table.columns)
 
 
-def columns_of(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
+def _columns_of(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
     """Types by column; empty for a table that is not there."""
     return dict(connection.execute(_COLUMNS, (name,)).fetchall())
 
 
-def sequence_of(connection: psycopg.Connection[Any], name: str, column: str) -> str | None:
+def _sequence_of(connection: psycopg.Connection[Any], name: str, column: str) -> str | None:
     """The sequence that gives a column its numbers; None for another column."""
     found = connection.execute("SELECT pg_get_serial_sequence(%s, %s)", (name, column)).fetchone()
     return None if found is None else found[0]
-
-
-@contextmanager
-def _form_of_folder() -> Iterator[FolderSource]:
-    """Empty stores, with the tables that there are in a folder."""
-    with tempfile.TemporaryDirectory(prefix="footnote-") as folder:
-        make_stores(Path(folder))
-        with open_folder(Path(folder)) as made:
-            yield made
 
 
 @contextmanager
@@ -155,7 +191,7 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
     serves or another one moves; none begins meanwhile.
     """
     with (
-        _form_of_folder() as form,
+        tempfile.TemporaryDirectory(prefix="footnote-") as empty,  # a folder's stores: the tables that it has
         translate_errors(),
         psycopg.connect(conninfo(url), autocommit=True, prepare_threshold=None) as connection,
         connection.transaction(),
@@ -163,12 +199,15 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if is_moving:
             refuse_company(connection, url)
-        check_versions(connection)
-        ((version,),) = form.databases["turns"].execute("SELECT max(version) FROM dbos_migrations")
-        check_queue(connection, version)
-        yield ServerSource(connection=connection, tables=form.tables, uploads=FolderUploads(data_dir))
+        _check_versions(connection)
+        make_stores(Path(empty))
+        with open_folder(Path(empty)) as form:
+            tables = form.tables
+            ((version,),) = form.databases["turns"].execute("SELECT max(version) FROM dbos_migrations")
+        _check_queue(connection, version)
+        yield ServerSource(connection=connection, tables=tables, uploads=FolderUploads(data_dir))
         if is_moving:
-            refuse_served(url)
+            _refuse_served(url)
 
 
 def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
@@ -184,18 +223,19 @@ def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
         raise SettingsError(f"{SERVER} is served by a process. Stop every `footnote run` first.")
 
 
-def refuse_served(url: str) -> None:
+def _refuse_served(url: str) -> None:
     """SettingsError where a process that had connected before the copy began serves by now."""
     if leases.is_any_serving(url):
         raise SettingsError(f"{SERVER} was served meanwhile. Stop that process, and run the command again.")
 
 
-def check_versions(connection: psycopg.Connection[Any]) -> None:
+def _check_versions(connection: psycopg.Connection[Any]) -> None:
     """SettingsError unless every store that there is has the version of this Footnote."""
-    if not columns_of(connection, VERSIONS):
+    if not _columns_of(connection, VERSIONS):
         raise SettingsError(f"{SERVER} holds no stores of Footnote.")
     stored = dict(connection.execute(f"SELECT store, version FROM {VERSIONS}").fetchall())
-    for store, schema in _all_stores().items():
+    of_libraries = {"conversations": checkpoints_postgres.SCHEMA, "turns": leases.SCHEMA}
+    for store, schema in {**IN_POSTGRES, **of_libraries}.items():
         version = stored.get(store, schema.version)
         if version != schema.version:
             cure = "Run `footnote migrate` first." if version < schema.version else "Install that version."
@@ -204,11 +244,11 @@ def check_versions(connection: psycopg.Connection[Any]) -> None:
             )
 
 
-def check_queue(connection: psycopg.Connection[Any], version: int) -> None:
+def _check_queue(connection: psycopg.Connection[Any], version: int) -> None:
     """SettingsError unless the queue was made by the DBOS that made another one, which has this version."""
     there = f"{DBOS_SCHEMA}.dbos_migrations"
     found = (
-        columns_of(connection, there) and connection.execute(f"SELECT max(version) FROM {there}").fetchone()
+        _columns_of(connection, there) and connection.execute(f"SELECT max(version) FROM {there}").fetchone()
     )
     if not found or found[0] != version:
         raise SettingsError(
@@ -217,9 +257,177 @@ def check_queue(connection: psycopg.Connection[Any], version: int) -> None:
         )
 
 
-def _all_stores() -> dict[str, Schema]:
-    return {
-        **IN_POSTGRES,
-        "conversations": checkpoints_postgres.SCHEMA,
-        "turns": leases.SCHEMA,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerCopy:
+    """The empty stores, within the transaction that fills them."""
+
+    writing: Statements
+    postings: PostingsIndex
+    vectors: PgvectorIndex
+
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        return self.writing.connection
+
+    def put(self, store: str, table: StoredTable, rows: Iterator[Row]) -> None:
+        match store, table.name:
+            case "turns", "dbos_migrations":
+                _check_queue(self.connection, max(version for (version,) in rows))
+            case "conversations", "checkpoints":
+                for batch in _batches(rows):
+                    checkpoints.put_checkpoints(self.connection, batch)
+            case "conversations", "writes":
+                self._copy(NAMES["conversations", "writes"], _columns_of_writes(table), rows)
+            case "library", "words":
+                self._put_words(rows)
+            case "library", name if name == SEQUENCES:
+                for of_table, last in rows:
+                    self._go_on_above(of_table, "id", int(last))
+            case _ if table.name not in OF_DBOS:
+                name = _place_of(store, table.name)
+                self._copy(name, table.columns, rows)
+                for column in table.columns:
+                    self._go_on_above(name, column, f'(SELECT max("{column}") FROM {name})')
+
+    def _put_words(self, rows: Iterator[Row]) -> None:
+        """The postings are made anew from the terms."""
+        for batch in _batches(rows):
+            found = self.connection.execute(_PLACES, ([row[0] for row in batch],)).fetchall()
+            places = {passage: (document, collection) for passage, document, collection in found}
+            by_document: dict[tuple[int, int], list[tuple[int, Indexed]]] = {}
+            for passage, *words in batch:
+                by_document.setdefault(places[passage], []).append((passage, indexed_from(*words)))
+            for (document, collection), indexed in by_document.items():
+                self.postings.insert(
+                    self.writing, indexed, collection=collection, document=document, address=""
+                )
+
+    def put_vectors(self, rows: Iterator[Row]) -> None:
+        import numpy as np
+
+        for collection, ids, vectors in batches_of(rows):
+            self.vectors.add(collection, ids, np.array([np.frombuffer(each, "<f4") for each in vectors]))
+
+    def count_asked(self) -> None:
+        """Fills the table in which PostgreSQL has what a folder counts from the queue when it is opened."""
+        since = time.time() - max(PERIODS.values())
+        found = self.connection.execute(_ASKED, (TURN, int(since * 1_000))).fetchall()
+        # The arguments as DBOS gives them: it stores the positional ones under another name.
+        given = ((json.loads(inputs or "{}").get("positionalArgs", []), status) for inputs, status in found)
+        questions = (counted_question({"args": args}, status, since) for args, status in given)
+        rows = [row for question in questions if question for row in asked_rows(question)]
+        with self.connection.cursor() as cursor:
+            cursor.executemany(_NOTE_ASKED, rows)
+
+    def _copy(self, name: str, columns: Iterable[str], rows: Iterable[Row]) -> None:
+        into = f"COPY {name} ({_quoted(columns)}) FROM STDIN"
+        with self.connection.cursor() as cursor, cursor.copy(into.encode()) as copy:
+            for row in rows:
+                # PostgreSQL stores no NUL; the sign in its place keeps all offsets.
+                copy.write_row(
+                    [
+                        each.replace("\0", "\N{REPLACEMENT CHARACTER}") if isinstance(each, str) else each
+                        for each in row
+                    ]
+                )
+
+    def _go_on_above(self, name: str, column: str, last: int | str) -> None:
+        """The next id of a table is one above the last; a column that gives no ids, and an empty table, stay."""
+        if sequence := _sequence_of(self.connection, name, column):
+            # NULL sets nothing.
+            setting = f"SELECT setval('{sequence}', nullif(greatest({last}, 0), 0))"
+            self.connection.execute(setting.encode())
+
+
+def copy_to_server(
+    source: StoredContent, storage: Storage, data_dir: Path, notify: Progress
+) -> tuple[Tallies, int]:
+    """The tallies of what was copied, and how many passages have no vector any more. ``data_dir`` gets the
+    uploads.
+
+    All or nothing. SettingsError where the stores hold something, or a process serves them; FootnoteError if what
+    was written is not what was read, ValueError if it cannot be.
+    """
+    assert storage.url is not None
+    with _reserved(storage.url, source):
+        asyncio.run(_make_empty(storage))
+        database = storage.database("library", tables.SCHEMA)
+        assert isinstance(database, PostgresDatabase)
+        vectors = PgvectorIndex(database)
+        with database.transaction() as writing:
+            assert isinstance(writing, Statements)
+            connection = writing.connection
+            _check_versions(connection)
+            copy = ServerCopy(writing=writing, postings=PostingsIndex(database), vectors=vectors)
+            try:
+                tallies = _fill(copy, source, data_dir, notify)
+            except (psycopg.DataError, psycopg.IntegrityError) as fault:
+                raise ValueError("the rows do not fit the tables") from fault
+            # Passages that are said to have a vector and have none are embedded anew.
+            held = VECTORS if _columns_of(connection, VECTORS) else "(SELECT 0 AS passage) AS none"
+            missing = connection.execute(_MISSING.format(vectors=held).encode()).rowcount
+            try:
+                put_uploads(source.uploads, data_dir)
+            except OSError as fault:
+                raise SettingsError(f"{data_dir} cannot be written: {reason_of(fault)}.") from fault
+            _refuse_served(storage.url)
+            writing.execute(f"DROP TABLE {INCOMPLETE}")
+    notify("Building what makes the search of large collections fast")
+    vectors.build_graphs()
+    return tallies, missing
+
+
+def _fill(copy: ServerCopy, source: StoredContent, data_dir: Path, notify: Progress) -> Tallies:
+    tallies = Tallies(source.data_dir)
+    for store in source.tables:
+        notify(store)
+        for table, rows in tallies.parts(source, store, after=data_dir):
+            copy.put(store, table, rows)
+    notify(VECTORS)
+    copy.put_vectors(tallies.vectors(source.vectors()))
+    copy.count_asked()
+    notify(COMPARING)
+    written = ServerSource(connection=copy.connection, tables=source.tables, uploads=FolderUploads(data_dir))
+    compare(tallies, tally(written))
+    return tallies
+
+
+async def _make_empty(storage: Storage) -> None:
+    await make_postgres_stores(storage)
+    await make_all_tables(storage, "")
+
+
+@contextmanager
+def _reserved(url: str, source: StoredContent) -> Iterator[None]:
+    """Nobody else uses the database meanwhile, nor after a kill, until the copy was made anew."""
+    address = conninfo(url)
+    with (
+        translate_errors(),
+        psycopg.connect(address, autocommit=True, prepare_threshold=None) as holding,
+        holding.transaction(),
+        psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection,
+    ):
+        holding.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        refuse_company(holding, url)
+        _refuse_full(connection, source)
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {INCOMPLETE} ()")
+        try:
+            yield
+        finally:  # it is there after a fault, when nothing else is
+            with suppress(psycopg.Error):
+                connection.execute(f"DROP TABLE IF EXISTS {INCOMPLETE}")
+
+
+def _refuse_full(connection: psycopg.Connection[Any], source: StoredContent) -> None:
+    for store, held in source.tables.items():
+        for table in held.tables:
+            name = _place_of(store, NAMES.get((store, table.name), table.name))
+            if table.name in OF_DBOS or not _columns_of(connection, name):
+                continue
+            if connection.execute(f"SELECT FROM {name} LIMIT 1".encode()).rowcount:
+                raise SettingsError(f"{SERVER} holds something already (in {name}). Name an empty database.")
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while batch := list(islice(rows, AT_ONCE)):
+        yield batch

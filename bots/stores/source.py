@@ -30,7 +30,7 @@ from core.reasoning import limits
 from core.settings import Settings
 from core.sources import store as sources
 from core.storage.database import Row, Schema
-from core.storage.sqlite_rows import StoredTable, StoredTables
+from core.storage.sqlite import StoredTable, StoredTables
 from core.storage.storage import Storage, file_of, queue_file
 from core.traces import log
 from core.turns import checkpoints, queue, rate_limits
@@ -118,6 +118,15 @@ class Tallies:
         for row in rows:
             tally.add([table.name, *made(row)])
             yield row
+
+    def parts(
+        self, source: StoredContent, store: str, *, after: Path
+    ) -> Iterator[tuple[StoredTable, Iterator[Row]]]:
+        """The tables of a store for a copy in this data folder, counted as they go by."""
+        for table in source.tables[store].tables:
+            rows = self.rows(store, table, source.rows(store, table))
+            is_moved = store == "library"
+            yield table, moved(table, rows, source.data_dir, str(after.resolve())) if is_moved else rows
 
     def vectors(self, rows: Iterable[Row]) -> Iterator[Row]:
         """In half precision, which is what PostgreSQL keeps."""

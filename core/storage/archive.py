@@ -18,13 +18,12 @@ from typing import IO, Any
 
 from core.conversation import value
 from core.errors import SettingsError, reason_of
+from core.storage.database import Row
 
 FORMAT = 1  # of the archive itself; its stores have versions of their own
 MANIFEST = "manifest.json"
 PIECE = 1024**2  # bytes of a file that are read at a time
 _BYTES = "base64"  # the key of an encoded value
-
-Row = tuple[Any, ...]
 
 
 @value

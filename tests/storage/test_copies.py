@@ -18,8 +18,7 @@ from bots.stores.folder import (
     open_folder,
     put_uploads,
 )
-from bots.stores.server import refuse_company
-from bots.stores.server_copy import copy_to_server
+from bots.stores.server import copy_to_server, refuse_company
 from bots.stores.source import COMPARING, Tallies, Tally
 from core.errors import FootnoteError, SettingsError
 from core.library.data_lock import INCOMPLETE

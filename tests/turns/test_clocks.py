@@ -54,7 +54,7 @@ READ_ON_THE_WALL = {
     "bots/chat/indexing.py": "a note of a time to come says nothing",
     "bots/commands/remote.py": "orders the work that a command leaves to a bot, which runs apart from all else",
     "bots/terminal/messenger.py": "which results of killed commands are old; a jump deletes them earlier or later",
-    "bots/stores/server_copy.py": "which questions of the last day a move lets rate limits count",
+    "bots/stores/server.py": "which questions of the last day a move lets rate limits count",
     "core/traces/log.py": "which texts of questions are old; a jump deletes them earlier or later",
     "core/traces/figures.py": "reads what it is given",
     "core/library/formats/mail.py": "reads what it is given",
