@@ -101,12 +101,21 @@ def _opened(settings: Settings) -> Iterator[StoredContent]:
 
 
 def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
-    rows, embedded = 0, _Embedded()
+    rows = embedded = 0
+
+    def counted(table: StoredTable, found: Iterator[Row]) -> Iterator[Row]:
+        """The rows of passages, of which some are said to have a vector."""
+        nonlocal embedded
+        column = table.columns.index("embedded")
+        for row in found:
+            embedded += row[column]
+            yield row
+
     for store, held in source.tables.items():
         for table in held.tables:
             found = source.rows(store, table)
             if (store, table.name) == ("library", "passages"):
-                found = embedded.counted(table, found)
+                found = counted(table, found)
             rows += archive.add_rows(_name(store, table), found)
     vectors = archive.add_rows(VECTOR_ROWS, source.vectors())
     uploads = list(source.uploads.names())
@@ -122,21 +131,8 @@ def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
     }
     archive.finish({"stores": facts, "data_dir": source.data_dir})
     return Backup(
-        stores=len(facts), rows=rows, vectors=vectors, missing=embedded.count - vectors, uploads=len(uploads)
+        stores=len(facts), rows=rows, vectors=vectors, missing=embedded - vectors, uploads=len(uploads)
     )
-
-
-@dataclass(slots=True)
-class _Embedded:
-    """How many passages are said to have a vector."""
-
-    count: int = 0
-
-    def counted(self, table: StoredTable, rows: Iterator[Row]) -> Iterator[Row]:
-        column = table.columns.index("embedded")
-        for row in rows:
-            self.count += row[column]
-            yield row
 
 
 def restore(file: Path, settings: Settings, notify: Progress) -> Backup:

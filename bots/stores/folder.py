@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -302,13 +304,10 @@ def _digest(file: Path) -> str:
 
 def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:
     """Stores the vectors, and returns the passages that have one."""
-    import numpy as np
-
     stored: set[int] = set()
     with closing(ChromaIndex(folder)) as index:
         for collection, ids, vectors in batches_of(rows):
-            batch: NDArray[np.float32] = np.array([np.frombuffer(each, "<f4") for each in vectors])
-            index.add(collection, ids, batch)
+            index.add(collection, ids, vectors)
             stored.update(map(int, ids))
     return stored
 
@@ -347,17 +346,11 @@ def _mark_missing(library: Path, stored: set[int]) -> int:
     return len(missing)
 
 
-def batches_of(rows: Iterable[Row]) -> Iterator[tuple[str, list[str], list[bytes]]]:
+def batches_of(rows: Iterable[Row]) -> Iterator[tuple[str, list[str], NDArray[np.float32]]]:
     """Vectors that follow one another in one collection, so many at a time."""
-    collection = ""
-    ids: list[str] = []
-    vectors: list[bytes] = []
-    for name, passage, vector in rows:
-        if ids and (name != collection or len(ids) == BATCH):
-            yield collection, ids, vectors
-            ids, vectors = [], []
-        collection = name
-        ids.append(passage)
-        vectors.append(vector)
-    if ids:
-        yield collection, ids, vectors
+    import numpy as np
+
+    for collection, held in groupby(rows, key=itemgetter(0)):
+        while batch := list(islice(held, BATCH)):
+            vectors = np.array([np.frombuffer(vector, "<f4") for *_, vector in batch])
+            yield collection, [passage for _, passage, _ in batch], vectors

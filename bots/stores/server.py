@@ -302,12 +302,6 @@ class ServerCopy:
                     self.writing, indexed, collection=collection, document=document, address=""
                 )
 
-    def put_vectors(self, rows: Iterator[Row]) -> None:
-        import numpy as np
-
-        for collection, ids, vectors in batches_of(rows):
-            self.vectors.add(collection, ids, np.array([np.frombuffer(each, "<f4") for each in vectors]))
-
     def count_asked(self) -> None:
         """Fills the table in which PostgreSQL has what a folder counts from the queue when it is opened."""
         since = time.time() - max(PERIODS.values())
@@ -384,7 +378,8 @@ def _fill(copy: ServerCopy, source: StoredContent, data_dir: Path, notify: Progr
         for table, rows in tallies.parts(source, store, after=data_dir):
             copy.put(store, table, rows)
     notify(VECTORS)
-    copy.put_vectors(tallies.vectors(source.vectors()))
+    for collection, ids, vectors in batches_of(tallies.vectors(source.vectors())):
+        copy.vectors.add(collection, ids, vectors)
     copy.count_asked()
     notify(COMPARING)
     written = ServerSource(connection=copy.connection, tables=source.tables, uploads=FolderUploads(data_dir))

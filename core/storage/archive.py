@@ -42,6 +42,15 @@ class Manifest:
     members: Mapping[str, Member]
 
 
+def _copy(source: IO[bytes], target: IO[bytes]) -> Member:
+    size, digest = 0, hashlib.sha256()
+    while piece := source.read(PIECE):
+        digest.update(piece)
+        target.write(piece)
+        size += len(piece)
+    return Member(count=size, digest=digest.hexdigest())
+
+
 class ArchiveWriter:
     """Adds parts to an archive; the manifest comes last, so that an archive that was cut short has none."""
 
@@ -62,13 +71,8 @@ class ArchiveWriter:
         return count
 
     def add_file(self, name: str, file: Path) -> None:
-        size, digest = 0, hashlib.sha256()
         with file.open("rb") as source, self._opened.open(name, "w", force_zip64=True) as target:
-            while piece := source.read(PIECE):
-                digest.update(piece)
-                target.write(piece)
-                size += len(piece)
-        self._members[name] = Member(count=size, digest=digest.hexdigest())
+            self._members[name] = _copy(source, target)
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         members = {name: [each.count, each.digest] for name, each in self._members.items()}
@@ -123,23 +127,18 @@ class ArchiveReader:
                 digest.update(line)
                 count += 1
                 yield row_of(line)
-        self._check(name, count, digest.hexdigest())
+        self._check(name, Member(count=count, digest=digest.hexdigest()))
 
     def copy_file(self, name: str, target: Path) -> None:
-        size, digest = 0, hashlib.sha256()
         with self._part(name) as source, target.open("wb") as copy:
-            while piece := source.read(PIECE):
-                digest.update(piece)
-                copy.write(piece)
-                size += len(piece)
-        self._check(name, size, digest.hexdigest())
+            self._check(name, _copy(source, copy))
 
     def _part(self, name: str) -> IO[bytes]:
         with _reporting_damage():
             return self._opened.open(name)
 
-    def _check(self, name: str, count: int, digest: str) -> None:
-        if self.manifest.members[name] != Member(count=count, digest=digest):
+    def _check(self, name: str, found: Member) -> None:
+        if self.manifest.members[name] != found:
             raise ValueError(f"{name} is not what the manifest says")
 
 
@@ -181,16 +180,13 @@ def _read_manifest(opened: zipfile.ZipFile, file: Path) -> Manifest:
 
 def line_of(row: Row) -> bytes:
     """JSON, with its line feed."""
-    return f"{json.dumps([_encode(each) for each in row], ensure_ascii=False)}\n".encode()
+    encoded = json.dumps(
+        row, ensure_ascii=False, default=lambda given: {_BYTES: base64.b64encode(given).decode()}
+    )
+    return f"{encoded}\n".encode()
 
 
 def row_of(line: bytes) -> Row:
-    return tuple(_decode(each) for each in json.loads(line))
-
-
-def _encode(given: Any) -> Any:
-    return {_BYTES: base64.b64encode(given).decode()} if isinstance(given, bytes) else given
-
-
-def _decode(stored: Any) -> Any:
-    return base64.b64decode(stored[_BYTES]) if isinstance(stored, dict) else stored
+    return tuple(
+        base64.b64decode(each[_BYTES]) if isinstance(each, dict) else each for each in json.loads(line)
+    )

@@ -142,19 +142,11 @@ class AsyncDatabase:
 
     async def write(self, statement: str, values: Sequence[Any] = ()) -> int:
         """One statement as a transaction; how many rows it changed."""
-        return await self.call(self._write, statement, values)
+        return await self.call(Tables(self.database).write, statement, *values)
 
     async def write_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """One statement for each of these, as a transaction."""
-        await self.call(self._write_all, statement, values)
-
-    def _write(self, statement: str, values: Sequence[Any]) -> int:
-        with self.database.transaction() as writing:
-            return writing.execute(statement, values).rowcount
-
-    def _write_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        with self.database.transaction() as writing:
-            writing.executemany(statement, values)
+        await self.call(Tables(self.database).write_all, statement, values)
 
 
 APPLICATION_ID = 0x466F6F74  # "Foot"
@@ -209,7 +201,12 @@ def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
         stamp = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {schema.version};"
         database.executescript(f"BEGIN IMMEDIATE; {schema.tables}; {stamp} COMMIT;")
     elif version < schema.version:
-        _migrate(database, schema)
+        database.execute("BEGIN IMMEDIATE")
+        current = _version_of(database) or 1  # read again: another process may have migrated it meanwhile
+        for migration in schema.migrations[current - 1 :]:
+            migration(database)
+        database.execute(f"PRAGMA user_version = {schema.version}")
+        database.execute("COMMIT")
         logger.info("%s was migrated from version %d to %d", file, version, schema.version)
 
 
@@ -272,15 +269,6 @@ def version_in(file: Path) -> int | None:
             return _version_of(database)
     except sqlite3.Error:
         return None
-
-
-def _migrate(database: sqlite3.Connection, schema: Schema) -> None:
-    database.execute("BEGIN IMMEDIATE")
-    version = _version_of(database) or 1  # read again: another process may have migrated it meanwhile
-    for migration in schema.migrations[version - 1 :]:
-        migration(database)
-    database.execute(f"PRAGMA user_version = {schema.version}")
-    database.execute("COMMIT")
 
 
 def _version_of(database: sqlite3.Connection) -> int | None:

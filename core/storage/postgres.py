@@ -125,7 +125,8 @@ class PostgresDatabase:
 
     def __init__(self, pool: ConnectionPool[psycopg.Connection[Row]], store: str, schema: Schema) -> None:
         self._pool = pool
-        self._turn = _key(store) if schema.is_serial else None
+        key = blake2b(f"footnote {store}".encode(), digest_size=8).digest()  # of the store's lock
+        self._turn = int.from_bytes(key, signed=True) if schema.is_serial else None
         self._in_turn = threading.RLock() if schema.is_serial else nullcontext()
         self._open = threading.local()
         with self.transaction() as writing:
@@ -177,11 +178,6 @@ class PostgresDatabase:
             connection.execute(statement)
 
 
-def _key(store: str) -> int:
-    """The number of a store's lock."""
-    return int.from_bytes(blake2b(f"footnote {store}".encode(), digest_size=8).digest(), signed=True)
-
-
 @contextmanager
 def open_pool(
     url: str, *, may_be_incomplete: bool = False
@@ -190,7 +186,8 @@ def open_pool(
     a copy that was cut off: only who makes that anew may use it.
     """
     address = conninfo(url)
-    _try(address, may_be_incomplete=may_be_incomplete)
+    with translate_errors(), psycopg.connect(address, prepare_threshold=None) as connection:
+        check_state(connection, may_be_incomplete=may_be_incomplete)
     pool = ConnectionPool(
         address, kwargs={"autocommit": True, "prepare_threshold": None}, configure=_configure, check=_check,
         min_size=1, max_size=POOL_SIZE, timeout=WAIT, max_idle=IDLE, open=False, name="stores",
@@ -227,21 +224,13 @@ def making_tables(url: str) -> Iterator[None]:
 def conninfo(url: str) -> str:
     """The URL with what every connection of ours has. SettingsError if it is not one."""
     try:
-        return conninfos.make_conninfo(**{**CONNECTION, **_given(url)})
+        given = {name: str(value) for name, value in conninfos.conninfo_to_dict(url).items()}
+        return conninfos.make_conninfo(**{**CONNECTION, **given})
     except psycopg.Error:  # its text may hold the password
         raise SettingsError(
             "DATABASE_URL cannot be read: it is postgresql://USER:PASSWORD@HOST/NAME,"
             " with %XX for a sign that has a meaning in a URL."
         ) from None
-
-
-def _given(url: str) -> dict[str, str]:
-    return {name: str(value) for name, value in conninfos.conninfo_to_dict(url).items()}
-
-
-def _try(address: str, *, may_be_incomplete: bool) -> None:
-    with translate_errors(), psycopg.connect(address, prepare_threshold=None) as connection:
-        check_state(connection, may_be_incomplete=may_be_incomplete)
 
 
 def check_state(connection: psycopg.Connection[Any], *, may_be_incomplete: bool = False) -> None:
@@ -289,7 +278,9 @@ def translate_errors() -> Iterator[None]:
         psycopg.InterfaceError,
         psycopg.errors.ReadOnlySqlTransaction,
     ) as trouble:
-        sentence = f"{SERVER} {_reason(trouble)}"
+        said = str(trouble)
+        reason = next((reason for words, reason in REFUSALS.items() if words in said), AWAY)
+        sentence = f"{SERVER} {reason}"
         logger.info("%s (%s)", sentence, trouble)
         raise StoreUnavailable(sentence) from trouble
     except psycopg.errors.InsufficientPrivilege as trouble:
@@ -298,8 +289,3 @@ def translate_errors() -> Iterator[None]:
         raise VersionMismatch(
             f"{SERVER} holds tables of another program. Give Footnote a database of its own."
         ) from trouble
-
-
-def _reason(trouble: psycopg.Error) -> str:
-    said = str(trouble)
-    return next((sentence for words, sentence in REFUSALS.items() if words in said), AWAY)

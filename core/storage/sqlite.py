@@ -49,11 +49,18 @@ class SqliteDatabase:
         self._busy_timeout = busy_timeout
         self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
         if not is_read_only:
-            _make_private(file)
+            try:  # for its owner alone; SQLite gives its other files the same mode
+                file.touch(mode=0o600)
+            except OSError as fault:
+                raise SettingsError(f"{file} cannot be made: {reason_of(fault)}.") from fault
         with self._translating(), ExitStack() as opened:
             self._writing = opened.enter_context(closing(self._connect()))
             self._reading = opened.enter_context(closing(self._connect()))
-            self._set_up()
+            self._writing.execute("PRAGMA synchronous = NORMAL")
+            self._writing.execute("PRAGMA foreign_keys = ON")
+            self._writing.execute("PRAGMA secure_delete = ON")  # overwrites what is deleted
+            prepare(self._writing, self._file, self._schema)
+            self._reading.execute("PRAGMA query_only = ON")
             self._opened = opened.pop_all()
 
     def close(self) -> None:
@@ -99,13 +106,6 @@ class SqliteDatabase:
             isolation_level=None,
         )
 
-    def _set_up(self) -> None:
-        self._writing.execute("PRAGMA synchronous = NORMAL")
-        self._writing.execute("PRAGMA foreign_keys = ON")
-        self._writing.execute("PRAGMA secure_delete = ON")  # overwrites what is deleted
-        prepare(self._writing, self._file, self._schema)
-        self._reading.execute("PRAGMA query_only = ON")
-
 
 @contextmanager
 def translate_errors(file: Path, schema: Schema) -> Iterator[None]:
@@ -120,14 +120,6 @@ def translate_errors(file: Path, schema: Schema) -> Iterator[None]:
         logger.warning("%s %s (%s)", file, sentence, trouble)
         kind = schema.damage if code in DAMAGE else StoreUnavailable
         raise kind(f"{file} {sentence}") from trouble
-
-
-def _make_private(file: Path) -> None:
-    """Create the file, for its owner alone; SQLite gives its other files the same mode."""
-    try:
-        file.touch(mode=0o600)
-    except OSError as fault:
-        raise SettingsError(f"{file} cannot be made: {reason_of(fault)}.") from fault
 
 
 #: What a file may be made with: statements from an archive can do nothing else.
