@@ -167,15 +167,14 @@ class Sightings:
         """The outcome, with when those of its documents were last seen that were not for too long."""
         if not self.stale_after:
             return outcome
-        return outcome.with_citations(
-            lambda citations: tuple(replace(each, unseen_since=self._of(each)) for each in citations)
-        )
 
-    def _of(self, citation: Citation) -> float | None:
-        if citation.origin != "documents":
-            return None
-        entries = self.documents.named(citation.collection, citation.source)
-        return min(self.unseen(entries).values(), default=None)
+        def marked(citation: Citation) -> Citation:
+            if citation.origin != "documents":
+                return replace(citation, unseen_since=None)
+            entries = self.documents.named(citation.collection, citation.source)
+            return replace(citation, unseen_since=min(self.unseen(entries).values(), default=None))
+
+        return outcome.with_citations(lambda citations: tuple(map(marked, citations)))
 
     def unseen(self, entries: Iterable[Entry]) -> dict[int, float]:
         """The last sightings of documents that are too long ago, by their ids."""

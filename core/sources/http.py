@@ -44,6 +44,7 @@ REQUEST_TIME = 120.0  # seconds for one request, its body included
 RATE_PAUSE = 60.0  # seconds to wait where a limit does not say how long
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
+Json = Mapping[str, Any]  # an object in the answer of an API
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,11 @@ class Response:
             return json.loads(self.body)
         except ValueError:
             return None
+
+    def fields(self) -> Json:
+        """The object that the body holds; empty where it is none."""
+        held = self.json()
+        return held if isinstance(held, dict) else {}
 
     @property
     def date(self) -> float | None:

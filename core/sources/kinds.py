@@ -4,11 +4,10 @@ reading or storing it. A new kind is its folder, and its entry here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from core.conversation import value
 from core.errors import SettingsError
@@ -20,13 +19,15 @@ from core.sources.drive import files as folders
 from core.sources.drive import source as drive
 from core.sources.git import address as git_places
 from core.sources.git import source as git
-from core.sources.github import convert as issues
+from core.sources.github import client as issues
 from core.sources.github import source as github
 from core.sources.notion import client as workspace
 from core.sources.notion import source as notion
 from core.sources.source import (
     AddressKind,
+    CheckedSource,
     CursorExpired,
+    KnowledgeSource,
     SourceBatch,
     SourceContext,
     SourceKind,
@@ -38,43 +39,25 @@ from core.sources.store import SourceStore
 from core.sources.website import convert as pages
 from core.sources.website import source as website
 
-
-class CheckedSource(Protocol):
-    """A source that can say with few requests whether it can be read now."""
-
-    async def check(self) -> None: ...
-
-
-def _check_of(
-    opened: Callable[[str, SourceContext], AbstractAsyncContextManager[CheckedSource]],
-) -> Callable[[str, SourceContext], Awaitable[None]]:
-    async def check(address: str, context: SourceContext) -> None:
-        async with opened(address, context) as source:
-            await source.check()
-
-    return check
-
-
 KINDS: Mapping[str, SourceKind] = {
     "git": SourceKind(
         prefixes=git_places.PREFIXES, canonical=git_places.canonical_address, guide=git_places.GUIDE,
         label=lambda address: git_places.parse(address).name, place=git_places.place_of,
         without_version=git_places.without_branch, open=git.open_git, parse=git.parse_git,
-        check=_check_of(git.open_git),
     ),
     "website": SourceKind(
-        prefixes=pages.PREFIXES, canonical=pages.canonical_address, guide=pages.GUIDE, label=pages.label_of,
+        prefixes=pages.PREFIXES, canonical=lambda text: pages.parse(text).address, guide=pages.GUIDE, label=pages.label_of,
         typed=pages.label_of, place=lambda address: address.partition("://")[2],  # over https or without
         # Without it, the address of a first page would mean that page alone.
         options=lambda address: () if pages.parse(address).is_sitemap else ("--follow",),
-        open=website.open_website, parse=pages.parse_page, check=_check_of(website.open_website),
+        open=website.open_website, parse=pages.parse_page,
     ),
     "drive": SourceKind(
         prefixes=(folders.PREFIX,), canonical=folders.canonical_address, guide=folders.GUIDE, label=str,
-        open=drive.open_drive, parse=drive.parse_exported, check=_check_of(drive.open_drive),
+        open=drive.open_drive, parse=drive.parse_exported,
     ),
     "confluence": SourceKind(
-        prefixes=spaces.PREFIXES, canonical=spaces.canonical_address, guide=spaces.GUIDE, label=spaces.label_of,
+        prefixes=spaces.PREFIXES, canonical=lambda text: spaces.parse(text).address, guide=spaces.GUIDE, label=spaces.label_of,
         open=confluence.open_confluence, parse=confluence.parse_item,
     ),
     "notion": SourceKind(
@@ -82,7 +65,7 @@ KINDS: Mapping[str, SourceKind] = {
         label=lambda _address: workspace.LABEL, open=notion.open_notion, parse=notion.parse_item,
     ),
     "github": SourceKind(
-        prefixes=issues.PREFIXES, canonical=issues.canonical_address, guide=issues.GUIDE, label=issues.label_of,
+        prefixes=issues.PREFIXES, canonical=lambda text: issues.parse(text).address, guide=issues.GUIDE, label=issues.label_of,
         open=github.open_github, parse=parse_item,
     ),
 }  # fmt: skip
@@ -102,23 +85,19 @@ def source_address(
     """
     if (kind := kind_of(name, kinds)) is not None:
         return kind.canonical(name)
-    if (pasted := _pasted(name, settings)) is not None:
-        return pasted
-    if follow and name.startswith(("http://", "https://")):
-        return pages.canonical_address(name)
-    return pages.sitemap_address(name) or git_places.local_address(name)
-
-
-def _pasted(name: str, settings: Settings | None) -> str | None:
-    """The address of what a browser shows of a source; one that only a setting tells from a page needs the setting."""
+    # What a browser shows of a source; one that only a setting tells from a page needs the setting.
     hosts = (*settings.git_tokens, *settings.private_hosts) if settings else ()
-    tokens = settings.confluence_tokens if settings else {}
-    return (
+    pasted = (
         folders.browser_address(name)
-        or spaces.pasted_address(name, tokens)
+        or spaces.pasted_address(name, settings.confluence_tokens if settings else {})
         or (workspace.page_address(name) if settings and settings.notion_token else None)
         or issues.list_address(name, hosts)
     )
+    if pasted is not None:
+        return pasted
+    if follow and name.startswith(("http://", "https://")):
+        return pages.parse(name).address
+    return pages.sitemap_address(name) or git_places.local_address(name)
 
 
 def source_labels(
@@ -191,20 +170,32 @@ async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
 
     Raises SettingsError, SourceUnavailable and SourceThrottled with what is in the way, as a sync does.
     """
+    async with _opened(address, settings, kinds) as source:
+        return await _glimpse(source)
+
+
+@asynccontextmanager
+async def _opened(
+    address: str, settings: Settings, kinds: Mapping[str, SourceKind]
+) -> AsyncIterator[KnowledgeSource]:
     kind = require_kind(address, kinds)
     with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
         context = SourceContext(settings=settings, folder=Path(folder, "source"))
-        meant = await kind.resolve(address, context)
-        async with kind.open(meant, context) as source, aclosing(source.changes(None)) as batches:
-            seen, is_whole = list[SourceBatch](), True
-            try:
-                async for batch in batches:
-                    seen.append(batch)
-                    if sum(len(each.items) for each in seen) >= TITLES or len(seen) >= BATCHES:
-                        is_whole = False
-                        break
-            except CursorExpired as expired:
-                raise SourceUnavailable("The source cannot list what it has.") from expired
+        async with kind.open(await kind.resolve(address, context), context) as source:
+            yield source
+
+
+async def _glimpse(source: KnowledgeSource) -> Glimpse:
+    seen, is_whole = list[SourceBatch](), True
+    try:
+        async with aclosing(source.changes(None)) as batches:
+            async for batch in batches:
+                seen.append(batch)
+                if sum(len(each.items) for each in seen) >= TITLES or len(seen) >= BATCHES:
+                    is_whole = False
+                    break
+    except CursorExpired as expired:
+        raise SourceUnavailable("The source cannot list what it has.") from expired
     items = [item for batch in seen for item in batch.items]
     told = max((batch.total for batch in seen if batch.total is not None), default=0)
     return Glimpse(
@@ -217,10 +208,9 @@ async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
 
 async def check(address: str, settings: Settings, *, kinds: Mapping[str, SourceKind] = KINDS) -> None:
     """Raises as :func:`probe` does, with as few requests as the kind needs to know."""
-    kind = require_kind(address, kinds)
-    if kind.check is None:
-        await probe(address, settings, kinds=kinds)
-        return
-    with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
-        context = SourceContext(settings=settings, folder=Path(folder, "source"))
+    kind, context = require_kind(address, kinds), SourceContext(settings=settings, folder=Path())
+    if kind.check is not None:
         await kind.check(await kind.resolve(address, context), context)
+        return
+    async with _opened(address, settings, kinds) as source:
+        await (source.check() if isinstance(source, CheckedSource) else _glimpse(source))

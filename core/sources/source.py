@@ -42,11 +42,13 @@ from core.storage.sqlite import SqliteDatabase
 logger = logging.getLogger(__name__)
 
 
+FILE = "memory.db"  # in the folder of a source
+
+
 class Memory(Tables):
     """Values of JSON that a source remembers, by their kind and their name. A kind of source may add tables."""
 
     __slots__ = ()
-    FILE: ClassVar[str] = "memory.db"
     TABLES: ClassVar[str] = """
 CREATE TABLE IF NOT EXISTS kept (
     kind TEXT NOT NULL, name TEXT NOT NULL,
@@ -88,12 +90,12 @@ def open_memory(kind: type[M], folder: Path) -> Iterator[M]:
     schema = Schema(tables=kind.TABLES, cure="Delete it: it is made anew.")
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     try:
-        database = SqliteDatabase(folder / kind.FILE, schema)
+        database = SqliteDatabase(folder / FILE, schema)
     except FootnoteError as damaged:
         logger.warning("%s; it is made anew", damaged)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        database = SqliteDatabase(folder / kind.FILE, schema)
+        database = SqliteDatabase(folder / FILE, schema)
     with closing(database):
         yield kind(database)
 
@@ -128,7 +130,13 @@ def read_owner_only(path: Path) -> str:
         # It is looked at while it is open, so that no other file can take its place between the look and the read.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            _refuse_exposed(path, os.fstat(descriptor))
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise SettingsError(f"{path} is no file.")
+            if status.st_uid not in (os.geteuid(), 0):
+                raise SettingsError(f"{path} belongs to another user. Run `sudo chown $(id -un) {path}`.")
+            if status.st_mode & PRIVATE_UMASK:
+                raise SettingsError(f"{path} can be read by others on this machine. Run `chmod 600 {path}`.")
             content = os.read(descriptor, SIZE_LIMIT + 1)
         finally:
             os.close(descriptor)
@@ -140,15 +148,6 @@ def read_owner_only(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SettingsError(f"{path} holds no text in UTF-8.") from None
-
-
-def _refuse_exposed(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise SettingsError(f"{path} is no file.")
-    if status.st_uid not in (os.geteuid(), 0):
-        raise SettingsError(f"{path} belongs to another user. Run `sudo chown $(id -un) {path}`.")
-    if status.st_mode & PRIVATE_UMASK:
-        raise SettingsError(f"{path} can be read by others on this machine. Run `chmod 600 {path}`.")
 
 
 class SourceUnavailable(FootnoteError):
@@ -257,6 +256,13 @@ class FollowedSource(Protocol):
         ...
 
 
+@runtime_checkable
+class CheckedSource(Protocol):
+    """A source that can say whether it can be read now with fewer requests than its first batch needs."""
+
+    async def check(self) -> None: ...
+
+
 @value
 class SourceContext:
     """The settings and the folder with which a source is opened."""
@@ -327,7 +333,7 @@ class SourceKind(AddressKind):
     parse: Callable[[SourceItem, bytes], Document] = parse_as_file  #: what was fetched; DocumentError
     #: What a canonical address stands for now, where it holds a name that may be given to another; SourceUnavailable.
     resolve: Callable[[str, SourceContext], Awaitable[str]] = as_it_is
-    #: whether it can be read now, by as few requests as that takes; None: by listing its first batch
+    #: whether it can be read now, without opening it; None: it is opened
     check: Callable[[str, SourceContext], Awaitable[None]] | None = None
     guide: SourceGuide | None = None  #: None: it is added by its address alone
 

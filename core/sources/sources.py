@@ -100,10 +100,11 @@ class SourceSyncs:
 
     async def resolve(self, address: str, collection: str) -> str:
         """The address as it is kept. SettingsError for what is no source, SourceUnavailable if it cannot be looked up."""
-        kept = self.address_of(address)
-        kind = require_kind(kept, self.kinds)
+        kind = kind_of(address, self.kinds)
+        if kind is None:
+            raise SettingsError(f"{address} is not an address of a kind that Footnote reads.")
         context = SourceContext(settings=self.settings, folder=self._folder(0), collection=collection)
-        return await kind.resolve(kept, context)
+        return await kind.resolve(kind.canonical(address), context)
 
     async def forget_author(self, author: str) -> int:
         """Remove all that somebody wrote, with what stands beside it until it is read again; how many documents."""
@@ -126,13 +127,6 @@ class SourceSyncs:
         self.store.forget(number)
         shutil.rmtree(self._folder(number), ignore_errors=True)
         return True
-
-    def address_of(self, address: str) -> str:
-        """The address as it is kept. SettingsError for what is no source."""
-        kind = kind_of(address, self.kinds)
-        if kind is None:
-            raise SettingsError(f"{address} is not an address of a kind that Footnote reads.")
-        return kind.canonical(address)
 
     async def sync(
         self, number: int, *, notify: Notify = _ignore_progress, retries: bool = False
@@ -310,16 +304,17 @@ class SourceSchedule:
         """Have this done soon, if there is a source whose address begins so. It is not waited for, as who tells of a
         change does not wait; what is lost on the way is found by the next sync.
         """
-        task = asyncio.create_task(self._follow(prefix, work))
+
+        async def follow() -> None:
+            try:
+                if await asyncio.to_thread(self.store.has_below, prefix):
+                    await work()
+            except FootnoteError:  # the database is away
+                logger.warning("a change of a source was not taken; the next sync finds it", exc_info=True)
+
+        task = asyncio.create_task(follow())
         self._following.add(task)
         task.add_done_callback(self._following.discard)
-
-    async def _follow(self, prefix: str, work: Callable[[], Awaitable[None]]) -> None:
-        try:
-            if await asyncio.to_thread(self.store.has_below, prefix):
-                await work()
-        except FootnoteError:  # the database is away
-            logger.warning("a change of a source was not taken; the next sync finds it", exc_info=True)
 
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
         """Have these items of the sources at an address read again, or all; ``change``: the id of what was told."""

@@ -261,7 +261,13 @@ class SourceStore(Tables):
 
     def put(self, number: int, items: Iterable[SourceItem], *, listing: int, state: ItemState) -> None:
         """Write items as they are listed now."""
-        self.write_all(_PUT, ((number, listing, state, *_row(item)) for item in items))
+        rows = [
+            (number, listing, state, item.id, item.version, item.name, item.source, item.title, item.url,
+             item.changed_at, None if item.readers is None else json.dumps(sorted(item.readers)),
+             json.dumps(sorted(item.authors)))
+            for item in items
+        ]  # fmt: skip
+        self.write_all(_PUT, rows)
 
     def see(self, number: int, ids: Iterable[str], *, listing: int) -> None:
         """Note that a listing has these items, as they are stored."""
@@ -391,12 +397,6 @@ class SourceStore(Tables):
 
 def overlap(place: str, other: str) -> bool:
     return is_within(place, other) or is_within(other, place)
-
-
-def _row(item: SourceItem) -> tuple[object, ...]:
-    readers = None if item.readers is None else json.dumps(sorted(item.readers))
-    told = (item.id, item.version, item.name, item.source, item.title, item.url, item.changed_at)
-    return (*told, readers, json.dumps(sorted(item.authors)))
 
 
 def _item(row: Row) -> SourceItem:

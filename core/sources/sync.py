@@ -166,7 +166,11 @@ class SyncRun:
             listing, is_listing = await self._thread(self.store.begin_listing, self.record.number), True
         else:
             listing, is_listing = record.listing, record.is_listing
-        await self._read_due()
+        due = partial(self.store.due_items, self.record.number, limit=PAGE)
+        items = await self._thread(due)
+        while items:  # what an earlier sync listed and did not read
+            await self._read(items)
+            items = await self._thread(partial(due, after=items[-1].id))
         async with aclosing(self.source.changes(record.cursor)) as batches:
             before = record.cursor
             async for batch in batches:
@@ -180,14 +184,6 @@ class SyncRun:
         await self._thread(self._documents.readers.drop_unused)
         self._singles += await self._thread(self._documents.drop_single_copies)
         await self._thread(self.store.finish, self.record.number, self.now(), self._note)
-
-    async def _read_due(self) -> None:
-        """Read what an earlier sync listed and did not read."""
-        due = partial(self.store.due_items, self.record.number, limit=PAGE)
-        items = await self._thread(due)
-        while items:
-            await self._read(items)
-            items = await self._thread(partial(due, after=items[-1].id))
 
     async def _take(self, batch: SourceBatch, listing: int) -> None:
         self._total = batch.total or self._total

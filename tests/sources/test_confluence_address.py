@@ -7,7 +7,7 @@ import pytest
 from bots.chat.indexing import read_targets
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.confluence.client import canonical_address, label_of, parse
+from core.sources.confluence.client import label_of, parse
 
 CLOUD = "https://acme.atlassian.net"
 OWN = "https://wiki.corp.example"
@@ -27,8 +27,8 @@ OWN = "https://wiki.corp.example"
     ],
 )
 def test_addresses_of_the_cloud(pasted, kept):
-    assert canonical_address(pasted) == f"confluence+{CLOUD}{kept}"
-    assert canonical_address(canonical_address(pasted)) == canonical_address(pasted)
+    assert parse(pasted).address == f"confluence+{CLOUD}{kept}"
+    assert parse(parse(pasted).address) == parse(pasted)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_addresses_of_the_cloud(pasted, kept):
     ],
 )
 def test_addresses_of_a_data_center(pasted, kept):
-    assert canonical_address(pasted) == f"confluence+{OWN}{kept}"
-    assert canonical_address(canonical_address(pasted)) == canonical_address(pasted)
+    assert parse(pasted).address == f"confluence+{OWN}{kept}"
+    assert parse(parse(pasted).address) == parse(pasted)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from core.conversation import Citation, Outcome
 from core.errors import SettingsError
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
-from core.sources.github.convert import closed, parse, text_of_issue
-from core.sources.github.source import open_github
+from core.sources.github.client import parse
+from core.sources.github.source import closed, open_github, text_of_issue
 from core.sources.kinds import KINDS, source_address
 
 ISSUES = "github+https://github.com/acme/handbook/issues"

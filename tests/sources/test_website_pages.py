@@ -11,8 +11,16 @@ from core.errors import SettingsError
 from core.library.formats.read import parse_html
 from core.sources.kinds import source_address
 from core.sources.source import moment_of
-from core.sources.website.client import SitemapDamaged, SitemapEntry, read_sitemap
-from core.sources.website.convert import PageHead, anchors_of, head_of, normal_url, parse
+from core.sources.website.convert import (
+    PageHead,
+    SitemapDamaged,
+    SitemapEntry,
+    anchors_of,
+    head_of,
+    normal_url,
+    parse,
+    read_sitemap,
+)
 
 DOCS = parse("https://docs.example/guide/")
 

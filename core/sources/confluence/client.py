@@ -6,9 +6,6 @@ space is meant that the account may read. The address of a page means that page 
 
 A file of the cloud lies on another host, to which its address redirects: that host is checked like any other, and
 gets no credentials.
-
-What was read of a list is kept until its space is done: a list of a hundred pages that is asked to wait at the last
-one goes on there.
 """
 
 from __future__ import annotations
@@ -31,6 +28,7 @@ from core.sources.http import (
     REDIRECTS,
     UNAUTHORIZED,
     HostClient,
+    Json,
     Response,
     open_http,
     throttle,
@@ -85,10 +83,6 @@ class ConfluenceAddress:
     @property
     def host(self) -> str:
         return urlsplit(self.base).hostname or ""
-
-    @property
-    def port(self) -> int:
-        return urlsplit(self.base).port or 443
 
     @property
     def is_page(self) -> bool:
@@ -154,11 +148,6 @@ def _named(path: str, query: str) -> tuple[str | None, str, str]:
     return key, page, "" if page else title
 
 
-def canonical_address(text: str) -> str:
-    """An address as it is kept; SettingsError for what is none."""
-    return parse(text).address
-
-
 def pasted_address(name: str, hosts: Collection[str]) -> str | None:
     """The kept form of an address of the web on one of these hosts; None for any other."""
     if not name.startswith("https://"):
@@ -167,7 +156,7 @@ def pasted_address(name: str, hosts: Collection[str]) -> str | None:
         host = canonical(urlsplit(name).hostname or "")
     except ValueError:
         return None
-    return canonical_address(name) if host in hosts else None
+    return parse(name).address if host in hosts else None
 
 
 def label_of(address: str) -> str:
@@ -186,7 +175,7 @@ ANY = {"Accept": "*/*"}  # kind of file
 
 logger = logging.getLogger(__name__)
 
-Json = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class RecordRefused(FootnoteError):
@@ -195,11 +184,14 @@ class RecordRefused(FootnoteError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfluenceClient:
-    """Asks one Confluence. Its methods raise SourceThrottled, SourceUnavailable."""
+    """Asks one Confluence. What it read of a list is kept: one that is asked to wait at its last page goes on there. Its
+    methods raise SourceThrottled, SourceUnavailable."""
 
     address: ConfluenceAddress
     http: HostClient
     private: Sequence[str] = ()  #: hosts that may be private
+    #: what was read of lists, and the next page: by the list and the page
+    _read: dict[tuple[str, str], tuple[list[Any], str | None]] = field(default_factory=dict)
 
     async def get(self, path: str, *, refusals: Collection[int] = REFUSALS, **asked: str | int) -> Json:
         """The answer of an endpoint; a bare list as one that has no next page. ``path``: below the context, or a link
@@ -260,14 +252,59 @@ class ConfluenceClient:
             raise SourceUnavailable(f"{self.address.base} does not answer as Confluence does.")
         return answer
 
-    def next_of(self, answer: Json) -> str | None:
-        """The path of the next page of a list, below the context; None for the last."""
+    async def all(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
+        """The entries of a list. SourceUnavailable where it may not be read: what it has is not gone."""
+        try:
+            return await self.all_if_shown(path, asked, entry)
+        except RecordRefused as refused:
+            raise SourceUnavailable(
+                f"{self.address.host} does not let this account read {path}."
+            ) from refused
+
+    async def all_if_shown(
+        self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]
+    ) -> list[T]:
+        """The same. RecordRefused where it may not be read."""
+        at, found = f"{path}?{urlencode(asked)}", list[T]()
+        link: str | None = at
+        seen = set[str]()
+        while link is not None:
+            if link in seen:
+                raise SourceUnavailable(f"A list of {self.address.host} goes round in a circle.")
+            seen.add(link)
+            if (at, link) not in self._read:
+                answer = await self.get(link)
+                try:
+                    entries = [entry(each) for each in answer.get("results") or ()]
+                    self._read[at, link] = entries, self._next_page(answer, link)
+                except (KeyError, TypeError, ValueError, AttributeError) as strange:
+                    told = f"{self.address.host} answers in a form that is not known."
+                    raise SourceUnavailable(told) from strange
+            entries, link = self._read[at, link]
+            found += entries
+        return found
+
+    def _next_page(self, answer: Json, before: str) -> str | None:
+        """The path of the next page of a list, below the context; None for the last. Its link, of whatever host, need not
+        repeat everything that was asked for.
+        """
         link = answer.get("_links", {}).get("next")
         if not link:
             return None
-        parts = urlsplit(link)  # whatever host it names
-        path = parts.path.removeprefix(self.address.context) or parts.path
-        return f"{path}?{parts.query}" if parts.query else path
+        parts = urlsplit(link)
+        asked = dict(parse_qsl(before.partition("?")[2], keep_blank_values=True))
+        named = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if "cursor" in named or "start" in named:
+            asked = {name: text for name, text in asked.items() if name not in ("cursor", "start")}
+        return f"{parts.path.removeprefix(self.address.context) or parts.path}?{urlencode(asked | named)}"
+
+    def is_long(self, path: str, asked: Mapping[str, str | int]) -> bool:
+        """True if a list that was read has several pages."""
+        at = f"{path}?{urlencode(asked)}"
+        return self._read[at, at][1] is not None
+
+    def forget_lists(self) -> None:
+        self._read.clear()
 
     def _require_ok(self, response: Response, path: str) -> None:
         host = self.address.host
@@ -308,70 +345,6 @@ async def open_client(
         yield ConfluenceClient(address=address, http=http, private=private)
 
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ListWalk:
-    """The lists of one Confluence."""
-
-    client: ConfluenceClient
-    _read: dict[str, tuple[list[Any], str | None]] = field(default_factory=dict)  #: entries and next, by path
-
-    async def all(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
-        """The entries of a list. SourceUnavailable where it may not be read: what it has is not gone."""
-        try:
-            return await self.all_if_shown(path, asked, entry)
-        except RecordRefused as refused:
-            host = self.client.address.host
-            raise SourceUnavailable(f"{host} does not let this account read {path}.") from refused
-
-    async def all_if_shown(
-        self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]
-    ) -> list[T]:
-        """The same. RecordRefused where it may not be read."""
-        found, at = list[T](), f"{path}?{urlencode(asked)}"
-        link: str | None = at
-        seen = set[str]()
-        while link is not None:
-            if link in seen:
-                raise SourceUnavailable(f"A list of {self.client.address.host} goes round in a circle.")
-            seen.add(link)
-            if (key := f"{at} {link}") not in self._read:
-                self._read[key] = await self._page(link, entry)
-            entries, link = self._read[key]
-            found += entries
-        return found
-
-    async def _page(self, link: str, entry: Callable[[Json], T]) -> tuple[list[T], str | None]:
-        try:
-            answer = await self.client.get(link)
-            following = self.client.next_of(answer)
-            entries = [entry(each) for each in answer.get("results") or ()]
-            return entries, None if following is None else _completed(following, link)
-        except (KeyError, TypeError, ValueError, AttributeError) as strange:
-            host = self.client.address.host
-            raise SourceUnavailable(f"{host} answers in a form that is not known.") from strange
-
-    def is_long(self, path: str, asked: Mapping[str, str | int]) -> bool:
-        """True if a list that was read has several pages."""
-        at = f"{path}?{urlencode(asked)}"
-        return self._read[f"{at} {at}"][1] is not None
-
-    def forget(self) -> None:
-        self._read.clear()
-
-
-def _completed(link: str, before: str) -> str:
-    """A link to a next page, which need not repeat everything that was asked for."""
-    path, _, query = link.partition("?")
-    asked = dict(parse_qsl(before.partition("?")[2], keep_blank_values=True))
-    named = dict(parse_qsl(query, keep_blank_values=True))
-    if "cursor" in named or "start" in named:
-        asked = {name: text for name, text in asked.items() if name not in ("cursor", "start")}
-    return f"{path}?{urlencode(asked | named)}"
-
-
 def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
     """A token of somebody who may read the spaces."""
     address = parse(text)
@@ -393,6 +366,6 @@ GUIDE = SourceGuide(
     title="A space or a page of Confluence",
     asks="Its address in a browser",
     example="https://acme.atlassian.net/wiki/spaces/ENG",
-    address=lambda typed: canonical_address(with_scheme(typed)),
+    address=lambda typed: parse(with_scheme(typed)).address,
     credentials=credentials_of,
 )

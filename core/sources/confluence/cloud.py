@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from core.conversation import value
-from core.sources.confluence.client import ConfluenceClient, Json, ListWalk, RecordRefused
+from core.sources.confluence.client import ConfluenceClient, RecordRefused
+from core.sources.http import Json
 from core.sources.source import moment_of
 
 V1 = "rest/api"  # below the context, in both kinds
@@ -54,7 +55,7 @@ class ConfluenceContent:
     """A page or a blog post that is published and current."""
 
     id: str
-    kind: ContentKind
+    kind: ContentKind = "page"
     title: str
     version: int
     link: str  #: below the context
@@ -93,7 +94,6 @@ class ConfluenceEndpoints:
     GROUP: ClassVar[str]
 
     client: ConfluenceClient
-    walk: ListWalk = field(repr=False)
 
     async def known(self, asked: Awaitable[str]) -> str:
         """The answer; empty where it is refused."""
@@ -103,18 +103,18 @@ class ConfluenceEndpoints:
 
     async def restriction_of(self, content: str) -> ReadRestriction:
         """The restriction of one page, over all pages of its list. RecordRefused."""
-        parts = list[ReadRestriction]()
-        while True:
-            found = await self.client.get(
-                f"{V1}/content/{content}/restriction/byOperation/read",
-                expand="restrictions.user,restrictions.group",
-                start=len(parts) * PEOPLE_LIMIT,
-                limit=PEOPLE_LIMIT,
-            )
+        path, expand = (
+            f"{V1}/content/{content}/restriction/byOperation/read",
+            "restrictions.user,restrictions.group",
+        )
+        whole, has_more, start = ReadRestriction(), True, 0
+        while has_more:
+            found = await self.client.get(path, expand=expand, start=start, limit=PEOPLE_LIMIT)
             part, has_more = self._restriction_in(found)
-            parts.append(part)
-            if not has_more:
-                return joined(parts)
+            users, groups = {**whole.users, **part.users}, whole.groups | part.groups
+            whole = ReadRestriction(is_set=whole.is_set or part.is_set, users=users, groups=groups)
+            start += PEOPLE_LIMIT
+        return whole
 
     def listed_restriction(self, found: Json) -> ReadRestriction | None:
         """The restriction of a page in a list; None where it did not come along whole."""
@@ -179,14 +179,7 @@ def body_in(found: Json, space: object) -> ConfluenceBody:
     )
 
 
-def joined(parts: Sequence[ReadRestriction]) -> ReadRestriction:
-    """A restriction of which each part is on a page of its own."""
-    users = {user: email for part in parts for user, email in part.users.items()}
-    groups = frozenset(group for part in parts for group in part.groups)
-    return ReadRestriction(is_set=any(part.is_set for part in parts), users=users, groups=groups)
-
-
-def is_full(listed: Mapping[str, Any]) -> bool:
+def is_full(listed: Json) -> bool:
     """True if a page of a list may have a next one."""
     limit = listed.get("limit")
     return isinstance(limit, int) and len(listed.get("results") or ()) >= limit > 0
@@ -220,7 +213,9 @@ class CloudApi(ConfluenceEndpoints):
         asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
         if key:
             asked["keys"] = key
-        found = await self.walk.all(f"{V2}/spaces", asked, _space)
+        found = await self.client.all(
+            f"{V2}/spaces", asked, lambda found: ConfluenceSpace(id=str(found["id"]), key=str(found["key"]))
+        )
         return [space for space in found if not key or space.key.lower() == key.lower()]
 
     async def find(self, *, page: str, key: str, title: str) -> tuple[str, str]:
@@ -243,17 +238,18 @@ class CloudApi(ConfluenceEndpoints):
         found = list[ConfluenceContent]()
         for kind, name in LISTS.items():
             asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
-            found += await self.walk.all(f"{V2}/spaces/{space.id}/{name}", asked, _content_of(kind))
+            listed = await self.client.all(f"{V2}/spaces/{space.id}/{name}", asked, _content)
+            found += [replace(each, kind=kind) for each in listed]
         query = search_in(space, "in (page, blogpost)", RESTRICTIONS)
         restrictions = dict(
-            await self.walk.all(
+            await self.client.all(
                 SEARCH, query, lambda found: (str(found.get("id")), self.listed_restriction(found))
             )
         )
         return [replace(each, restriction=restrictions.get(each.id)) for each in found]
 
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
-        return await self.walk.all(SEARCH, search_in(space, *ATTACHMENTS), attachment_of)
+        return await self.client.all(SEARCH, search_in(space, *ATTACHMENTS), attachment_of)
 
     async def parent_of(self, place: ContentParent) -> ContentParent | None:
         """The parent of something that was not listed. RecordRefused."""
@@ -263,7 +259,7 @@ class CloudApi(ConfluenceEndpoints):
 
     async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
         """Whom its permissions let view a space; not set: everybody. RecordRefused where they are not shown."""
-        listed = await self.walk.all_if_shown(
+        listed = await self.client.all_if_shown(
             f"{V2}/spaces/{space.id}/permissions", {"limit": LIST_LIMIT}, _viewer
         )
         viewers = [each for each in listed if each is not None]
@@ -304,10 +300,6 @@ def search_in(space: ConfluenceSpace, kinds: str, expand: str) -> Mapping[str, s
     return {"cql": f'space = "{key}" and type {kinds}', "expand": expand, "limit": SEARCH_LIMIT}
 
 
-def _space(found: Json) -> ConfluenceSpace:
-    return ConfluenceSpace(id=str(found["id"]), key=str(found["key"]))
-
-
 def _viewer(found: Json) -> tuple[str, str] | None:
     """The kind and the id of whom a permission lets view the space; None if it is one to do something else."""
     operation, principal = found.get("operation") or {}, found.get("principal") or {}
@@ -317,12 +309,9 @@ def _viewer(found: Json) -> tuple[str, str] | None:
     return kind, name if kind in (USERS, GROUPS) else name.lower().replace("_", "-")
 
 
-def _content_of(kind: ContentKind) -> Any:
-    def content(found: Json) -> ConfluenceContent:
-        created = str(found.get("createdAt") or "")[:10]
-        return ConfluenceContent(kind=kind, created=created, parent=_parent(found), **common_of(found))
-
-    return content
+def _content(found: Json) -> ConfluenceContent:
+    created = str(found.get("createdAt") or "")[:10]
+    return ConfluenceContent(created=created, parent=_parent(found), **common_of(found))
 
 
 def _parent(found: Json) -> ContentParent | None:

@@ -80,21 +80,14 @@ def attribute(element: Element, name: str, space: str = "ac") -> str:
     return element.get(f"{{{space}}}{name}") or element.get(name) or ""
 
 
-def parse_storage(storage: str) -> Element:
-    """DocumentError for what is not well formed."""
+def markdown_of(storage: str, names: Mapping[str, str] | None = None) -> str:
+    """A page's text. ``names``: of the people that it mentions, by account id or user key. DocumentError."""
     parser = XMLParser()  # noqa: S314 - the declarations are ours, and none can follow them
     try:
         parser.feed(_HEAD + storage + "</page>")
-        root: Element = parser.close()
+        parts = StorageText(names or {}).blocks(parser.close())
     except ParseError as error:
         raise DocumentError("could not be read: its storage format is damaged") from error
-    return root
-
-
-def markdown_of(storage: str, names: Mapping[str, str] | None = None) -> str:
-    """A page's text. ``names``: of the people that it mentions, by account id or user key. DocumentError."""
-    try:
-        parts = StorageText(names or {}).blocks(parse_storage(storage))
     except RecursionError:
         raise DocumentError("could not be read: it is nested too deeply") from None
     return "\n\n".join(parts) + "\n" if parts else ""
@@ -195,14 +188,14 @@ class StorageText:
     def image(self, element: Element) -> str:
         """Its alternative text and its caption; an image without either says nothing."""
         alt = attribute(element, "alt") or attribute(element, "title")
-        target = next((self._file(child) for child in element if tag_of(child).startswith("ri:")), "")
+        files = (child for child in element if tag_of(child).startswith("ri:"))
+        named = next(
+            (attribute(each, "filename", "ri") or attribute(each, "value", "ri") for each in files), ""
+        )
+        target = quote(named, safe="/:?&=#%+,;@!$'*")
         caption = "".join(self.inside(child) for child in element if tag_of(child) == "ac:caption").strip()
         shown = f"![{escaped(alt).replace(']', '')}]({target})" if alt.strip() else ""
         return " ".join(part for part in (shown, caption) if part)
-
-    def _file(self, element: Element) -> str:
-        name = attribute(element, "filename", "ri") or attribute(element, "value", "ri")
-        return quote(name, safe="/:?&=#%+,;@!$'*")
 
     def _inline_macro(self, element: Element) -> str:
         name = attribute(element, "name")

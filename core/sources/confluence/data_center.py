@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from core.sources.confluence.client import PERMISSION_REFUSALS, Json, RecordRefused
+from core.sources.confluence.client import PERMISSION_REFUSALS, RecordRefused
 from core.sources.confluence.cloud import (
     ATTACHMENTS,
     GROUPS,
@@ -35,6 +35,7 @@ from core.sources.confluence.cloud import (
     search_in,
     viewers_among,
 )
+from core.sources.http import Json
 from core.sources.source import SourceUnavailable
 
 LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
@@ -62,7 +63,11 @@ class DataCenterApi(ConfluenceEndpoints):
 
     async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
         asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
-        found = await self._steady(f"{V1}/space", asked | ({"spaceKey": key} if key else {}), _space)
+        found = await self._steady(
+            f"{V1}/space",
+            asked | ({"spaceKey": key} if key else {}),
+            lambda each: ConfluenceSpace(id=str(each["key"]), key=str(each["key"])),
+        )
         return [space for space in found if not key or space.key.lower() == key.lower()]
 
     async def find(self, *, page: str, key: str, title: str) -> tuple[str, str]:
@@ -79,7 +84,7 @@ class DataCenterApi(ConfluenceEndpoints):
             "spaceKey": space.key, "status": "current", "expand": EXPAND, "limit": LIST_LIMIT,
         }  # fmt: skip
         posts = asked | {"expand": f"version,history,{RESTRICTIONS}"}
-        pages = await self.walk.all(f"{V1}/content/scan", asked, self._content)
+        pages = await self.client.all(f"{V1}/content/scan", asked, self._content)
         return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **posts}, self._content)]
 
     def _content(self, found: Json) -> ConfluenceContent:
@@ -96,13 +101,13 @@ class DataCenterApi(ConfluenceEndpoints):
         what is deleted meanwhile moves others over the edge of a page.
         """
         for _ in range(READINGS):
-            found = await self.walk.all(path, asked, lambda each: (_id(each), entry(each)))
-            is_long = self.walk.is_long(path, asked)
-            if not is_long or [name for name, _ in found] == await self.walk.all(
+            found = await self.client.all(path, asked, lambda each: (_id(each), entry(each)))
+            is_long = self.client.is_long(path, asked)
+            if not is_long or [name for name, _ in found] == await self.client.all(
                 path, {**asked, "expand": ""}, _id
             ):
                 return [each for _, each in found]
-            self.walk.forget()
+            self.client.forget_lists()
         raise SourceUnavailable(f"What {self.client.address.host} has changes faster than it can be listed.")
 
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
@@ -159,10 +164,6 @@ class DataCenterApi(ConfluenceEndpoints):
 
 def _id(found: Json) -> str:
     return str(found["id"])
-
-
-def _space(found: Json) -> ConfluenceSpace:
-    return ConfluenceSpace(id=str(found["key"]), key=str(found["key"]))
 
 
 def _viewer(found: Json) -> Viewer | None:

@@ -31,18 +31,14 @@ _TICKS = re.compile(r"`+")
 
 def paragraph(line: list[str]) -> list[str]:
     """Pieces of a line as a paragraph; nothing if they are blank."""
-    rows = (SPACES.sub(" ", row).strip() for row in "".join(line).split("\n"))
-    text = "\n".join(_unlike_a_block(row) for row in rows if row)
-    return [text] if text else []
-
-
-def _unlike_a_block(row: str) -> str:
-    """A line of text that must not be taken for a heading, an item or a rule."""
 
     def escaped(found: re.Match[str]) -> str:
         return f"{found[1]}\\{found[2]}" if found[1] is not None else f"{found[3]}\\{found[4]}"
 
-    return _LINE_BEGIN.sub(escaped, row)
+    rows = (SPACES.sub(" ", row).strip() for row in "".join(line).split("\n"))
+    # No line may be taken for a heading, an item or a rule.
+    text = "\n".join(_LINE_BEGIN.sub(escaped, row) for row in rows if row)
+    return [text] if text else []
 
 
 def escaped(text: str | None) -> str:

@@ -11,7 +11,7 @@ the operator who says that a space is not to be asked about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.conversation import value
@@ -58,7 +58,7 @@ class PageReaders:
     #: users without an address that may be seen, and such groups
     hidden: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)  #: ancestors that may not be looked at
-    _members: dict[str, frozenset[str]] = field(default_factory=dict)  #: addresses, by group
+    _members: dict[str, set[str]] = field(default_factory=dict)  #: addresses, by group
     _names: dict[str, str] = field(default_factory=dict)  #: of groups
     _looked_up: dict[str, tuple[ReadRestriction | None, ContentParent | None]] = field(default_factory=dict)
 
@@ -78,10 +78,13 @@ class PageReaders:
         allowed = {page: await self._allowed(restriction) for page, restriction in own.items()}
         chains = {each.id: tuple(_chain(each.id, parents)) for each in contents}
         of_space = await self.of_space(space)
-        return {
-            page: PagePlace(above=chain[1:], readers=_common((of_space, *(allowed[each] for each in chain))))
-            for page, chain in chains.items()
-        }
+        places = dict[str, PagePlace]()
+        for page, chain in chains.items():
+            # Who is in all of them.
+            named = [each for each in (of_space, *map(allowed.__getitem__, chain)) if each is not None]
+            readers = frozenset.intersection(*named) if named else None
+            places[page] = PagePlace(above=chain[1:], readers=readers)
+        return places
 
     async def of_space(self, space: ConfluenceSpace) -> frozenset[str] | None:
         """Who may view a space; None: everybody. Nobody, where its permissions are not shown."""
@@ -127,7 +130,14 @@ class PageReaders:
         for user, email in restriction.users.items():
             found.add(await self._email(user, email))
         for group in sorted(restriction.groups):
-            found |= await self._group(group)
+            if group not in self._members:
+                try:
+                    members = await self.api.members_of(group)
+                except RecordRefused:
+                    self.hidden.add(group)
+                    members = {}
+                self._members[group] = {await self._email(user, email) for user, email in members.items()}
+            found |= self._members[group]
         return frozenset(found - {""})
 
     async def _email(self, user: str, email: str) -> str:
@@ -143,17 +153,6 @@ class PageReaders:
         if self.emails[user] == "":
             self.hidden.add(user)
         return self.emails[user] or ""
-
-    async def _group(self, group: str) -> frozenset[str]:
-        if group not in self._members:
-            try:
-                members = await self.api.members_of(group)
-            except RecordRefused:
-                self.hidden.add(group)
-                members = {}
-            addresses = [await self._email(user, email) for user, email in members.items()]
-            self._members[group] = frozenset(addresses)
-        return self._members[group]
 
     def note(self) -> str:
         """Sentences about readers who are not known; empty if all are."""
@@ -199,9 +198,3 @@ def _chain(page: str, parents: Mapping[str, ContentParent | None]) -> Iterator[s
         parent = parents.get(at)
         at = parent.id if parent is not None else None
     raise SourceUnavailable("A page lies below itself.")
-
-
-def _common(allowed: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
-    """Who is in all of them."""
-    named = [each for each in allowed if each is not None]
-    return frozenset.intersection(*named) if named else None

@@ -26,8 +26,6 @@ from core.sources.confluence.client import (
     CLOUD_HOSTS,
     ConfluenceAddress,
     ConfluenceClient,
-    Json,
-    ListWalk,
     RecordRefused,
     label_of,
     not_taken,
@@ -47,6 +45,7 @@ from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PEOPLE, PagePlace, PageReaders, known_emails
+from core.sources.http import Json
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -125,7 +124,7 @@ class ConfluenceSource:
                     raise SourceUnavailable("The page at the top is not there any more.")
                 found = self._listed_items(space, contents, attachments, places)
                 self._listed[space.key] = {item.id: item for item in found}
-                self.api.walk.forget()
+                self.api.client.forget_lists()
             return self._listed[space.key]
 
     def _listed_items(
@@ -144,18 +143,15 @@ class ConfluenceSource:
             place = places[content.id]
             if self._top and self._top not in (content.id, *place.above):
                 continue
-            above = [titles[each] for each in reversed(self._below_top(place.above)) if each in titles]
-            item = self._page_item(space, content, place, above)
+            above = place.above  # as far as it is part of what is read
+            if self._top:
+                above = above[: above.index(self._top) + 1] if self._top in above else ()
+            named = [titles[each] for each in reversed(above) if each in titles]
+            item = self._page_item(space, content, place, named)
             yield item
             for file in files.get(content.id, ()):
                 if PurePosixPath(file.title).suffix.lower() in SUFFIXES:
                     yield self._file_item(item, file)
-
-    def _below_top(self, above: tuple[str, ...]) -> tuple[str, ...]:
-        """The ancestors that are part of what is read."""
-        if not self._top:
-            return above
-        return above[: above.index(self._top) + 1] if self._top in above else ()
 
     def _page_item(
         self, space: ConfluenceSpace, content: ConfluenceContent, place: PagePlace, above: Sequence[str]
@@ -246,9 +242,14 @@ async def open_confluence(
     """Raises SourceUnavailable for a host that may not be read, and without a token that it takes; SourceThrottled."""
     address, settings = parse(text), context.settings
     async with open_client(address, settings.confluence_tokens, settings.private_hosts) as client:
-        await _require_account(client)
+        # Where the token is not taken, some answer as to anybody, with less than there is.
+        user: Json = {"type": "anonymous"}
+        with suppress(RecordRefused):
+            user = await client.get(f"{V1}/user/current")
+        if user.get("type") == "anonymous":
+            raise SourceUnavailable(not_taken(client.address.host))
         kind = CloudApi if await _is_cloud(client) else DataCenterApi
-        api: ConfluenceApi = kind(client, ListWalk(client))
+        api: ConfluenceApi = kind(client)
         with open_memory(Memory, context.folder) as memory:
             readers = PageReaders(
                 api=api,
@@ -270,15 +271,6 @@ def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:
     site = host.partition(".")[0] if host.endswith(CLOUD_HOSTS) else ""
     also = {f"{DEFAULT_GROUP}-{site}"} if site and DEFAULT_GROUP in names else set()
     return frozenset(names) | also
-
-
-async def _require_account(client: ConfluenceClient) -> None:
-    """SourceUnavailable where the token is not taken: some answer then as to anybody, with less than there is."""
-    user: Json = {"type": "anonymous"}
-    with suppress(RecordRefused):
-        user = await client.get(f"{V1}/user/current")
-    if user.get("type") == "anonymous":
-        raise SourceUnavailable(not_taken(client.address.host))
 
 
 async def _is_cloud(client: ConfluenceClient) -> bool:

@@ -17,11 +17,11 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from core.errors import FootnoteError, SettingsError
-from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Response, throttle
+from core.sources.http import FORBIDDEN, GONE, NOT_FOUND, UNAUTHORIZED, HostClient, Json, Response, throttle
 from core.sources.source import CursorExpired, SourceThrottled, SourceUnavailable, read_owner_only
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
@@ -139,10 +139,10 @@ class DriveClient:
 
     # What there is
 
-    async def file(self, file_id: str) -> Mapping[str, Any]:
+    async def file(self, file_id: str) -> Json:
         return await self.json(f"/files/{file_id}", {"fields": FILE_FIELDS, "supportsAllDrives": "true"})
 
-    async def files(self, query: Mapping[str, str]) -> AsyncGenerator[list[Mapping[str, Any]], None]:
+    async def files(self, query: Mapping[str, str]) -> AsyncGenerator[list[Json], None]:
         """Pages of a list of files. CursorExpired if its pages cannot be gone through any more."""
         asked = {"fields": LIST_FIELDS, "pageSize": str(PAGE), **ALL_DRIVES, **query}
         async for page in self._pages("/files", asked):
@@ -152,19 +152,19 @@ class DriveClient:
                 )
             yield list(page.get("files", ()))
 
-    async def drives(self) -> list[Mapping[str, Any]]:
+    async def drives(self) -> list[Json]:
         """The shared drives of which the account is a member."""
         asked = {"fields": "nextPageToken,drives(id,name)", "pageSize": "100"}
         return [each async for page in self._pages("/drives", asked) for each in page.get("drives", ())]
 
-    async def permissions(self, file_id: str) -> list[Mapping[str, Any]]:
+    async def permissions(self, file_id: str) -> list[Json]:
         """The permissions of a file or a shared drive, with those that it inherits."""
         fields = f"nextPageToken,permissions({PERMISSION_FIELDS})"
         asked = {"fields": fields, "pageSize": str(PERMISSIONS_PAGE), "supportsAllDrives": "true"}
         pages = self._pages(f"/files/{file_id}/permissions", asked)
         return [each async for page in pages for each in page.get("permissions", ())]
 
-    async def _pages(self, path: str, asked: Mapping[str, str]) -> AsyncGenerator[Mapping[str, Any], None]:
+    async def _pages(self, path: str, asked: Mapping[str, str]) -> AsyncGenerator[Json, None]:
         token = ""
         while True:
             try:
@@ -185,7 +185,7 @@ class DriveClient:
         asked = {"supportsAllDrives": "true", "fields": "startPageToken", **_of_drive(drive)}
         return str((await self.json("/changes/startPageToken", asked))["startPageToken"])
 
-    async def changes(self, token: str, drive: str) -> Mapping[str, Any]:
+    async def changes(self, token: str, drive: str) -> Json:
         """A page of a log. CursorExpired for a token that is not known any more."""
         asked = {"pageToken": token, "fields": CHANGE_FIELDS, "pageSize": str(PAGE), "includeRemoved": "true"}
         try:
@@ -207,7 +207,7 @@ class DriveClient:
 
     # Requests
 
-    async def json(self, path: str, asked: Mapping[str, str]) -> Mapping[str, Any]:
+    async def json(self, path: str, asked: Mapping[str, str]) -> Json:
         found = (await self._get(path, asked)).json()
         if not isinstance(found, dict):
             raise SourceUnavailable("Google Drive sent something that is not JSON.")
@@ -217,7 +217,11 @@ class DriveClient:
         url = f"{self.base}{path}?{urlencode(asked)}"
         token = ""
         for _ in range(2):
-            token = await self._access(refused=token)
+            async with self._asking:
+                # Another one than the one that was refused.
+                if not self._token or self._token == token or self.now() >= self._ends - MARGIN:
+                    await self._ask_for_token()
+                token = self._token
             response = await self.http.ask(url, headers={"Authorization": f"Bearer {token}"})
             if response.status == OK:
                 return response
@@ -226,22 +230,15 @@ class DriveClient:
         email = self.account.email
         raise SourceUnavailable(f"Google Drive does not accept the service account {email} any more.")
 
-    async def _access(self, refused: str) -> str:
-        """A token other than the one that was refused. SourceUnavailable if the account is not accepted."""
-        async with self._asking:
-            if not self._token or self._token == refused or self.now() >= self._ends - MARGIN:
-                await self._ask_for_token()
-            return self._token
-
     async def _ask_for_token(self) -> None:
+        """SourceUnavailable if the account is not accepted."""
         assertion = await asyncio.to_thread(self.account.statement, self.now())
         form = urlencode({"grant_type": GRANT, "assertion": assertion}).encode()
         head = {"Content-Type": "application/x-www-form-urlencoded"}
         response = await self.http.ask(self.account.token_url, method="POST", headers=head, content=form)
         if response.status == TOO_MANY_REQUESTS or response.status >= SERVER_FAULT:
             raise refusal(response)
-        told = response.json()
-        answer: Mapping[str, Any] = told if isinstance(told, dict) else {}
+        answer = response.fields()
         token, lifetime = answer.get("access_token"), answer.get("expires_in", LIFETIME)
         if not isinstance(token, str):
             raise SourceUnavailable(
@@ -278,8 +275,7 @@ def refusal(response: Response) -> FootnoteError:
 
 def reason_of(response: Response) -> str:
     """The first reason that an error names, in either form that the API has; empty if it names none."""
-    told = response.json()
-    error = told.get("error") if isinstance(told, dict) else None
+    error = response.fields().get("error")
     if not isinstance(error, dict):
         return ""
     named = [*error.get("errors", ()), *error.get("details", ())]

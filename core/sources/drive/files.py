@@ -17,7 +17,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from core.conversation import value
@@ -25,6 +25,7 @@ from core.errors import SettingsError
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.settings import Settings
+from core.sources.http import Json
 from core.sources.source import Credential, SourceGuide, SourceItem, moment_of
 
 _GOOGLE = "application/vnd.google-apps."
@@ -80,7 +81,7 @@ class DriveFile:
     parent: str = ""  #: the folder it lies in; empty where the account does not see that
     drive: str = ""  #: the shared drive it lies in
     target: str = ""  #: what a shortcut points to
-    version: str = ""  #: of an item
+    version: str = ""  #: of an item; begins with the format in which it is exported
     suffix: str = ""  #: says how it is parsed; empty for what is no document
     url: str | None = None
     changed_at: float | None = None  #: seconds since the epoch
@@ -99,15 +100,21 @@ class DriveFile:
         return bool(self.suffix)
 
 
-def file_of(given: Mapping[str, Any]) -> DriveFile:
+def file_of(given: Json) -> DriveFile:
     """A file without its readers."""
     kind, name = str(given.get("mimeType", "")), str(given.get("name", ""))
     suffix = PurePosixPath(name).suffix.lower()
+    exported, exported_suffix = export_of(kind)
     if kind.startswith(_GOOGLE) or suffix not in SUFFIXES:
-        suffix = export_of(kind)[1] or SUFFIX_OF_TYPE.get(kind, "")
+        suffix = exported_suffix or SUFFIX_OF_TYPE.get(kind, "")
+    # Changes with the content, and with nothing else: the API's own version changes with each permission too, and the
+    # content would be read again for nothing.
+    mark = str(given.get("md5Checksum") or given.get("modifiedTime", ""))
+    is_locked = given.get("capabilities", {}).get("canDownload") is False
     return DriveFile(
         id=str(given["id"]), name=name, kind=kind, parent=str(next(iter(given.get("parents", ())), "")),
-        drive=str(given.get("driveId", "")), version=_version(given, kind), suffix=suffix,
+        drive=str(given.get("driveId", "")), suffix=suffix,
+        version=" ".join(filter(None, (exported or STORED, mark, LOCKED if is_locked else ""))),
         target=str(given.get("shortcutDetails", {}).get("targetId", "")) if kind == SHORTCUT else "",
         url=given.get("webViewLink"), changed_at=moment_of(given.get("modifiedTime")),
     )  # fmt: skip
@@ -121,20 +128,10 @@ def export_of(kind: str) -> tuple[str, str]:
     return found
 
 
-def _version(given: Mapping[str, Any], kind: str) -> str:
-    """Changes with the content, and with nothing else; begins with the format in which it is exported.
-
-    The API's own ``version`` changes with each permission too: the content would be read again for nothing.
-    """
-    mark = given.get("md5Checksum") or given.get("modifiedTime", "")
-    is_locked = given.get("capabilities", {}).get("canDownload") is False
-    return " ".join(filter(None, (export_of(kind)[0] or STORED, str(mark), LOCKED if is_locked else "")))
-
-
 # Who may read it
 
 
-def own_access(given: Mapping[str, Any], now: float) -> DriveAccess:
+def own_access(given: Json, now: float) -> DriveAccess:
     """The readers of a file in no shared drive. Its permissions are shown to those who may share it; its owner to all."""
     if "permissions" in given:
         return access_of(given["permissions"], now)
@@ -142,7 +139,7 @@ def own_access(given: Mapping[str, Any], now: float) -> DriveAccess:
     return DriveAccess(readers=frozenset(filter(None, owners)), gap="hidden")
 
 
-def access_of(permissions: Iterable[Mapping[str, Any]], now: float) -> DriveAccess:
+def access_of(permissions: Iterable[Json], now: float) -> DriveAccess:
     """Who may read what has these permissions, as far as they name addresses and domains. Others may not."""
     counted = [each for each in permissions if _counts(each, now)]
     kinds = {each.get("type") for each in counted}
@@ -154,7 +151,7 @@ def access_of(permissions: Iterable[Mapping[str, Any]], now: float) -> DriveAcce
     return DriveAccess(readers=frozenset(found - {""}), gap="groups" if "group" in kinds else "")
 
 
-def _counts(permission: Mapping[str, Any], now: float) -> bool:
+def _counts(permission: Json, now: float) -> bool:
     """True if a permission lets somebody read the content, now. Those of a view show something else."""
     if permission.get("role") not in READING_ROLES or permission.get("deleted") or permission.get("view"):
         return False
@@ -162,7 +159,7 @@ def _counts(permission: Mapping[str, Any], now: float) -> bool:
     return ends is None or (moment_of(ends) or 0.0) > now
 
 
-def inherits(given: Mapping[str, Any]) -> bool:
+def inherits(given: Json) -> bool:
     """True if a file of a shared drive has exactly the readers of its folder."""
     return given.get("hasAugmentedPermissions") is False and not given.get("inheritedPermissionsDisabled")
 
@@ -273,19 +270,6 @@ class DriveTree:
 
     def items(self) -> dict[str, SourceItem]:
         return {file_id: self.item(file_id) for file_id, node in self.nodes.items() if node.is_document}
-
-    def left_alone(self, before: set[str]) -> list[DriveFile]:
-        """Nodes whose folder was among these, and is not there any more."""
-        nodes = self.nodes
-        return [each for each in nodes.values() if each.parent in before and each.parent not in nodes]
-
-    def anchors(self, drive: str) -> list[DriveFile]:
-        """Nodes of a shared drive whose folder is not known: they change with folders that are not known either."""
-        return [
-            each
-            for each in self.nodes.values()
-            if each.drive == drive and each.parent not in self.nodes and not each.is_shortcut
-        ]
 
     def note(self, email: str) -> str:
         """Sentences for the operator about readers; empty if all are known."""

@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from core.conversation import value
 from core.sources.drive.client import DriveClient, DriveRefused
@@ -33,7 +32,7 @@ from core.sources.drive.files import (
     inherits,
     own_access,
 )
-from core.sources.http import FORBIDDEN, NOT_FOUND
+from core.sources.http import FORBIDDEN, NOT_FOUND, Json
 from core.sources.source import CursorExpired, Memory
 
 AT_ONCE = 4  # requests
@@ -104,16 +103,13 @@ class TreeReader:
         """Put what a query finds into the tree; its pages, with what shortcuts on them lead to."""
         async with aclosing(self.client.files(part.query)) as pages:
             async for page in pages:
-                yield await self.take_page(page, via=part.folder)
-
-    async def take_page(self, page: Sequence[Mapping[str, Any]], *, via: str) -> list[DriveFile]:
-        nodes = list[DriveFile]()
-        for begin in range(0, len(page), AT_ONCE):
-            nodes += await asyncio.gather(*map(self.node, page[begin : begin + AT_ONCE]))
-        found = [each for each in nodes if self._is_kept(each)]
-        for node in found:
-            self.tree.put(node, via=via or node.parent)
-        return found + await self._led_to(found)
+                nodes = list[DriveFile]()
+                for begin in range(0, len(page), AT_ONCE):
+                    nodes += await asyncio.gather(*map(self.node, page[begin : begin + AT_ONCE]))
+                found = [each for each in nodes if self._is_kept(each)]
+                for node in found:
+                    self.tree.put(node, via=part.folder or node.parent)
+                yield found + await self._led_to(found)
 
     async def walk(self, folders: Iterable[str]) -> None:
         """List folders and all that lies in them."""
@@ -169,7 +165,7 @@ class TreeReader:
 
     # A file
 
-    async def node(self, given: Mapping[str, Any]) -> DriveFile:
+    async def node(self, given: Json) -> DriveFile:
         """A file with its readers."""
         file = file_of(given)
         if file.is_shortcut or not self._is_kept(file):
@@ -186,7 +182,7 @@ class TreeReader:
 
     # Changes
 
-    async def apply(self, changes: Sequence[Mapping[str, Any]], log: str) -> None:
+    async def apply(self, changes: Sequence[Json], log: str) -> None:
         """Bring the tree up to date with a page of a log. CursorExpired if everything must be listed for that."""
         new, drives, before = list[str](), {log} - {OWN_LOG}, set(self.tree.nodes)
         for change in changes:
@@ -194,8 +190,11 @@ class TreeReader:
                 drives.add(self._take_drive(change))
             elif (changed := await self._take(change, log)) is not None:
                 new.append(changed)
-        for drive in sorted(drives):
-            new += await self._renew_anchors(drive)
+        for node in [each for drive in sorted(drives) for each in self._anchors(drive)]:
+            access = await self.asked(node.id)
+            if access != node.access:
+                self.tree.nodes[node.id] = replace(node, access=access)
+                new += [node.id] if node.is_folder else []
         new += await self._settle(before)
         while new:
             before = set(self.tree.nodes)
@@ -209,20 +208,23 @@ class TreeReader:
         of its own from then on.
         """
         self.tree.sweep()
-        new = list[str]()
-        while left := self.tree.left_alone(before):
-            before = set(self.tree.nodes)
-            for node in left:
-                seen = await self._seen(node.id)
+        new, nodes = list[str](), self.tree.nodes
+        while left := [
+            each.id for each in nodes.values() if each.parent in before and each.parent not in nodes
+        ]:
+            before = set(nodes)
+            for file_id in left:
+                seen = await self._seen(file_id)
                 if seen is None:
-                    del self.tree.nodes[node.id]
+                    del nodes[file_id]
                 else:
-                    self.tree.nodes[node.id] = seen
-                    new += [node.id] if seen.is_folder else []
+                    nodes[file_id] = seen
+                    new += [file_id] if seen.is_folder else []
             self.tree.sweep()
+            nodes = self.tree.nodes
         return new
 
-    def _take_drive(self, change: Mapping[str, Any]) -> str:
+    def _take_drive(self, change: Json) -> str:
         """The shared drive that changed."""
         drive = str(change.get("driveId", ""))
         if drive in self.tree.nodes and "drive" in change:
@@ -238,7 +240,7 @@ class TreeReader:
             raise CursorExpired("a shared drive is new")
         return drive
 
-    async def _take(self, change: Mapping[str, Any], log: str) -> str | None:
+    async def _take(self, change: Json, log: str) -> str | None:
         """The folder that must be listed because of a change, if it is one."""
         given, file_id = change.get("file"), str(change.get("fileId", ""))
         old = self.tree.nodes.get(file_id)
@@ -266,15 +268,13 @@ class TreeReader:
             raise CursorExpired("a folder is not there any more; what lay in it may be")
         del self.tree.nodes[node.id]
 
-    async def _renew_anchors(self, drive: str) -> list[str]:
-        """Folders that have other readers because of changes in folders above them that are out of sight."""
-        renewed = []
-        for node in self.tree.anchors(drive):
-            access = await self.asked(node.id)
-            if access != node.access:
-                self.tree.nodes[node.id] = replace(node, access=access)
-                renewed += [node.id] if node.is_folder else []
-        return renewed
+    def _anchors(self, drive: str) -> list[DriveFile]:
+        """Nodes of a shared drive whose folder is out of sight, and may have given them other readers."""
+        nodes = self.tree.nodes
+        return [
+            each for each in nodes.values()
+            if each.drive == drive and each.parent not in nodes and not each.is_shortcut
+        ]  # fmt: skip
 
 
 @value
@@ -305,7 +305,13 @@ class DriveMemory(Memory):
         return DriveProgress(**self.all(PROGRESS))
 
     def nodes(self) -> dict[str, DriveFile]:
-        return {file_id: _node(held) for file_id, held in self.all(NODES).items()}
+        found = dict[str, DriveFile]()
+        for file_id, held in self.all(NODES).items():
+            if (access := held["access"]) is not None:
+                readers = access["readers"]
+                access = DriveAccess(**access | {"readers": None if readers is None else frozenset(readers)})
+            found[file_id] = DriveFile(**held | {"access": access})
+        return found
 
     def begin(self, tokens: Mapping[str, str], nodes: Iterable[DriveFile]) -> None:
         """Forget everything but these."""
@@ -343,10 +349,3 @@ class DriveMemory(Memory):
                 self.drop_all(LOGS)
                 self.keep(LOGS, tokens)
             self.keep(PROGRESS, {"step": step, "handed": step} | ({} if note is None else {"note": note}))
-
-
-def _node(row: dict[str, Any]) -> DriveFile:
-    if (access := row["access"]) is not None:
-        readers = access["readers"]
-        access = DriveAccess(readers=None if readers is None else frozenset(readers), gap=access["gap"])
-    return DriveFile(**{**row, "access": access})

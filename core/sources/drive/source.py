@@ -17,7 +17,6 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from core.conversation import value
 from core.library.documents import Document
@@ -43,13 +42,11 @@ from core.sources.drive.reader import (
     NODES,
     OWN_LOG,
     DriveMemory,
-    DriveProgress,
-    ListingPart,
     TreeReader,
     access_now,
     parts_of_corpus,
 )
-from core.sources.http import GONE, NOT_FOUND, open_http
+from core.sources.http import GONE, NOT_FOUND, Json, open_http
 from core.sources.source import (
     CursorExpired,
     ItemChanged,
@@ -110,10 +107,15 @@ class DriveSource:
                 note=LOST.format(email=self.email)
             )  # the listing is empty, so all of it is gone
             return
-        reader, progress = await self._load()
+        progress = await asyncio.to_thread(self.memory.progress)
+        self._name, self._step = progress.name, progress.step
+        tree = DriveTree(self.root, self.label, await asyncio.to_thread(self.memory.nodes))
+        await asyncio.to_thread(tree.sweep)
+        tokens = await asyncio.to_thread(self.memory.all, LOGS)
+        reader = TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now)
         if cursor is not None and not progress.knows(cursor):
             raise CursorExpired("what the reader had seen is not here any more")
-        if self.root and self.root not in reader.tree.nodes:
+        if self.root and self.root not in tree.nodes:
             raise CursorExpired("the folder was not there")
         for steps in (self._list(reader), self._follow(reader), self._settle(reader)):
             async with aclosing(steps):
@@ -125,21 +127,13 @@ class DriveSource:
                         self._step += 1
                     await asyncio.to_thread(step.save, step=self._step)
         note = (await asyncio.to_thread(self.memory.progress)).note
-        if self.root and self.root not in reader.tree.nodes:
+        if self.root and self.root not in tree.nodes:
             note = LOST.format(email=self.email)
         yield SourceBatch(note=note, cursor=f"{self._name}/{self._step}")
 
     @property
     def email(self) -> str:
         return self.client.account.email
-
-    async def _load(self) -> tuple[TreeReader, DriveProgress]:
-        progress = await asyncio.to_thread(self.memory.progress)
-        self._name, self._step = progress.name, progress.step
-        tree = DriveTree(self.root, self.label, await asyncio.to_thread(self.memory.nodes))
-        await asyncio.to_thread(tree.sweep)
-        tokens = await asyncio.to_thread(self.memory.all, LOGS)
-        return TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now), progress
 
     # A full listing
 
@@ -164,7 +158,7 @@ class DriveSource:
         await asyncio.to_thread(self.memory.begin, tokens, list(tree.nodes.values()))
         return True
 
-    async def _folder(self) -> Mapping[str, Any] | None:
+    async def _folder(self) -> Json | None:
         """The folder, if it is there. SourceUnavailable for a file."""
         try:
             given = await self.client.file(self.root)
@@ -189,7 +183,13 @@ class DriveSource:
 
     async def _list(self, reader: TreeReader) -> AsyncGenerator[TreeStep, None]:
         listed = (await asyncio.to_thread(self.memory.all, LISTED)).keys()
-        waiting = deque(each for each in self._parts(reader) if each.name not in listed)
+        # What is to be listed, as far as is known yet.
+        if self.root:
+            folders = [each for each in (self.root, *reader.tree.via) if reader.tree.nodes[each].is_folder]
+            parts = [reader.part_of_folder(each) for each in folders]
+        else:
+            parts = [part for drive in sorted(reader.tokens) for part in parts_of_corpus(drive)]
+        waiting = deque(each for each in parts if each.name not in listed)
         if not waiting:
             return
         known = listed | {each.name for each in waiting}
@@ -205,13 +205,6 @@ class DriveSource:
                     yield TreeStep(items=items, save=save)
             await asyncio.to_thread(self.memory.save, step=self._step, listed=[part.name])
         await asyncio.to_thread(self.memory.save, step=self._step, note=reader.tree.note(self.email))
-
-    def _parts(self, reader: TreeReader) -> list[ListingPart]:
-        """The parts to be listed, as far as is known yet."""
-        if not self.root:
-            return [part for drive in sorted(reader.tokens) for part in parts_of_corpus(drive)]
-        reached = (self.root, *reader.tree.via)
-        return [reader.part_of_folder(each) for each in reached if reader.tree.nodes[each].is_folder]
 
     # The logs of changes
 

@@ -103,11 +103,18 @@ class GitSource:
             files = {path: blob for path, blob in self._tree.items() if is_document(path)}
         else:
             files, gone = await self._difference(cursor, tip)
-            if self.included.known:
-                files |= self._including(await self._tree_of(cursor))
+            old = await self._tree_of(cursor) if self.included.known else {}
+            for path, included in self.included.known.items():  # of what is not the same any more
+                if path in self._tree and any(old.get(each) != self._tree.get(each) for each in included):
+                    files[path] = self._tree[path]
         dates = await self._dates(cursor, tip)
         items = [self._item(path, blob, tip, dates.get(path)) for path, blob in files.items()]
         return SourceBatch(items=items, gone=gone, total=len(items) if cursor is None else None, cursor=tip)
+
+    @property
+    def _refs(self) -> Sequence[str]:
+        branch = self.address.branch
+        return (f"refs/heads/{branch}", f"refs/tags/{branch}") if branch else ("HEAD",)
 
     @property
     def _within(self) -> Sequence[str]:
@@ -134,12 +141,6 @@ class GitSource:
             (path.decode(errors="replace"), described.decode().split(" ")) for described, _, path in entries
         )
         return {path: blob for path, (mode, _, blob) in found if mode in FILES}
-
-    def _including(self, old: Mapping[str, str]) -> dict[str, str]:
-        """Documents that include what is not the same any more."""
-        tree, known = self._tree, self.included.known.items()
-        changed = (path for path, files in known if any(old.get(each) != tree.get(each) for each in files))
-        return {path: tree[path] for path in changed if path in tree}
 
     async def _difference(self, old: str, new: str) -> tuple[dict[str, str], list[str]]:
         """Files that are new or changed, and items that are gone. Raises CursorExpired."""
@@ -205,12 +206,12 @@ class GitSource:
             raise self._trouble(failed) from failed
 
     async def _tip_here(self) -> str:
-        branch = self.address.branch
-        names = (f"refs/heads/{branch}", f"refs/tags/{branch}") if branch else ("HEAD",)
-        for name in names:
+        for name in self._refs:
             if (commit := await self._commit(name)) is not None:
                 return commit
-        raise SourceUnavailable(NO_BRANCH.format(branch=branch or "HEAD", name=self.address.name))
+        raise SourceUnavailable(
+            NO_BRANCH.format(branch=self.address.branch or "HEAD", name=self.address.name)
+        )
 
     async def _commit(self, ref: str) -> str | None:
         try:
@@ -221,16 +222,14 @@ class GitSource:
 
     async def _tip_there(self) -> tuple[str, str]:
         """The commit and the name of the branch, or of the tag."""
-        branch = self.address.branch
-        names = (f"refs/heads/{branch}", f"refs/tags/{branch}") if branch else ("HEAD",)
-        peeled = tuple(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))
-        printed, _ = await self.git.ask("ls-remote", "--end-of-options", "origin", *names, *peeled)
+        peeled = tuple(f"{name}^{{}}" for name in self._refs if name.startswith("refs/tags/"))
+        printed, _ = await self.git.ask("ls-remote", "--end-of-options", "origin", *self._refs, *peeled)
         lines = (line.split("\t") for line in printed.decode(errors="replace").splitlines())
         found = {name: commit for commit, name in lines}
-        for name in names:
+        for name in self._refs:
             if name in found:
                 return found.get(f"{name}^{{}}", found[name]), name
-        name = self.address.name
+        name, branch = self.address.name, self.address.branch
         raise SourceUnavailable(NO_BRANCH.format(branch=branch, name=name) if branch else f"{name} is empty.")
 
     async def _fetch(self, ref: str) -> None:

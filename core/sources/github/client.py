@@ -1,4 +1,8 @@
-"""Requests to GitHub's API, one at a time, as GitHub asks; and the lists that it need not send again.
+"""Requests to GitHub's API, one at a time, as GitHub asks, and the lists that it need not send again; and the addresses
+of lists of issues, ``github+https://HOST/OWNER/NAME/issues``.
+
+People type the address of the list on the web. Of a GitHub Enterprise Server it is one where the host is named in
+GIT_TOKENS or PRIVATE_HOSTS.
 
 What is said of limits stands in "Rate limits for the REST API" and "Best practices for using the REST API" at
 https://docs.github.com/en/rest/using-the-rest-api.
@@ -13,27 +17,151 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlsplit
 
-from core.errors import FootnoteError
-from core.sources.github.convert import IssuesAddress, listed
+from core.conversation import value
+from core.errors import FootnoteError, SettingsError
+from core.settings import Settings
 from core.sources.http import (
     FORBIDDEN,
     GONE,
     NOT_FOUND,
     UNAUTHORIZED,
     HostClient,
+    Json,
     Response,
     only_if_changed,
     open_http,
     throttle,
 )
-from core.sources.source import ItemGone, ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.sources.source import (
+    Credential,
+    ItemGone,
+    ItemUnreadable,
+    SourceGuide,
+    SourceThrottled,
+    SourceUnavailable,
+    with_scheme,
+)
+from core.web.hosts import canonical
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
+
+MARK = "github+"
+PREFIXES = (f"{MARK}https://",)
+PUBLIC = "github.com"
+RESIDENT = ".ghe.com"  # ends the hosts of GitHub Enterprise Cloud with data residency
+
+IssueKind = Literal["issues", "pulls"]
+
+_PATH = re.compile(r"/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+)/(issues|pulls)/?")
+
+
+@value
+class IssuesAddress:
+    """The issues or the pull requests of a repository."""
+
+    host: str
+    port: int | None = None  #: None: 443
+    owner: str
+    name: str
+    kind: IssueKind
+
+    @property
+    def place(self) -> str:
+        """The host, with the port if it is not the usual one."""
+        return self.host if self.port is None else f"{self.host}:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """The form that is kept."""
+        return f"{MARK}https://{self.place}/{self.repository}/{self.kind}"
+
+    @property
+    def repository(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+    @property
+    def api(self) -> str:
+        """The URL of its API: https://docs.github.com/enterprise-server/rest/quickstart."""
+        if self.host == PUBLIC or self.host.endswith(RESIDENT):
+            return f"https://api.{self.place}"
+        return f"https://{self.place}/api/v3"
+
+    def page_of(self, number: int) -> str:
+        """The page of one of them."""
+        kind = "issues" if self.kind == "issues" else "pull"
+        return f"https://{self.place}/{self.repository}/{kind}/{number}"
+
+
+def parse(text: str) -> IssuesAddress:
+    """SettingsError for what is no such address, or has a password in it."""
+    try:
+        url = urlsplit(text.removeprefix(MARK))
+        host, port = canonical(url.hostname or ""), url.port
+    except ValueError:
+        host, port, url = "", None, urlsplit("")
+    if "@" in url.netloc:  # not repeated: it may hold a password
+        raise SettingsError(
+            "An address with a user or a password in it is not kept. Put a token into GIT_TOKENS."
+        )
+    found = _PATH.fullmatch(url.path)
+    if found is None or not host or url.query or url.fragment or found[2] in (".", ".."):
+        raise SettingsError(
+            f"{text} is not the list of a repository's issues: https://github.com/OWNER/NAME/issues, or …/pulls."
+        )
+    return IssuesAddress(
+        host=host, port=None if port == 443 else port, owner=found[1].lower(), name=found[2].lower(),
+        kind=cast("IssueKind", found[3]),
+    )  # fmt: skip
+
+
+def list_address(url: str, enterprise: Iterable[str] = ()) -> str | None:
+    """The address of the list that a link leads to; None for any other link.
+
+    ``enterprise``: hosts of GitHub Enterprise Servers.
+    """
+    if not url.startswith("https://"):
+        return None
+    try:
+        address = parse(url)
+    except SettingsError:
+        return None
+    is_known = address.host == PUBLIC or address.host.endswith(RESIDENT) or address.host in enterprise
+    return address.address if is_known else None
+
+
+def label_of(address: str) -> str:
+    """The name for people."""
+    parsed = parse(address)
+    return f"{parsed.repository}/{parsed.kind}"
+
+
+def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
+    """A token; without one, GitHub answers 60 requests an hour about what is public."""
+    address = parse(text)
+    token = Credential(
+        setting="GIT_TOKENS",
+        entry=f"{address.host}=TOKEN",
+        made_at=f"https://{address.place}/settings/personal-access-tokens/new",
+        rights="Issues: read-only, Pull requests: read-only",
+        is_set=bool(settings.git_tokens.get(address.host)),
+        is_needed=False,
+    )
+    return (token,)
+
+
+GUIDE = SourceGuide(
+    title="Issues or pull requests of GitHub",
+    asks="The address of their list",
+    example="https://github.com/acme/handbook/issues",
+    address=lambda typed: parse(with_scheme(typed)).address,
+    credentials=credentials_of,
+)
+
 
 RATE_PAUSE = 60.0  # seconds after a secondary limit that says no more: "at least one minute"
 FAULT_PAUSE = 30.0  # seconds after which a server that is out of order is asked again
@@ -57,7 +185,50 @@ LISTS = "list"  # in the memory
 Cached = Sequence[Any]
 """The ETag and the date of an answer, what is kept of it, and where the list goes on."""
 
+#: Fields that are kept of what is listed.
+KEPT = ("number", "title", "updated_at", "comments", "state", "issue_url", "pull_request_url", "html_url")
+
 logger = logging.getLogger(__name__)
+
+
+@value
+class IssueRecord:
+    """An issue or a pull request as it is listed."""
+
+    number: int
+    title: str
+    updated: str  #: ISO 8601 in UTC
+    is_pull: bool
+    comments: int
+    state: str  #: open, closed or merged
+    labels: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """With what changes without a new time, as a label that is renamed or a comment that is deleted."""
+        return f"{self.updated} {self.comments} {self.state} {','.join(self.labels)}"
+
+
+def record_of(data: Json) -> IssueRecord:
+    """The record of GitHub's "Issue"; one of a pull request has the key ``pull_request``."""
+    pull, named = data.get("pull_request"), data.get("labels") or ()
+    labels = (each if isinstance(each, str) else str(each.get("name") or "") for each in named)
+    return IssueRecord(
+        number=int(data["number"]), title=str(data.get("title") or ""), updated=str(data["updated_at"]),
+        is_pull=pull is not None, comments=int(data.get("comments") or 0),
+        state="merged" if (pull or {}).get("merged_at") else str(data.get("state") or ""),
+        labels=tuple(sorted(labels)),
+    )  # fmt: skip
+
+
+def listed(data: Json) -> dict[str, Any]:
+    """The part of an issue or of a comment that is kept to be compared: nothing that people wrote but the title."""
+    kept = {name: data[name] for name in KEPT if name in data}
+    if "labels" in data:
+        kept["labels"] = list(record_of(data).labels) if "number" in data else []
+    if "pull_request" in data:
+        kept["pull_request"] = {"merged_at": (data["pull_request"] or {}).get("merged_at")}
+    return kept
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,14 +244,14 @@ class GitHubRepository:
     used: set[str] = field(default_factory=set)  #: URLs of lists that were asked for
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def issue(self, number: int) -> Mapping[str, Any]:
+    async def issue(self, number: int) -> Json:
         """An issue, or a pull request as one. ItemGone, ItemUnreadable."""
         found, _ = await self._ask(f"{self._base}/issues/{number}", number)
         if not isinstance(found, dict):
             raise ItemUnreadable("is not what GitHub's API says that it sends")
         return found
 
-    async def of_issue(self, number: int, path: str) -> list[Mapping[str, Any]]:
+    async def of_issue(self, number: int, path: str) -> list[Json]:
         """The comments or reviews at a path: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
         return [each async for page in self.pages(f"{path}?per_page=100", number) for each in page]
 
@@ -95,9 +266,7 @@ class GitHubRepository:
     def _base(self) -> str:
         return f"{self.api}/repos/{self.address.repository}"
 
-    async def pages(
-        self, path: str, number: int | None = None
-    ) -> AsyncGenerator[list[Mapping[str, Any]], None]:
+    async def pages(self, path: str, number: int | None = None) -> AsyncGenerator[list[Json], None]:
         """The pages of a list. ``number``: of the issue that it is about."""
         url: str | None = f"{self._base}/{path}"
         while url is not None:
@@ -117,7 +286,7 @@ class GitHubRepository:
             self.used.add(url)
             return known[2], known[3]
         if response.status != OK:
-            raise self._told(response) if number is None else self._told_of(number, response)
+            raise self._refusal(response, number)
         found, more = response.json(), _NEXT.search(response.headers.get("link", ""))
         following = more[1] if more else None
         if isinstance(found, list) and "sort" in parse_qs(urlsplit(url).query):
@@ -126,20 +295,15 @@ class GitHubRepository:
             self.lists[url] = (*marks, [listed(each) for each in found], following)
         return found, following
 
-    def _told_of(self, number: int, response: Response) -> FootnoteError:
-        if throttled := self._throttled(response):
-            return throttled
-        if response.status in GONE_ISSUE:
-            return ItemGone(f"{self.address.repository}#{number} is gone.")
-        if response.status == UNAUTHORIZED:
-            return self._told(response)
-        return ItemUnreadable(f"could not be read: GitHub answered HTTP {response.status}")
-
-    def _told(self, response: Response) -> FootnoteError:
+    def _refusal(self, response: Response, number: int | None) -> FootnoteError:
         address = self.address
         logger.info("%s answered HTTP %d: %s", address.host, response.status, _message(response))
         if throttled := self._throttled(response):
             return throttled
+        if number is not None and response.status in GONE_ISSUE:
+            return ItemGone(f"{address.repository}#{number} is gone.")
+        if number is not None and response.status != UNAUTHORIZED:
+            return ItemUnreadable(f"could not be read: GitHub answered HTTP {response.status}")
         told = {"host": address.host, "repository": address.repository, "kind": address.kind}
         sentence = SENTENCES.get(response.status, f"{{host}} answered HTTP {response.status}.")
         return SourceUnavailable(sentence.format(**told))
@@ -168,8 +332,7 @@ class GitHubRepository:
 
 def _message(response: Response) -> str:
     """Why GitHub refused, in its own words."""
-    told = response.json()
-    return str(told.get("message") or "") if isinstance(told, dict) else ""
+    return str(response.fields().get("message") or "")
 
 
 @asynccontextmanager

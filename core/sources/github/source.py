@@ -1,4 +1,5 @@
-"""The issues or the pull requests of a repository on GitHub as a source.
+"""The issues or the pull requests of a repository on GitHub as a source, each with all that was said about it as one
+text.
 
 A sync asks for what changed since the last one: issues, and comments of any, by their times. Once a day everything is
 listed, as GitHub tells of no deletion and no transfer; a page of the list that is the same costs an answer without a
@@ -11,18 +12,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from core.conversation import value
-from core.sources.documents import to_bytes
-from core.sources.github.client import LISTS, GitHubRepository, open_repository
-from core.sources.github.convert import IssueRecord, IssuesAddress, label_of, parse, record_of, text_of_issue
+from core.sources.documents import AnchoredPart, AnchoredText, joined, to_bytes
+from core.sources.github.client import (
+    LISTS,
+    GitHubRepository,
+    IssueRecord,
+    IssuesAddress,
+    label_of,
+    open_repository,
+    parse,
+    record_of,
+)
+from core.sources.http import Json
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -40,6 +50,12 @@ READINGS = 5  # of everything in one sync, until two are the same
 SAID_UNTIL = "said until"  # in the memory: the time until which changed comments were read
 EVERYTHING = {"state": "all", "sort": "created", "direction": "asc", "per_page": PER_PAGE}
 OVERLAP = 120.0  # seconds that are asked for twice: what happens at one time need not be listed at once
+GHOST = "ghost"  # whom GitHub shows in place of people who deleted their accounts
+TITLE_LIMIT = 256  # characters, GitHub "Create an issue"
+
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
+#: HTML that goes on over empty lines until its end comes: CommonMark 0.31, 4.6, kinds 1 and 2.
+_LASTING = (("<!--", "-->"), ("<pre", "</pre>"), ("<script", "</script>"), ("<style", "</style>"))
 
 
 @value
@@ -56,24 +72,6 @@ class Since:
 
 
 @dataclass(slots=True, kw_only=True)
-class Listed:
-    """The content of a list of everything, pull requests included."""
-
-    numbers: set[int] = field(default_factory=set)
-    pages: int = 0
-    began: float = 0.0  #: seconds since the epoch, by GitHub's clock
-    newest: str = ""  #: the time of the latest change
-
-    def add(self, page: Sequence[Mapping[str, Any]], now: float) -> list[IssueRecord]:
-        records = [record_of(each) for each in page]
-        self.numbers |= {each.number for each in records}
-        self.pages += 1
-        self.began = self.began or now
-        self.newest = max((self.newest, *(each.updated for each in records)))
-        return records
-
-
-@dataclass(slots=True, kw_only=True)
 class IssueSource:
     """The issues or the pull requests of a repository."""
 
@@ -83,12 +81,13 @@ class IssueSource:
     now: Callable[[], float] = time.time
     list_every: float = LIST_EVERY  #: seconds
     #: of the items of this batch, as they came
-    _issues: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    _issues: dict[int, Json] = field(default_factory=dict)
 
     def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
-        since = _since(cursor)
-        if since is None:
+        if cursor is None or not cursor.startswith("{"):  # everything is being listed
             return self._list_all()
+        held = json.loads(cursor)
+        since = Since(**{**held, "said": tuple((number, moment) for number, moment in held["said"])})
         if not 0 <= self.now() - since.listed < self.list_every:
             raise CursorExpired("everything is listed once a day")
         return self._list_changes(since)
@@ -96,25 +95,31 @@ class IssueSource:
     # Everything
 
     async def _list_all(self) -> AsyncGenerator[SourceBatch, None]:
-        listed_at, before = self.now(), Listed()
-        told = dict[int, IssueRecord]()
+        listed_at, told = self.now(), dict[int, IssueRecord]()
+        numbers, newest, began = (
+            set[int](),
+            "",
+            0.0,
+        )  # pull requests included; when it began, by GitHub's clock
         for _ in range(READINGS):
-            found = Listed(began=before.began, newest=before.newest)
+            before, numbers, count = numbers, set[int](), 0
             async with aclosing(self.repository.pages(f"issues?{urlencode(EVERYTHING)}")) as pages:
                 async for page in pages:
-                    records = found.add(page, self.repository.now)
+                    records = [record_of(each) for each in page]
+                    numbers |= {each.number for each in records}
+                    newest = max((newest, *(each.updated for each in records)))
+                    began, count = began or self.repository.now, count + 1
                     fresh = [each for each in filter(self._is_mine, records) if told.get(each.number) != each]
                     if fresh:
                         yield self._batch(fresh, page, f"listing {len(told)} {fresh[-1].number}")
                         told |= {each.number: each for each in fresh}
-            is_stable, before = found.pages <= 1 or found.numbers == before.numbers, found
-            if is_stable:
+            if count <= 1 or numbers == before:
                 break
-        if gone := told.keys() - before.numbers:
+        if gone := told.keys() - numbers:
             yield SourceBatch(gone=[str(number) for number in sorted(gone)], cursor="listing")
-        start = _iso((before.began or self.repository.now) - OVERLAP)
+        start = _iso((began or self.repository.now) - OVERLAP)
         comments = (await asyncio.to_thread(self.memory.all, SAID_UNTIL)).get("", start)
-        since = Since(issues=_earlier(before.newest) or start, comments=comments, listed=listed_at)
+        since = Since(issues=_earlier(newest) or start, comments=comments, listed=listed_at)
         seen = {number: each.updated for number, each in told.items()}
         async with aclosing(self._list_said(since, seen, since.issues, "listing")) as batches:
             async for batch in batches:
@@ -124,9 +129,7 @@ class IssueSource:
     def _is_mine(self, record: IssueRecord) -> bool:
         return record.is_pull == (self.address.kind == "pulls")
 
-    def _batch(
-        self, records: Iterable[IssueRecord], sent: Iterable[Mapping[str, Any]], cursor: str | None
-    ) -> SourceBatch:
+    def _batch(self, records: Iterable[IssueRecord], sent: Iterable[Json], cursor: str | None) -> SourceBatch:
         # One without its user was not sent again.
         self._issues = {int(each["number"]): each for each in sent if "user" in each}
         return SourceBatch(items=[self._item(each) for each in records], cursor=cursor)
@@ -175,11 +178,11 @@ class IssueSource:
         yield SourceBatch(cursor=after.to_cursor())
         await asyncio.to_thread(self.memory.keep, SAID_UNTIL, {"": begin})
 
-    async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Mapping[str, Any]], None]:
+    async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Json], None]:
         """Changes since then, in order. Each page begins where the one before ended: numbers of pages would shift."""
         query = {"state": "all"} if path == "issues" else {}
         while True:
-            page = list[Mapping[str, Any]]()
+            page = list[Json]()
             asked = {**query, "sort": "updated", "direction": "asc", "per_page": PER_PAGE, "since": since}
             async with aclosing(self.repository.pages(f"{path}?{urlencode(asked)}")) as listed:
                 async for more in listed:
@@ -237,12 +240,47 @@ class IssueSource:
         return to_bytes(text_of_issue(issue, said, f"{self.address.repository}#{number}"))
 
 
-def _since(cursor: str | None) -> Since | None:
-    """The times in a cursor; None while everything is listed."""
-    if cursor is None or not cursor.startswith("{"):
-        return None
-    held = json.loads(cursor)
-    return Since(**{**held, "said": tuple((number, moment) for number, moment in held["said"])})
+def text_of_issue(issue: Json, said: Iterable[Json], name: str) -> AnchoredText:
+    """``said``: comments, reviews and their comments; ``name``: of the issue, as people write it."""
+    record = record_of(issue)
+    title = " ".join(record.title.split())[:TITLE_LIMIT]
+    about = " · ".join(filter(None, (name, record.state, ", ".join(record.labels))))
+    first = (AnchoredPart(text=f"# {title}"), AnchoredPart(text=about), *_post(issue, ""))
+    spoken = (
+        each for each in said if str(each.get("body") or "").strip()
+    )  # a review may say only "approved"
+    ordered = sorted(spoken, key=lambda each: (_moment(each), int(each.get("id") or 0)))
+    posts = (_post(each, urlsplit(str(each.get("html_url") or "")).fragment) for each in ordered)
+    return joined((*first, *(part for post in posts for part in post)))
+
+
+def _post(data: Json, anchor: str) -> Sequence[AnchoredPart]:
+    user = (data.get("user") or {}).get("login") or GHOST
+    head = AnchoredPart(text=f"## {user} · {_moment(data)[:10]}", anchor=anchor)
+    return (head, AnchoredPart(text=closed(str(data.get("body") or ""))))
+
+
+def _moment(data: Json) -> str:
+    return str(data.get("created_at") or data.get("submitted_at") or "")
+
+
+def closed(body: str) -> str:
+    """The text of one person, closed so that nothing of it goes on in what the next one wrote."""
+    text = body.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    fence = ""
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if found is None:
+            continue
+        if not fence:
+            fence = found[1]
+        elif found[1].startswith(fence) and not found[2].strip():
+            fence = ""
+    if fence:
+        return f"{text}\n{fence}"
+    lower = text.lower()
+    ends = (end for begin, end in _LASTING if lower.rfind(begin) > lower.rfind(end))
+    return "\n".join((text, *ends))
 
 
 def _iso(moment: float) -> str:

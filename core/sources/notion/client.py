@@ -22,7 +22,16 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError
 from core.settings import Settings
-from core.sources.http import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, HostClient, Response, open_http, throttle
+from core.sources.http import (
+    FORBIDDEN,
+    NOT_FOUND,
+    UNAUTHORIZED,
+    HostClient,
+    Json,
+    Response,
+    open_http,
+    throttle,
+)
 from core.sources.source import Credential, ItemUnreadable, SourceGuide, SourceThrottled, SourceUnavailable
 from core.web.request import OK
 
@@ -60,7 +69,7 @@ class CursorLost(FootnoteError):
 class ResultPage:
     """A part of a list."""
 
-    results: Sequence[Mapping[str, Any]]
+    results: Sequence[Json]
     next_cursor: str | None  #: None: it was the last
     is_cut_off: bool = False  #: whether there are more results than Notion lists
 
@@ -100,24 +109,29 @@ class NotionApi:
         """The blocks within one. NotionMissing, CursorLost."""
         return await self._list(f"blocks/{block}/children", cursor)
 
-    async def one(self, kind: ThingKind, this: str) -> Mapping[str, Any]:
+    async def one(self, kind: ThingKind, this: str) -> Json:
         """A thing by its ID. NotionMissing."""
         return await self._ask(f"{kind}s/{this}")
 
-    async def _list(
-        self, path: str, cursor: str | None, *, body: Mapping[str, Any] | None = None
-    ) -> ResultPage:
+    async def _list(self, path: str, cursor: str | None, *, body: Json | None = None) -> ResultPage:
         """A part of a list. Where a cursor is not known any more, Notion says that the request is not valid."""
         part = {"page_size": PAGE_SIZE} | ({"start_cursor": cursor} if cursor else {})
         asked = f"{path}?{urlencode(part)}" if body is None else path
         try:
-            return _page(await self._ask(asked, None if body is None else {**body, **part}))
+            answer = await self._ask(asked, None if body is None else {**body, **part})
         except NotionRefused as refused:
             if cursor is not None and "start_cursor" in str(refused):
                 raise CursorLost(str(refused)) from refused
             raise
+        # "Pagination"; of request_status says the guide "Query large data sources": a list ends after 10,000 results.
+        following = answer.get("next_cursor") if answer.get("has_more") else None
+        return ResultPage(
+            results=cast("Sequence[Json]", answer.get("results") or ()),
+            next_cursor=str(following) if following else None,
+            is_cut_off=(answer.get("request_status") or {}).get("type") == "incomplete",
+        )
 
-    async def _ask(self, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    async def _ask(self, path: str, body: Json | None = None) -> Json:
         """The answer of an endpoint; with a body, it is posted."""
         async with self._turn:
             clock = asyncio.get_running_loop().time
@@ -127,27 +141,14 @@ class NotionApi:
         url = f"{self.origin}/v1/{path}"
         response = await (self.http.ask(url) if body is None else self.http.post_json(url, body))
         self.now = response.date or self.now  # the times of changes are of Notion's clock
-        answer = response.json()
         if response.status != OK:
-            reason = str(answer.get("message") or "") if isinstance(answer, dict) else ""
+            reason = str(response.fields().get("message") or "")
             logger.info("Notion answered HTTP %d: %s", response.status, reason)
             raise _told(response, reason)
+        answer = response.json()
         if not isinstance(answer, dict):
             raise SourceUnavailable("Notion answered with something else than its API does.")
         return answer
-
-
-def _page(answer: Mapping[str, Any]) -> ResultPage:
-    """https://developers.notion.com/reference/intro#pagination; of request_status says the guide "Query large data
-    sources": a list ends after 10,000 results.
-    """
-    status = answer.get("request_status") or {}
-    cursor = answer.get("next_cursor") if answer.get("has_more") else None
-    return ResultPage(
-        results=cast("Sequence[Mapping[str, Any]]", answer.get("results") or ()),
-        next_cursor=str(cursor) if cursor else None,
-        is_cut_off=status.get("type") == "incomplete",
-    )
 
 
 def _told(response: Response, reason: str) -> FootnoteError:

@@ -14,6 +14,7 @@ from typing import Any
 
 from core.conversation import value
 from core.sources.documents import AnchoredPart, joined, table_of
+from core.sources.http import Json
 from core.sources.notion.client import bare_id
 
 CHECKED, UNCHECKED = "☑", "☐"
@@ -28,12 +29,12 @@ class Cell:
     related: tuple[str, ...] = ()  #: IDs of pages, whose titles are the text
 
 
-def plain(rich_text: Iterable[Mapping[str, Any]]) -> str:
+def plain(rich_text: Iterable[Json]) -> str:
     """Rich text without its styles, on one line."""
     return " ".join("".join(str(each.get("plain_text", "")) for each in rich_text).split())
 
 
-def title_of(properties: Mapping[str, Any]) -> tuple[str, str]:
+def title_of(properties: Json) -> tuple[str, str]:
     """The name and the text of the property that is the title."""
     for name, each in properties.items():
         if each.get("type") == "title":
@@ -41,7 +42,7 @@ def title_of(properties: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def cells_of(properties: Mapping[str, Any]) -> tuple[Cell, ...]:
+def cells_of(properties: Json) -> tuple[Cell, ...]:
     """The properties that say something, but for the title, by their names: Notion gives them no order."""
     found = []
     for name, each in sorted(properties.items()):
@@ -54,7 +55,7 @@ def cells_of(properties: Mapping[str, Any]) -> tuple[Cell, ...]:
     return tuple(found)
 
 
-def text_of(value_of: Mapping[str, Any]) -> str:
+def text_of(value_of: Json) -> str:
     """The value of a property, or of a part of one; empty where there is none, or of a kind that is not known."""
     kind = str(value_of.get("type", ""))
     held, write = value_of.get(kind), PROPERTIES.get(kind)
@@ -65,15 +66,15 @@ def _list(write: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda held: ", ".join(filter(None, map(write, held)))
 
 
-def _name(held: Mapping[str, Any]) -> str:
+def _name(held: Json) -> str:
     return str(held.get("name") or "")
 
 
-def _both(between: str, *names: str) -> Callable[[Mapping[str, Any]], str]:
+def _both(between: str, *names: str) -> Callable[[Json], str]:
     return lambda held: between.join(str(held[name]) for name in names if held.get(name))
 
 
-def _unique_id(held: Mapping[str, Any]) -> str:
+def _unique_id(held: Json) -> str:
     number, prefix = held.get("number"), held.get("prefix")
     return "" if number is None else f"{prefix}-{number}" if prefix else str(number)
 
@@ -137,7 +138,7 @@ _STYLES = (("code", "`"), ("bold", "**"), ("italic", "*"), ("strikethrough", "~~
 class PageBlock:
     """A block, and what is within it."""
 
-    data: Mapping[str, Any]  #: as Notion sends it
+    data: Json  #: as Notion sends it
     children: tuple[PageBlock, ...] = ()
 
     @property
@@ -145,7 +146,7 @@ class PageBlock:
         return str(self.data.get("type", ""))
 
     @property
-    def content(self) -> Mapping[str, Any]:
+    def content(self) -> Json:
         held = self.data.get(self.type)
         return held if isinstance(held, dict) else {}
 
@@ -263,13 +264,13 @@ BLOCKS: Mapping[str, Callable[[PageBlock], str]] = {
 # Text
 
 
-def inline(rich_text: Iterable[Mapping[str, Any]], *, escapes: bool = True) -> str:
+def inline(rich_text: Iterable[Json], *, escapes: bool = True) -> str:
     """Rich text with its styles and links; its line ends are kept."""
     text = "".join(map(_span, rich_text)).strip("\n")
     return escaped(text) if escapes else text
 
 
-def _span(each: Mapping[str, Any]) -> str:
+def _span(each: Json) -> str:
     text = str(each.get("plain_text", ""))
     if each.get("type") == "equation":
         return f"${text}$"

@@ -17,8 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from core.sources.http import Json
 from core.sources.notion.client import (
     CursorLost,
     NotionApi,
@@ -107,19 +108,17 @@ class PageListing:
         self._cursor = page.next_cursor
         self._is_searched = page.next_cursor is None
         for each in page.results:
-            if each.get("object") == "data_source" and not is_trashed(each):
-                self._note_data_source(each)
+            if each.get("object") != "data_source" or is_trashed(each):
+                continue
+            this, (database, kind) = bare_id(str(each["id"])), parent_of(each)
+            if this not in self._known:
+                self._data_sources.append(this)
+            self._known |= {this, database}
+            if database:
+                self._parents[this] = (database, kind)
+            if isinstance(each.get("database_parent"), dict):
+                self._parents[database] = parent_of({"parent": each["database_parent"]})
         await self._take(page.results)
-
-    def _note_data_source(self, data: Mapping[str, Any]) -> None:
-        this, (database, kind) = bare_id(str(data["id"])), parent_of(data)
-        if this not in self._known:
-            self._data_sources.append(this)
-        self._known |= {this, database}
-        if database:
-            self._parents[this] = (database, kind)
-        if isinstance(data.get("database_parent"), dict):
-            self._parents[database] = parent_of({"parent": data["database_parent"]})
 
     async def _rows(self, data_source: str) -> None:
         """Rows without their properties, which the search has told, unless it is not complete."""
@@ -138,18 +137,14 @@ class PageListing:
             await self._ask_for(bare_id(str(row["id"])) for row in page.results)
         else:
             await self._take(page.results)
-        self._go_on_after(page)
-
-    def _go_on_after(self, page: ResultPage) -> None:
-        """More than 10,000 rows are listed from the last one's time on (guide "Query large data sources")."""
         self._cursor = page.next_cursor
         if page.next_cursor is not None:
             return
+        # More than 10,000 rows are listed from the last one's time on (guide "Query large data sources").
         newest = max((str(each.get("created_time", "")) for each in page.results), default="")
         self._since = newest if page.is_cut_off and newest > self._since else ""
         if not self._since:
-            if self._row_list is not None:
-                self.row_lists[self._data_sources[-1]] = self._row_list
+            self.row_lists[data_source] = self._row_list
             self._end_rows()
 
     async def _begin_rows(self, data_source: str) -> RowList:
@@ -178,7 +173,7 @@ class PageListing:
         self.is_cut_off = self.is_cut_off or (page.is_cut_off and not self._is_searched)
         return page
 
-    async def _take(self, results: Sequence[Mapping[str, Any]]) -> None:
+    async def _take(self, results: Sequence[Json]) -> None:
         pages = [page for each in results if (page := page_of(each, self.serves)) is not None]
         await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
 
@@ -243,22 +238,18 @@ class PageListing:
             if here == root:
                 return True
             if here not in self._parents:
-                self._parents[here] = await self._find_parent(here, kind)
+                data: Json = {}
+                with suppress(NotionMissing, NotionRefused):
+                    data = await self.api.one(THINGS.get(kind, "block"), here)
+                if is_trashed(data):
+                    self._trashed.add(here)
+                self._parents[here] = parent_of(data)
             if here in self._trashed:
                 return False
             here, kind = self._parents[here]
             if not here:
                 return not root
         return False
-
-    async def _find_parent(self, this: str, kind: str) -> tuple[str, str]:
-        try:
-            data = await self.api.one(THINGS.get(kind, "block"), this)
-        except (NotionMissing, NotionRefused):
-            return "", ""
-        if is_trashed(data):
-            self._trashed.add(this)
-        return parent_of(data)
 
 
 BLOCK_LIMIT = 20_000  # blocks of a page
@@ -280,10 +271,15 @@ class BlockTree:
 
     async def read(self, block: str, depth: int = 0) -> tuple[PageBlock, ...]:
         """The blocks within one, or within a page. NotionMissing, NotionRefused, ItemUnreadable."""
-        level = await self._level(block)
+        for _ in range(TRIES):
+            with suppress(CursorLost):
+                level = await self._level(block)
+                break
+        else:
+            raise ItemUnreadable("changes too often to be read")
         return tuple([PageBlock(data=each, children=await self._within(each, depth + 1)) for each in level])
 
-    async def _within(self, data: Mapping[str, Any], depth: int) -> tuple[PageBlock, ...]:
+    async def _within(self, data: Json, depth: int) -> tuple[PageBlock, ...]:
         kind, block = str(data.get("type", "")), bare_id(str(data.get("id", "")))
         if kind in CHILDREN:
             self.children[block] = _KINDS[kind]
@@ -300,14 +296,8 @@ class BlockTree:
                 return ()
             raise
 
-    async def _level(self, block: str) -> list[Mapping[str, Any]]:
-        for _ in range(TRIES):
-            with suppress(CursorLost):
-                return await self._pages(block)
-        raise ItemUnreadable("changes too often to be read")
-
-    async def _pages(self, block: str) -> list[Mapping[str, Any]]:
-        found, cursor = list[Mapping[str, Any]](), None
+    async def _level(self, block: str) -> list[Json]:
+        found, cursor = list[Json](), None
         while True:
             page = await self.api.children(block, cursor)
             found += page.results

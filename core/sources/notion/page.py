@@ -19,13 +19,14 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from core.conversation import value
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.sources.documents import AnchoredPart, AnchoredText, joined
+from core.sources.http import Json
 from core.sources.notion.client import LABEL, bare_id
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
 from core.sources.source import Memory, SourceItem, moment_of
@@ -64,7 +65,7 @@ def is_of_notion(url: str) -> bool:
     return is_old or _HOSTS.fullmatch(host) is not None
 
 
-def file_of_block(data: Mapping[str, Any], serves: Serves = is_of_notion) -> NotionFile | None:
+def file_of_block(data: Json, serves: Serves = is_of_notion) -> NotionFile | None:
     """The file of a block; None of one without, or whose file is not read."""
     kind = str(data.get("type") or "")
     held = data.get(kind)
@@ -74,7 +75,7 @@ def file_of_block(data: Mapping[str, Any], serves: Serves = is_of_notion) -> Not
     return None if found is None else replace(found[0], block=bare_id(str(data["id"])))
 
 
-def url_of(data: Mapping[str, Any], key: str, serves: Serves = is_of_notion) -> str | None:
+def url_of(data: Json, key: str, serves: Serves = is_of_notion) -> str | None:
     """The address of the file with this key, in a page or a block as Notion sends it."""
     kind = str(data.get("type") or "")
     held = _held_in(data.get("properties") or {}) if data.get("object") == "page" else [data.get(kind)]
@@ -84,13 +85,13 @@ def url_of(data: Mapping[str, Any], key: str, serves: Serves = is_of_notion) -> 
     return None
 
 
-def _held_in(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _held_in(properties: Json) -> Iterator[Json]:
     for each in properties.values():
         if each.get("type") == "files":
             yield from each.get("files") or ()
 
 
-def _file(held: Mapping[str, Any], serves: Serves) -> tuple[NotionFile, str] | None:
+def _file(held: Json, serves: Serves) -> tuple[NotionFile, str] | None:
     """A file and its address; None if it lies elsewhere or is of a kind that is not read.
 
     The path of its address says which file it is: what follows is the signature.
@@ -144,7 +145,7 @@ class NotionPage:
         return tuple(page for each in self.cells for page in each.related)
 
 
-def page_of(data: Mapping[str, Any], serves: Serves = is_of_notion) -> NotionPage | None:
+def page_of(data: Json, serves: Serves = is_of_notion) -> NotionPage | None:
     """The page that Notion sent; None for one in the trash, or of which it sent nothing but the ID."""
     if data.get("object") != "page" or is_trashed(data) or "last_edited_time" not in data:
         return None
@@ -159,12 +160,12 @@ def page_of(data: Mapping[str, Any], serves: Serves = is_of_notion) -> NotionPag
     )  # fmt: skip
 
 
-def is_trashed(data: Mapping[str, Any]) -> bool:
+def is_trashed(data: Json) -> bool:
     """``archived`` is what ``in_trash`` was called before."""
     return bool(data.get("in_trash") or data.get("archived"))
 
 
-def parent_of(data: Mapping[str, Any]) -> tuple[str, str]:
+def parent_of(data: Json) -> tuple[str, str]:
     """The ID of what something lies in, empty for the workspace; and of which type it is."""
     parent = data.get("parent") or {}
     kind = str(parent.get("type") or "")

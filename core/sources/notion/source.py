@@ -94,18 +94,26 @@ class NotionSource:
                     yield await self._batch(pages)
                     titles = {page.id: page.title for page in pages}
                     await asyncio.to_thread(partial(self.memory.keep_pages, titles, are_items=True))
-                    files = {page.id: page.files for page in pages}
-                    await asyncio.to_thread(self.memory.keep_files, ROW_FILES, files)
+                    of_rows = {page.id: page.files for page in pages}
+                    await asyncio.to_thread(self.memory.keep_files, ROW_FILES, of_rows)
         except NotionRefused as refused:
             raise SourceUnavailable(f"What is in Notion {refused}.") from refused
         if not self._told:
             raise SourceUnavailable(NOTHING)
+        # Which files lie in blocks is known once a page was read, in whatever sync.
+        files = await asyncio.to_thread(self.memory.files, self._told)
         yield SourceBatch(
-            items=await asyncio.to_thread(self._file_items),
-            unread=self._unread(self._listing),
+            items=[item for page in self._told.values() for item in file_items(page, files.get(page.id, ()))],
+            unread=await asyncio.to_thread(self._unread, self._listing),
             note=CUT_OFF if self._listing.is_cut_off else "",
         )
-        await asyncio.to_thread(self._finish, self._listing)
+        # What counts only once everything that was listed is stored.
+        known, rows = await asyncio.to_thread(self.memory.items), self._listing.row_lists
+        gone = known - self._told.keys() - self._listing.unread.keys()
+        await asyncio.to_thread(self.memory.forget, gone)
+        await asyncio.to_thread(
+            self.memory.keep, ROW_LISTS, {each: asdict(held) for each, held in rows.items()}
+        )
 
     async def _require_root(self) -> None:
         """A page that is away is not an empty one."""
@@ -144,11 +152,6 @@ class NotionSource:
         self._told |= {item.id: item for item in items}
         return SourceBatch(items=items, cursor=str(len(self._told)))
 
-    def _file_items(self) -> list[SourceItem]:
-        """The files of all pages. Which lie in blocks is known once a page was read, in whatever sync."""
-        files = self.memory.files(self._told)
-        return [item for page in self._told.values() for item in file_items(page, files.get(page.id, ()))]
-
     def _unread(self, listing: PageListing) -> list[UnreadItem]:
         """Pages that cannot be looked at now, and their files."""
         known = self.memory.items()
@@ -160,11 +163,6 @@ class NotionSource:
                 both = (item, *file_items(item, files.get(page, ())))
                 found += [UnreadItem(item=each, reason=why) for each in both]
         return found
-
-    def _finish(self, listing: PageListing) -> None:
-        """Remember what counts only once everything that was listed is stored."""
-        self.memory.forget(self.memory.items() - self._told.keys() - listing.unread.keys())
-        self.memory.keep(ROW_LISTS, {each: asdict(held) for each, held in listing.row_lists.items()})
 
     # Pages
 

@@ -1,29 +1,34 @@
-"""Requests to one website, and to nothing else; what its robots.txt allows (RFC 9309); and its sitemaps, at which a
-crawl begins (https://www.sitemaps.org/protocol.html).
+"""Requests to one website, and to nothing else; what its robots.txt allows (RFC 9309); the memory of its reader; and its
+sitemaps, at which a crawl begins.
 
-How requests go out, and to which addresses, says :mod:`core.sources.http`. A damaged sitemap is refused whole: what its
-end would have listed must not be taken for gone.
+The memory holds how far the crawl is, and of each page what makes the next look cheap: addresses and marks of versions,
+no text. It may vanish: then the website is looked at as if for the first time, and what did not change is not read again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import zlib
+import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
-from xml.etree import ElementTree as ET
 
 from core.conversation import value
-from core.errors import DocumentError, FootnoteError
+from core.errors import DocumentError
 from core.library.formats.encoding import decode
 from core.sources.http import REDIRECTS, HostClient, Response, body_of, only_if_changed, throttle
-from core.sources.source import ItemUnreadable, SourceUnavailable
-from core.sources.website.convert import AGENT, WebsiteAddress, normal_url
-from core.sources.website.memory import SITEMAPS, FrontierUrl, SitemapRecord, SiteMemory
+from core.sources.source import ItemUnreadable, Memory, SourceUnavailable
+from core.sources.website.convert import (
+    AGENT,
+    SitemapDamaged,
+    SitemapEntry,
+    WebsiteAddress,
+    normal_url,
+    read_sitemap,
+)
 from core.web.request import OK, SERVER_FAULT
 
 NOT_MODIFIED = 304
@@ -127,15 +132,10 @@ class RobotRules:
         return min(float(self.parsed.crawl_delay(AGENT) or 0.0), LONGEST_DELAY)
 
 
-def parse_rules(text: bytes) -> RobotRules:
-    """The rules in a robots.txt; without any, everything is allowed."""
-    from protego import Protego
-
-    return RobotRules(Protego.parse(text[:RULES_LIMIT].decode("utf-8", "replace").removeprefix("\ufeff")))
-
-
 async def read_rules(client: SiteClient) -> RobotRules:
     """The rules of a website. SourceUnavailable where they cannot be read: then nothing is allowed."""
+    from protego import Protego
+
     url = f"{client.origin}/robots.txt"
     for _ in range(RULES_HOPS + 1):
         response = await client.get(url, sitemap=True)
@@ -144,12 +144,15 @@ async def read_rules(client: SiteClient) -> RobotRules:
                 f"{url} answered HTTP {response.status}. What it allows is not known, so nothing is read."
             )
         if response.location is None:
-            return parse_rules(response.body if response.status == OK else b"")
+            text = response.body if response.status == OK else b""
+            break
         target = normal_url(response.location, url)
         if target is None or not target.startswith(f"{client.origin}/"):
             raise SourceUnavailable(led_elsewhere(url, target or response.location))
         url = target
-    return parse_rules(b"")
+    else:
+        text = b""  # without rules, everything is allowed
+    return RobotRules(Protego.parse(text[:RULES_LIMIT].decode("utf-8", "replace").removeprefix("\ufeff")))
 
 
 def led_elsewhere(url: str, target: str) -> str:
@@ -157,67 +160,149 @@ def led_elsewhere(url: str, target: str) -> str:
     return f"{url} leads to {target}, which is not followed: ingest that address, if it is meant."
 
 
-SIZE_LIMIT = 52_428_800  # bytes unpacked, "Sitemap file limits"
-PACKED = b"\x1f\x8b"  # begins a gzip file
-_WINDOW = zlib.MAX_WBITS | 16  # with gzip's header
+_TABLES = """
+CREATE TABLE IF NOT EXISTS frontier (  -- of this crawl, in its order
+    number INTEGER PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE,
+    depth INTEGER NOT NULL,
+    lastmod TEXT NOT NULL,
+    outcome TEXT NOT NULL DEFAULT '',  -- item, copy or other; empty: it was not looked at yet
+    target TEXT NOT NULL DEFAULT ''    -- of a copy
+);
+CREATE INDEX IF NOT EXISTS frontier_by_outcome ON frontier (outcome, number);
+"""
 
-
-class SitemapDamaged(FootnoteError):
-    """The sitemap cannot be read to its end; the sentence completes "ADDRESS …"."""
+Outcome = Literal["item", "copy", "other"]
 
 
 @value
-class SitemapEntry:
-    """An address that a sitemap has."""
+class PageRecord:
+    """A page, as it was at the last look."""
 
     url: str
-    lastmod: str = ""  #: when it changed last, as the sitemap says; empty: it does not
-    is_sitemap: bool = False
+    etag: str = ""
+    modified: str = ""  #: Last-Modified
+    lastmod: str = ""  #: of the sitemap
+    hash: str = ""  #: SHA-256 of its bytes
+    suffix: str = ""  #: says how it is parsed; empty: no document
+    canonical: str = ""  #: the page that it is a copy of; empty: it is none
+    is_hidden: bool = False  #: whether it asks not to be indexed
+    links: tuple[str, ...] = ()  #: URLs
+    tries: int = 0  #: how often it could be looked at and then not be read
 
 
-def read_sitemap(data: bytes) -> list[SitemapEntry]:
-    """The entries of a sitemap. SitemapDamaged."""
-    text = _unpacked(data) if data.startswith(PACKED) else data
-    if len(text) > SIZE_LIMIT:
-        raise SitemapDamaged("is larger than a sitemap may be")
-    if text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        return list(_from_xml(text))
-    try:
-        lines = text.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise SitemapDamaged("is not a sitemap") from None
-    return [SitemapEntry(url=line) for line in map(str.strip, lines) if line.startswith("http")]
+@value
+class SitemapRecord:
+    """A sitemap, as it was at the last look."""
+
+    etag: str
+    modified: str
+    entries: Sequence[SitemapEntry]
 
 
-def _unpacked(data: bytes) -> bytes:
-    inflate = zlib.decompressobj(_WINDOW)
-    try:
-        text = inflate.decompress(data, SIZE_LIMIT + 1)
-    except zlib.error:
-        raise SitemapDamaged("cannot be unpacked") from None
-    if not inflate.eof and len(text) <= SIZE_LIMIT:
-        raise SitemapDamaged("breaks off in its middle")
-    return text
+@value
+class FrontierUrl:
+    """An address that is to be looked at."""
+
+    url: str
+    depth: int  #: links from the first page
+    lastmod: str
 
 
-def _from_xml(text: bytes) -> Iterator[SitemapEntry]:
-    try:
-        root = ET.fromstring(text)  # noqa: S314 - expat bounds what entities grow to, and reads nothing from outside
-    except ET.ParseError:
-        raise SitemapDamaged("is not XML to its end") from None
-    kind = _name(root)
-    if kind not in ("urlset", "sitemapindex"):
-        raise SitemapDamaged("is not a sitemap")
-    for entry in root:
-        values = {_name(each): (each.text or "").strip() for each in entry}
-        url, lastmod = values.get("loc"), values.get("lastmod", "")
-        if url:
-            yield SitemapEntry(url=url, lastmod=lastmod, is_sitemap=kind == "sitemapindex")
+PAGES, SITEMAPS = "page", "sitemap"  # kinds of what is remembered, by URL
+CRAWL = "crawl"  # its name, and which limits it met
 
 
-def _name(element: ET.Element) -> str:
-    """Without its namespace."""
-    return element.tag.rpartition("}")[2]
+class SiteMemory(Memory):
+    """The course of a crawl, its pages and its sitemaps."""
+
+    __slots__ = ()
+    TABLES = Memory.TABLES + _TABLES
+
+    def begin(self) -> None:
+        """Forget the last crawl's course, and give a new one its name."""
+        with self.database.transaction():
+            self.write("DELETE FROM frontier")
+            self.drop_all(CRAWL)
+            self.keep(CRAWL, {"name": secrets.token_hex(8)})
+
+    def name(self) -> str:
+        """The name of the crawl that is under way; empty if none is."""
+        return str(self.all(CRAWL).get("name", ""))
+
+    def note(self, name: str) -> None:
+        """Note that the crawl met a limit."""
+        self.keep(CRAWL, {name: True})
+
+    def count(self) -> int:
+        """Addresses that the crawl knows."""
+        ((count,),) = self.rows("SELECT count(*) FROM frontier")
+        return int(count)
+
+    def add(self, found: Iterable[FrontierUrl], *, limit: int) -> bool:
+        """Have addresses looked at that are new to the crawl; False if they are more than it may know."""
+        room = limit - self.count()
+        with self.database.transaction() as writing:
+            for each in found:
+                if room <= 0:
+                    known = writing.execute("SELECT 1 FROM frontier WHERE url = ?", (each.url,)).fetchone()
+                    if known is None:
+                        return False
+                    continue
+                room -= writing.execute(
+                    "INSERT INTO frontier (url, depth, lastmod) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                    (each.url, each.depth, each.lastmod),
+                ).rowcount
+        return True
+
+    def next(self, limit: int) -> list[FrontierUrl]:
+        query = "SELECT url, depth, lastmod FROM frontier WHERE outcome = '' ORDER BY number LIMIT ?"
+        rows = self.rows(query, limit)
+        return [FrontierUrl(url=url, depth=depth, lastmod=lastmod) for url, depth, lastmod in rows]
+
+    def close(self, outcomes: Sequence[tuple[str, Outcome, str]]) -> None:
+        """Note what became of addresses, and the targets of copies."""
+        self.write_all(
+            "UPDATE frontier SET outcome = ?, target = ? WHERE url = ?",
+            ((outcome, target, url) for url, outcome, target in outcomes),
+        )
+
+    def orphans(self, limit: int) -> list[str]:
+        """Copies of pages that are not there, or are copies of them in turn."""
+        rows = self.rows(
+            "SELECT f.url FROM frontier f WHERE f.outcome = 'copy' AND NOT EXISTS (SELECT 1 FROM frontier t"
+            " WHERE t.url = f.target AND (t.outcome = 'item' OR t.outcome = 'copy' AND t.target <> f.url))"
+            " ORDER BY f.number LIMIT ?",
+            limit,
+        )
+        return [str(url) for (url,) in rows]
+
+    def has_items(self) -> bool:
+        """True if the crawl found any page."""
+        return bool(self.rows("SELECT 1 FROM frontier WHERE outcome IN ('item', 'copy') LIMIT 1"))
+
+    def end(self) -> None:
+        """Forget pages that are no part of the website any more."""
+        with self.database.transaction():
+            self.write("DELETE FROM kept WHERE kind = ? AND name NOT IN (SELECT url FROM frontier)", PAGES)
+            self.write("DELETE FROM frontier")
+            self.drop_all(CRAWL)
+
+    def pages(self, urls: Sequence[str]) -> Mapping[str, PageRecord]:
+        """The remembered ones of these pages."""
+        kept = self.some(PAGES, urls)
+        return {url: PageRecord(**row | {"links": tuple(row["links"])}) for url, row in kept.items()}
+
+    def keep_pages(self, pages: Iterable[PageRecord]) -> None:
+        self.keep(PAGES, {page.url: asdict(page) for page in pages})
+
+    def count_try(self, url: str) -> None:
+        """Have a page read again at the next sync, whatever it is then."""
+        self.keep_pages(replace(page, tries=page.tries + 1) for page in self.pages([url]).values())
+
+    def sitemap(self, url: str) -> SitemapRecord | None:
+        found = self.some(SITEMAPS, [url]).get(url)
+        return None if found is None else SitemapRecord(**found)
 
 
 SITEMAP_LIMIT = 1_000  # that are read of one website
@@ -289,8 +374,7 @@ async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapReco
     if response.headers.get("content-type", "").startswith("text/html"):
         return None  # a page in place of a sitemap that is not there
     entries = await asyncio.to_thread(read_sitemap, response.body)
-    listed = tuple((each.url, each.lastmod, each.is_sitemap) for each in entries)
     etag, modified = (response.headers.get(name, "") for name in ("etag", "last-modified"))
-    sitemap = SitemapRecord(etag=etag, modified=modified, entries=listed)
+    sitemap = SitemapRecord(etag=etag, modified=modified, entries=entries)
     await asyncio.to_thread(memory.keep, SITEMAPS, {url: asdict(sitemap)})
     return sitemap

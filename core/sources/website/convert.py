@@ -1,5 +1,8 @@
-"""A page of a website: its links, its own address, whether it may be kept, and the anchors of its headings; and the
-addresses of websites, ``site+https://HOST/PATH``, and which of their URLs belong to them.
+"""A page of a website: its links, its own address, whether it may be kept, and the anchors of its headings; the entries
+of a sitemap (https://www.sitemaps.org/protocol.html); and the addresses of websites, ``site+https://HOST/PATH``, and
+which of their URLs belong to them.
+
+A damaged sitemap is refused whole: what its end would have listed must not be taken for gone.
 
 People type ``https://HOST/PATH --follow``, or the address of a sitemap. A website is read from one origin, a scheme, a
 host and a port, below the folder of its first page. Its items are named by what comes after that folder.
@@ -8,14 +11,16 @@ host and a port, below the folder of its first page. Its items are named by what
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from xml.etree import ElementTree as ET
 
 from core.conversation import value
-from core.errors import DocumentError, SettingsError
+from core.errors import DocumentError, FootnoteError, SettingsError
 from core.library.documents import Document
 from core.library.formats.encoding import decode
 from core.library.formats.read import parse_html
@@ -84,7 +89,10 @@ class WebsiteAddress:
     def normal(self, link: str, base: str) -> str | None:
         """The URL that a link leads to, in the one form that is compared; None for what is no page of the website."""
         url = self.own(link, base)
-        return url if url and self.item_of(url) is not None and not is_other_file(url) else None
+        if url is None or self.item_of(url) is None:
+            return None
+        _, sign, suffix = urlsplit(url).path.rpartition("/")[2].rpartition(".")
+        return None if sign and _NO_PAGES.fullmatch(suffix) else url
 
     def own(self, link: str, base: str) -> str | None:
         """The same, of anything on its host."""
@@ -96,12 +104,6 @@ class WebsiteAddress:
 
 def is_sitemap(path: str) -> bool:
     return _SITEMAP.search(path) is not None and _SITEMAP.search(path[path.rfind("/") :]) is not None
-
-
-def is_other_file(url: str) -> bool:
-    """True if the name of a file says that it holds no text."""
-    name = urlsplit(url).path.rpartition("/")[2]
-    return "." in name and _NO_PAGES.fullmatch(name.rpartition(".")[2]) is not None
 
 
 def normal_url(link: str, base: str) -> str | None:
@@ -145,18 +147,13 @@ def parse(text: str) -> WebsiteAddress:
     return WebsiteAddress(origin=f"{parts.scheme}://{parts.netloc}", path=parts.path.rstrip("/"))
 
 
-def canonical_address(text: str) -> str:
-    """An address as it is kept; SettingsError for what is none."""
-    return parse(text).address
-
-
 def sitemap_address(name: str) -> str | None:
     """The address of the website whose sitemap a person named; None for anything else."""
     try:
         is_meant = name.startswith(("http://", "https://")) and is_sitemap(urlsplit(name).path)
     except ValueError:  # which addresses raise it differs between versions of Python
         return None
-    return canonical_address(name) if is_meant else None
+    return parse(name).address if is_meant else None
 
 
 def label_of(address: str) -> str:
@@ -216,7 +213,6 @@ def head_of(data: bytes, url: str, site: WebsiteAddress, headers: Mapping[str, s
 
 
 def _joined(link: str, base: str) -> str:
-
     try:
         return urljoin(base, link.strip())
     except ValueError:
@@ -262,7 +258,10 @@ def anchors_of(document: Document, data: bytes) -> tuple[tuple[int, str], ...]:
     Headings of the text are found again in the page by their words. A heading that stands in the text alone, or
     without a name, belongs to none.
     """
-    named = list(_named_headings(data))
+    tree = _tree(data)
+    headings = () if tree is None else tree.iter(*HEADINGS)
+    # The words of each, and its name there; empty if it has none.
+    named = [(_words("".join(each.itertext()).strip(PERMALINK)), _name_of(each)) for each in headings]
     found, begin = [], 0
     for start, text in headings_of(document):
         words = _words(text)
@@ -275,13 +274,6 @@ def anchors_of(document: Document, data: bytes) -> tuple[tuple[int, str], ...]:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.lower()))
-
-
-def _named_headings(data: bytes) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The words of each heading of a page, and its name there; empty if it has none."""
-    tree = _tree(data)
-    for each in () if tree is None else tree.iter(*HEADINGS):
-        yield _words("".join(each.itertext()).strip(PERMALINK)), _name_of(each)
 
 
 def _name_of(heading: Any) -> str:
@@ -306,10 +298,64 @@ def parse_page(item: SourceItem, data: bytes) -> Document:
     return replace(document, anchors=anchors_of(document, data))
 
 
+SIZE_LIMIT = 52_428_800  # bytes unpacked, "Sitemap file limits"
+PACKED = b"\x1f\x8b"  # begins a gzip file
+_WINDOW = zlib.MAX_WBITS | 16  # with gzip's header
+
+
+class SitemapDamaged(FootnoteError):
+    """The sitemap cannot be read to its end; the sentence completes "ADDRESS …"."""
+
+
+class SitemapEntry(NamedTuple):
+    """An address that a sitemap has."""
+
+    url: str
+    lastmod: str = ""  #: when it changed last, as the sitemap says; empty: it does not
+    is_sitemap: bool = False
+
+
+def read_sitemap(data: bytes) -> list[SitemapEntry]:
+    """The entries of a sitemap. SitemapDamaged."""
+    text = data
+    if data.startswith(PACKED):
+        inflate = zlib.decompressobj(_WINDOW)
+        try:
+            text = inflate.decompress(data, SIZE_LIMIT + 1)
+        except zlib.error:
+            raise SitemapDamaged("cannot be unpacked") from None
+        if not inflate.eof and len(text) <= SIZE_LIMIT:
+            raise SitemapDamaged("breaks off in its middle")
+    if len(text) > SIZE_LIMIT:
+        raise SitemapDamaged("is larger than a sitemap may be")
+    if text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return list(_from_xml(text))
+    try:
+        lines = text.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise SitemapDamaged("is not a sitemap") from None
+    return [SitemapEntry(url=line) for line in map(str.strip, lines) if line.startswith("http")]
+
+
+def _from_xml(text: bytes) -> Iterator[SitemapEntry]:
+    try:
+        root = ET.fromstring(text)  # noqa: S314 - expat bounds what entities grow to, and reads nothing from outside
+    except ET.ParseError:
+        raise SitemapDamaged("is not XML to its end") from None
+    kind = root.tag.rpartition("}")[2]  # without its namespace
+    if kind not in ("urlset", "sitemapindex"):
+        raise SitemapDamaged("is not a sitemap")
+    for entry in root:
+        values = {each.tag.rpartition("}")[2]: (each.text or "").strip() for each in entry}
+        url, lastmod = values.get("loc"), values.get("lastmod", "")
+        if url:
+            yield SitemapEntry(url=url, lastmod=lastmod, is_sitemap=kind == "sitemapindex")
+
+
 GUIDE = SourceGuide(
     title="A website, by its links and its sitemap",
     asks="The address of its first page, or of its sitemap",
     example="https://docs.example.org/guide/",
-    address=lambda typed: canonical_address(with_scheme(typed)),
+    address=lambda typed: parse(with_scheme(typed)).address,
     every="1d",
 )

@@ -2,7 +2,7 @@
 
 Each sync is a crawl, and lists everything. It costs little where nothing changed: a page that its sitemap dates is not
 asked for unless the date is new, and any other is asked for with the marks of its last version, and answers that it is
-the same. What the crawl knows lies in :mod:`core.sources.website.memory`, so that one which was cut off goes on.
+the same. What the crawl knows is remembered, so that one which was cut off goes on.
 
 A page that answers "gone" is gone. One that fails, or does not answer, stays as it was read last.
 """
@@ -34,18 +34,22 @@ from core.sources.source import (
     open_memory,
 )
 from core.sources.website.client import (
+    CRAWL,
     NOT_MODIFIED,
     REQUEST_TIME,
     RULES_HOPS,
+    FrontierUrl,
+    Outcome,
+    PageRecord,
     RobotRules,
     SiteClient,
+    SiteMemory,
     SiteResponse,
     led_elsewhere,
     read_rules,
     seeds_of,
 )
 from core.sources.website.convert import WebsiteAddress, head_of, normal_url, parse
-from core.sources.website.memory import CRAWL, FrontierUrl, Outcome, PageRecord, SiteMemory
 from core.web.request import OK
 
 LOOKS = 20  # addresses that are looked at before what they have is read
@@ -114,7 +118,12 @@ class WebsiteSource:
             await asyncio.to_thread(self.memory.close, [(url, "item", "") for url in copies])
         if not await asyncio.to_thread(self.memory.has_items):
             raise SourceUnavailable(f"There is no page to read at {self.site.url}.")
-        yield SourceBatch(note=await asyncio.to_thread(self._note))
+        met, limits = (
+            await asyncio.to_thread(self.memory.all, CRAWL),
+            {"pages": self.page_limit, "depth": self.depth_limit},
+        )
+        note = " ".join(sentence.format(**limits) for name, sentence in NOTES.items() if name in met)
+        yield SourceBatch(note=note)
         await asyncio.to_thread(self.memory.end)
 
     async def _begin(self) -> None:
@@ -125,10 +134,6 @@ class WebsiteSource:
             await asyncio.to_thread(self.memory.note, "pages")
         if is_damaged:
             await asyncio.to_thread(self.memory.note, "sitemap")
-
-    def _note(self) -> str:
-        met, limits = self.memory.all(CRAWL), {"pages": self.page_limit, "depth": self.depth_limit}
-        return " ".join(sentence.format(**limits) for name, sentence in NOTES.items() if name in met)
 
     # Looking
 
@@ -172,7 +177,11 @@ class WebsiteSource:
 
     async def _answered(self, at: FrontierUrl, known: PageRecord | None, response: SiteResponse) -> Look:
         if response.location is not None:
-            return self._moved(at, response.location)
+            target = self.site.normal(response.location, at.url)
+            if target is None and self._is_first(at):
+                moved = normal_url(response.location, at.url) or response.location
+                raise SourceUnavailable(led_elsewhere(at.url, moved))
+            return Look(at=at, moved=target or "")
         if response.status == NOT_MODIFIED and known is not None:
             return self._seen(at, replace(known, lastmod=at.lastmod))
         if response.status in GONE:
@@ -182,12 +191,6 @@ class WebsiteSource:
             return self._failing(at, known, response.fault or f"answered HTTP {response.status}")
         record = await asyncio.to_thread(self._record, at, response, known)
         return replace(self._seen(at, record), body=response.body)
-
-    def _moved(self, at: FrontierUrl, location: str) -> Look:
-        target = self.site.normal(location, at.url)
-        if target is None and self._is_first(at):
-            raise SourceUnavailable(led_elsewhere(at.url, normal_url(location, at.url) or location))
-        return Look(at=at, moved=target or "")
 
     def _failing(self, at: FrontierUrl, known: PageRecord | None, reason: str) -> Look:
         """A page that cannot be looked at now; what it linked to is looked at."""
