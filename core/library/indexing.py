@@ -18,8 +18,8 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.entries import Entry, NewDocument
 from core.library.formats import includes
-from core.library.formats.page_progress import PageProgress, told_to
 from core.library.formats.parser_process import AT_ONCE
+from core.library.formats.pdf_pages import PageProgress, told_to
 from core.library.formats.read import parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile
 from core.library.store import DocumentStore

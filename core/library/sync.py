@@ -17,7 +17,7 @@ from pathlib import Path
 from core.errors import SettingsError, reason_of
 from core.library.entries import Entry
 from core.library.formats import includes
-from core.library.formats.older import OLDER, refusal, summary
+from core.library.formats.archives import OLDER, refusal, summary
 from core.library.formats.read import SUFFIXES
 from core.library.roots import PathRules, UnreadableFile, is_within
 

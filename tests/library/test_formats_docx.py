@@ -16,7 +16,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import archives, word
-from core.library.formats.older import OLE_SIGNATURE
+from core.library.formats.archives import OLE_SIGNATURE
 from core.library.formats.read import read_document
 
 

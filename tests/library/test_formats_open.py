@@ -11,7 +11,7 @@ import pytest
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
-from core.library.formats import richtext, workbook
+from core.library.formats import word, workbook
 from core.library.formats.read import parse_file
 
 SPACES = " ".join(
@@ -201,7 +201,7 @@ def test_rich_text_has_headings_lists_and_tables():
 
 
 def test_rows_that_never_end_are_read_in_time_that_grows_with_them():
-    assert richtext.parse(rb"{\rtf1 " + rb"\trowd x\cell" * 100_000 + b"}").text.count("x") == 100_000
+    assert word.parse_rtf(rb"{\rtf1 " + rb"\trowd x\cell" * 100_000 + b"}").text.count("x") == 100_000
 
 
 def test_what_is_no_rich_text_is_said_to_be_none():

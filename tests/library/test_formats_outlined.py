@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.library.chunking import cut
-from core.library.formats import outlined
-from core.library.formats.outlined import ASCIIDOC, ORG
+from core.library.formats import plain
+from core.library.formats.plain import ASCIIDOC, ORG
 from core.library.formats.read import parse_file
 
 HARBOUR = """\
@@ -152,7 +152,7 @@ def test_org_is_read_by_its_marks():
     [("----\nnever closed", ASCIIDOC), ("#+begin_src\nnever closed", ORG), (":a:\nnever", ORG)],
 )
 def test_a_block_that_is_never_closed_takes_nothing_with_it(text, notation):
-    assert kinds(outlined.parse(text, notation)) == [("prose", text.partition("\n")[2])]
+    assert kinds(plain.parse_outlined(text, notation)) == [("prose", text.partition("\n")[2])]
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,12 @@ def test_a_block_that_is_never_closed_takes_nothing_with_it(text, notation):
 )
 @pytest.mark.parametrize("notation", [ASCIIDOC, ORG])
 def test_a_long_line_of_marks_is_read_in_time_that_grows_with_it(line, notation):
-    assert len(outlined.parse(line, notation).blocks) == 1
+    assert len(plain.parse_outlined(line, notation).blocks) == 1
 
 
 @given(st.text(alphabet="a=-*.|#+/ \t\n\r[]~", max_size=60), st.sampled_from([ASCIIDOC, ORG]))
 def test_every_letter_is_in_a_block_and_none_in_two(text, notation):
-    document = outlined.parse(text, notation)
+    document = plain.parse_outlined(text, notation)
     reached = 0
 
     for block in document.blocks:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import DocumentError
 from core.library.chunking import cut
-from core.library.formats import assembly, delimited, plain
+from core.library.formats import assembly, plain, workbook
 
 GUIDE = """\
 =====
@@ -115,7 +115,7 @@ def test_a_file_of_very_many_lines_is_refused():
 
 
 def test_rows_name_their_columns():
-    document = delimited.parse("Name,City,Note\nAda,London,\nBob,Paris,late\n")
+    document = workbook.parse_delimited("Name,City,Note\nAda,London,\nBob,Paris,late\n")
 
     assert kinds(document) == [
         ("table", "Name: Ada; City: London"),
@@ -130,48 +130,48 @@ def test_the_delimiter_is_found(delimiter):
     file = io.StringIO(newline="")
     csv.writer(file, delimiter=delimiter).writerows(rows)
 
-    document = delimited.parse(file.getvalue())
+    document = workbook.parse_delimited(file.getvalue())
 
     assert document.text.startswith("Name: Ada; Salary, in EUR: 1,200; Note: a;b\n")
 
 
 def test_a_table_without_a_header_keeps_its_first_row():
-    assert delimited.parse("2024,12.5\n2025,13.5\n").text == "2024; 12.5\n\n2025; 13.5"
+    assert workbook.parse_delimited("2024,12.5\n2025,13.5\n").text == "2024; 12.5\n\n2025; 13.5"
 
 
 def test_a_single_row_is_data():
-    assert delimited.parse("Ada,London\n").text == "Ada; London"
+    assert workbook.parse_delimited("Ada,London\n").text == "Ada; London"
 
 
 def test_rows_with_more_or_fewer_cells_than_the_header_are_read():
-    assert delimited.parse("a,b\n1\n1,2,3\n").text == "a: 1\n\na: 1; b: 2; 3"
+    assert workbook.parse_delimited("a,b\n1\n1,2,3\n").text == "a: 1\n\na: 1; b: 2; 3"
 
 
 def test_line_breaks_inside_a_cell_become_spaces():
-    assert delimited.parse('a,b\n"one\r\ntwo",x\n').text == "a: one two; b: x"
+    assert workbook.parse_delimited('a,b\n"one\r\ntwo",x\n').text == "a: one two; b: x"
 
 
 def test_rows_are_found_by_their_numbers():
     table = "id,text\n" + "".join(f"{number},{'word ' * 20}\n" for number in range(1, 41))
 
-    locations = [piece.location for piece in cut(delimited.parse(table))]
+    locations = [piece.location for piece in cut(workbook.parse_delimited(table))]
 
     assert locations[0].startswith("rows 1-")
     assert locations[-1].endswith("-40")
 
 
 def test_blank_rows_are_counted_as_a_spreadsheet_counts_them():
-    assert [block.row for block in delimited.parse("a,b\n1,2\n\n3,4\n").blocks] == [1, 3]
+    assert [block.row for block in workbook.parse_delimited("a,b\n1,2\n\n3,4\n").blocks] == [1, 3]
 
 
 def test_a_missing_quotation_mark_is_said():
     with pytest.raises(DocumentError, match="quotation mark"):
-        delimited.parse('a,b\n"x,' + "y" * 200_000)
+        workbook.parse_delimited('a,b\n"x,' + "y" * 200_000)
 
 
 def test_a_long_header_over_many_rows_cannot_fill_the_memory():
     with pytest.raises(DocumentError, match="20 million characters"):
-        delimited.parse("h" * 90 + ",b\n" + "a,b\n" * 250_000)
+        workbook.parse_delimited("h" * 90 + ",b\n" + "a,b\n" * 250_000)
 
 
 def test_what_a_picture_shows_is_read_if_it_says_more_than_a_name():

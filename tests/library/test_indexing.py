@@ -9,7 +9,7 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from core.library.formats import parser_process
-from core.library.formats.page_progress import tell, told_to
+from core.library.formats.pdf_pages import tell, told_to
 from core.library.indexing import AHEAD, ReadFile, read_ahead
 from core.library.sync import FoundFile
 

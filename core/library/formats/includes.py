@@ -14,8 +14,8 @@ from pathlib import Path, PurePath
 from typing import Generic, Protocol, TypeVar
 
 from core.errors import DocumentError
-from core.library.formats.code_places import FENCE
 from core.library.formats.encoding import decode
+from core.library.formats.templates import FENCE
 
 DEPTH_LIMIT = 5  # files that include one another
 FILE_LIMIT = 500_000  # bytes of one included file

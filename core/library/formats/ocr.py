@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from core.errors import DocumentError
-from core.library.formats.page_progress import tell
+from core.library.formats.pdf_pages import tell
 from core.library.formats.pdf_tables import tables_in
 from core.library.formats.printed import Word, cells_of, regions, rows_of, texts_of
 

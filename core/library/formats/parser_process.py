@@ -29,7 +29,7 @@ from typing import IO, Any, Literal
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
 from core.library.formats.ocr import ScannedPages
-from core.library.formats.page_progress import tell
+from core.library.formats.pdf_pages import tell
 from core.priority import elsewhere, is_throttling
 
 LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON

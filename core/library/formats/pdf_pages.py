@@ -9,6 +9,8 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import atan2, pi
@@ -17,7 +19,6 @@ from typing import Any
 from core.characters import storable
 from core.errors import DocumentError
 from core.library.formats.assembly import TEXT_LIMIT
-from core.library.formats.page_progress import tell
 from core.library.formats.pdf_tables import ROWS, tables_in
 from core.library.formats.printed import PrintedTable, Word, cells_of, regions, rows_of
 
@@ -49,6 +50,26 @@ _LAST_PAGE = re.compile(r"(?<![^\s.])(?:\d{1,4}|[ivxlc]{1,7})\Z")
 
 _LOG = logging.getLogger(__name__)
 _PDFIUM = threading.Lock()  # it is not made for several threads
+
+
+PageProgress = Callable[[int, int], None]  # pages read, and how many there are
+
+_told: ContextVar[PageProgress | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def told_to(progress: PageProgress) -> Iterator[None]:
+    """Within, ``progress`` is called after each page, in the thread that reads."""
+    token = _told.set(progress)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
+def tell(done: int, total: int) -> None:
+    if progress := _told.get():
+        progress(done, total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

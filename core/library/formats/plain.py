@@ -1,9 +1,15 @@
-"""Plain text, logs and reStructuredText: the file itself, in paragraphs."""
+"""Plain text, logs, reStructuredText, AsciiDoc and Org: the file itself, in blocks.
+
+Attributes, drawers, comments and the lines around blocks are markup. By the reStructuredText Markup Specification, by
+the documentation of AsciiDoc, “Sections” and “Blocks”, and by Org's syntax, “Headings” and “Elements”.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -104,3 +110,124 @@ def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> Line
         return None
     level = levels.of(under[0], overlined=overlined)
     return LineSpan(first, first + len(lines if overlined else lines[:2]), "heading", level=level)
+
+
+HEAD = 5_000  # characters, in which a document names itself
+FENCE_LIMIT = 100  # characters of a line that closes a block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notation:
+    """How blocks are marked. Patterns are matched at the beginning of a line."""
+
+    heading: re.Pattern[str]  #: group 1 is as long as the level; the match ends where the words begin
+    after_heading: re.Pattern[str]  #: what stands behind the words
+    underlines: str  #: signs below a heading of two lines, by its level
+    title: re.Pattern[str]
+    fence: re.Pattern[str]  #: a line that opens a block, in group 1
+    closing: Callable[[str], str]  #: the line that closes what this one opens, both in lower case
+    fenced: Mapping[str, BlockKind]  #: by how the opening line begins; others hold blocks of their own
+    lines: Mapping[BlockKind, re.Pattern[str]]  #: by how a line begins; all others are prose
+
+
+ASCIIDOC = Notation(
+    heading=re.compile(r"(={1,6}|#{1,6})[ \t]+(?=\S)"),
+    after_heading=re.compile(r"[ \t]+=+\s*\Z"),
+    underlines="=-~^+",
+    title=re.compile(r"^:(?:doc)?title:[ \t]+(\S.*)", re.MULTILINE),
+    fence=re.compile(r"((?:-{4,}|\.{4,}|/{4,}|\+{4,}|[|,:!]={3,})(?=\s*$)|`{3,})"),
+    closing=str,
+    fenced={"-": "code", ".": "code", "+": "code", "`": "code", "/": "markup", "": "table"},
+    lines={
+        "markup": re.compile(
+            r":!?[\w-]+!?:(?:\s|$)|//|\[.*\]\s*$|(?:={4,}|_{4,}|\*{4,}|--|\+|'{3,}|<{3,})\s*$"
+            r"|(?:include|ifn?def|ifeval|endif|toc|image|video|audio)::?[^\s\[]*\[.*\]\s*$"
+        ),
+        "item": re.compile(r"\s*(?:\*{1,5}|-|\.{1,5}|\d{1,3}\.)[ \t]+\S|\S.{0,100}?:{2,4}(?:\s|$)"),
+    },
+)
+ORG = Notation(
+    heading=re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?(?=\S)"),
+    after_heading=re.compile(r"[ \t]+:[\w@#%:]+:\s*\Z"),
+    underlines="",
+    title=re.compile(r"^#\+title:[ \t]*(\S.*)", re.MULTILINE | re.IGNORECASE),
+    fence=re.compile(r"\s*(#\+begin_(?:src|example|export|comment)\b|:[\w-]+:(?=\s*$))", re.IGNORECASE),
+    closing=lambda opening: ":end:" if opening[0] == ":" else opening.replace("begin", "end"),
+    fenced={":": "markup", "#+begin_comment": "markup", "": "code"},
+    lines={
+        "table": re.compile(r"\s*\|"),
+        "markup": re.compile(
+            r"\s*(?:#\+|#\s|:[\w-]+:|-{5,}\s*$|\[\[[^\]\s]*\.(?:png|jpe?g|svg|gif)\]\]\s*$)"
+        ),
+        "code": re.compile(r"\s*:(?:\s|$)"),
+        "item": re.compile(r"\s*(?:[-+]|\d{1,3}[.)])[ \t]+\S|\s+\*[ \t]+\S"),
+    },
+)
+
+
+def parse_outlined(text: str, notation: Notation) -> Document:
+    source = Source.of(text)
+    blocks = [block for span in _spans(source, notation) if (block := source.block(span))]
+    blocks = [_words_alone(text, block, notation) if block.level else block for block in blocks]
+    said = notation.title.search(text[:HEAD])
+    first = next((heading_text(text[block.start : block.end]) for block in blocks if block.level == 1), "")
+    return Document(title=said[1].strip() if said else first, text=text, blocks=tuple(blocks))
+
+
+def _words_alone(text: str, block: Block, notation: Notation) -> Block:
+    """A heading without its marks."""
+    marks = notation.heading.match(text, block.start, block.end)
+    after = notation.after_heading.search(text, block.start, block.end)
+    return replace(
+        block, start=marks.end() if marks else block.start, end=after.start() if after else block.end
+    )
+
+
+def _spans(source: Source, notation: Notation) -> Iterator[LineSpan]:
+    closings = defaultdict[str, list[int]](list)
+    for number in range(len(source)):
+        if len(line := source.line(number).strip().lower()) <= FENCE_LIMIT:
+            closings[line].append(number)
+    number = 0
+    while number < len(source):
+        first, line = number, source.line(number)
+        following = source.line(first + 1) if first + 1 < len(source) else ""
+        level = _level(line, following, notation)
+        fence = notation.fence.match(line)
+        ends = closings[notation.closing(fence[1].lower())] if fence else []
+        number = first + 1
+        if level:
+            number += not notation.heading.match(line)
+            yield LineSpan(first, number, "heading", level=level)
+        elif fence and (at := bisect_right(ends, first)) < len(ends):
+            opening = fence[1].lower()
+            kind = next(kind for begins, kind in notation.fenced.items() if opening.startswith(begins))
+            yield from (LineSpan(first, number, "markup"), LineSpan(number, ends[at], kind))
+            yield LineSpan(ends[at], number := ends[at] + 1, "markup")
+        elif line.strip():
+            kind = "markup" if fence else _kind(line, notation)
+            while number < len(source) and _goes_on(source, number, kind, notation):
+                number += 1
+            yield LineSpan(first, number, kind)
+
+
+def _level(line: str, following: str, notation: Notation) -> int:
+    """Of a heading, by its marks or by the line below it; 0: it is none."""
+    if marks := notation.heading.match(line):
+        return min(len(marks[1]), 6) if len(line) <= HEADING_LIMIT else 0
+    words, below = line.rstrip(), following.strip()
+    is_underlined = len(below) > 1 and len(set(below)) == 1 and abs(len(below) - len(words)) <= 1
+    return notation.underlines.find(below[0]) + 1 if is_underlined and re.match(r"\w", words) else 0
+
+
+def _kind(line: str, notation: Notation) -> BlockKind:
+    return next((kind for kind, begins in notation.lines.items() if begins.match(line)), "prose")
+
+
+def _goes_on(source: Source, number: int, kind: BlockKind, notation: Notation) -> bool:
+    """True if the line belongs to the block above it: prose to prose and to an item, else its like."""
+    line = source.line(number)
+    following = source.line(number + 1) if number + 1 < len(source) else ""
+    if not line.strip() or notation.fence.match(line) or _level(line, following, notation):
+        return False
+    return _kind(line, notation) == ("prose" if kind == "item" else kind)

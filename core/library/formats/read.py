@@ -19,18 +19,17 @@ from urllib.parse import urlsplit
 from core.errors import DocumentError, reason_of
 from core.library.documents import Document
 from core.library.formats import (
-    delimited,
+    book,
     includes,
     markdown,
-    notebook,
-    outlined,
     parser_process,
     plain,
     templates,
+    workbook,
 )
+from core.library.formats.archives import OLDER, refusal
 from core.library.formats.encoding import decode
 from core.library.formats.ocr import ScannedPages
-from core.library.formats.older import OLDER, refusal
 
 FILE_LIMIT = 32 * 1024 * 1024  # bytes
 
@@ -150,13 +149,13 @@ def _open_document(data: bytes, path: Path) -> Document:
 
 
 def _rich_text(data: bytes, _path: Path) -> Document:
-    from core.library.formats import richtext
+    from core.library.formats import word
 
-    return richtext.parse(data)
+    return word.parse_rtf(data)
 
 
 def _office(data: bytes, path: Path) -> Document:
-    from core.library.formats import book, mail, presentation, workbook
+    from core.library.formats import mail, presentation
 
     return {
         ".pptx": presentation.parse,
@@ -204,17 +203,19 @@ def _text_loader(parse: Callable[[str], Document]) -> Loader:
 SUFFIXES: Mapping[str, Loader] = MappingProxyType(
     dict.fromkeys((".md", *sorted(includes.MARKDOWN - {".md"})), _markdown)
     | dict.fromkeys((".txt", ".text"), _text_loader(plain.parse))
-    | dict.fromkeys((".adoc", ".asciidoc"), _text_loader(partial(outlined.parse, notation=outlined.ASCIIDOC)))
+    | dict.fromkeys(
+        (".adoc", ".asciidoc"), _text_loader(partial(plain.parse_outlined, notation=plain.ASCIIDOC))
+    )
     | {
-        ".org": _text_loader(partial(outlined.parse, notation=outlined.ORG)),
+        ".org": _text_loader(partial(plain.parse_outlined, notation=plain.ORG)),
         ".log": _text_loader(partial(plain.parse, kind="code")),
         ".rst": _text_loader(plain.parse_rst),
-        ".csv": _text_loader(delimited.parse),
-        ".tsv": _text_loader(partial(delimited.parse, delimiter="\t")),
+        ".csv": _text_loader(workbook.parse_delimited),
+        ".tsv": _text_loader(partial(workbook.parse_delimited, delimiter="\t")),
         ".pdf": _pdf,
         ".docx": _word,
         ".rtf": _rich_text,
-        ".ipynb": _text_loader(notebook.parse),
+        ".ipynb": _text_loader(book.parse_notebook),
         ".zip": _archive,
     }
     | dict.fromkeys((".odt", ".ods", ".odp"), _open_document)

@@ -1,7 +1,8 @@
-"""Word documents (.docx): headings, paragraphs, lists and tables, in reading order.
+"""Word documents (.docx) and Rich Text (.rtf): headings, paragraphs, lists and tables, in reading order.
 
-A footnote or an endnote stands below the paragraph or the table that refers to it. Headers, footers and comments are
-left out.
+A footnote or an endnote of Word stands below the paragraph or the table that refers to it. Headers, footers and
+comments are left out. striprtf knows the characters of Rich Text, but leaves no trace of headings and of the edges of
+tables, so signs are put where they are told; it leaves out footnotes and text boxes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import archives
 from core.library.formats.assembly import Part, assemble, first_title, headed, table_text
@@ -242,3 +244,67 @@ def _span(element: Element, *, least: int) -> int:
 def _within(owner: Element, tag: str, owner_tag: str) -> Iterator[Element]:
     """The owner's rows or cells, not those of a table inside it."""
     return (element for element in owner.iter(tag) if next(element.iterancestors(owner_tag)) is owner)
+
+
+#: Signs of Unicode's private use area: before a heading (and its level), before a row, after a cell and a row.
+RTF_HEADING, RTF_ROW, RTF_CELL, RTF_END = "\ue000", "\ue010", "\ue011", "\ue012"
+_SIGNED = (
+    (re.compile(r"[\ue000-\ue012]"), ""),
+    (re.compile(r"\\outlinelevel([0-8])(?!\d) ?"), lambda found: chr(ord(RTF_HEADING) + int(found[1]))),
+    (re.compile(r"\\trowd(?![a-z]) ?"), RTF_ROW),
+    (re.compile(r"\\(?:nest)?cell(?![a-z]) ?"), RTF_CELL),
+    (re.compile(r"\\(?:nest)?row(?![a-z]) ?"), f"{RTF_END}\\\\par "),
+)
+_CODE_PAGE = re.compile(rb"\\ansicpg(\d{1,5})")
+_LEVEL = re.compile(f"[{RTF_HEADING}-\ue008]")
+_SIGNS = re.compile(f"[{RTF_HEADING}-{RTF_END}]")
+_ITEM = re.compile(r"[•·▪◦–-]\t|(\(?(?:\d{1,3}|[a-z])[.)])\t")
+_TARGET = re.compile(r'\("(?:\w+:|www\.)[^"\s]*"\)')  # striprtf writes it behind the words of a link
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def parse_rtf(data: bytes) -> Document:
+    from striprtf.striprtf import rtf_to_text
+
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise DocumentError("is not rich text though it is named .rtf")
+    found = _CODE_PAGE.search(data[:2_000])
+    try:
+        raw = data.decode(f"cp{int(found[1])}" if found else "cp1252", "replace")
+    except LookupError:
+        raw = data.decode("cp1252", "replace")
+    for pattern, sign in _SIGNED:
+        raw = pattern.sub(sign, raw)
+    plain = rtf_to_text(raw, errors="replace")  # type: ignore[no-untyped-call]
+    text = _PAIR.sub(
+        lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), _TARGET.sub("", plain)
+    )
+    parts = list(_rtf_parts(text))
+    return assemble(parts, title=first_title(parts))
+
+
+def _rtf_parts(text: str) -> Iterator[Part]:
+    """Neighbouring rows are one table."""
+    rows: list[list[str]] = []
+    *ended, rest = text.split(RTF_END)
+    for each in ended:
+        before, _, row = each.partition(RTF_ROW) if RTF_ROW in each else ("", "", each)
+        if _SIGNS.sub("", before).strip():
+            yield Part(kind="table", text=table_text(rows))
+            rows = []
+            yield from _rtf_paragraphs(before)
+        rows.append([_SIGNS.sub("", cell) for cell in row.split(RTF_CELL)[:-1]])
+    yield Part(kind="table", text=table_text(rows))
+    yield from _rtf_paragraphs(rest)
+
+
+def _rtf_paragraphs(text: str) -> Iterator[Part]:
+    for line in text.split("\n"):
+        level, own = _LEVEL.search(line), _SIGNS.sub("", line).strip()
+        if own and level:
+            depth = min(ord(level[0]) - ord(RTF_HEADING) + 1, 6)
+            yield Part(kind="heading", text=f"{'#' * depth} {' '.join(own.split())}", level=depth)
+        elif item := _ITEM.match(own):
+            yield Part(kind="item", text=f"{item[1] or '-'} {own[item.end() :]}")
+        else:
+            yield Part(kind="prose", text=own)

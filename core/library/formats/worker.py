@@ -25,8 +25,8 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import ocr, pdf, webpage
-from core.library.formats.page_progress import told_to
 from core.library.formats.parser_process import LENGTH, Pool, block_of, frame, row_of
+from core.library.formats.pdf_pages import told_to
 from core.library.formats.read import SUFFIXES
 from core.library.lexical import text_terms
 
