@@ -418,12 +418,12 @@ import sys
 for name in ("markitdown", "openpyxl", "pptx"):
     sys.modules[name] = None
 from core.errors import DocumentError
-from core.library.formats import book, mail, presentation, workbook
+from pathlib import Path
+from core.library.formats.read import SUFFIXES
 archive = bytes.fromhex(sys.argv[1])
-cases = ((mail.parse_outlook, b"x"), (workbook.parse, archive), (presentation.parse, archive), (book.parse, archive))
-for parse, data in cases:
+for suffix in (".msg", ".xlsx", ".pptx", ".epub"):
     try:
-        parse(data)
+        SUFFIXES[suffix](archive, Path("file" + suffix))
     except DocumentError as fault:
         print(fault)
 """

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document, Piece
-from core.library.formats.assembly import PART_GAP, TEXT_LIMIT
+from core.library.formats.assembly import PART_GAP, TEXT_LIMIT, TOO_MUCH_TEXT
 from core.library.formats.dates import moment_in
 
 UNPACKED_LIMIT = 100_000_000  # bytes of all parts together
@@ -118,7 +118,7 @@ def parse(data: bytes, read_member: ReadMember) -> Document:
     unpacking = _Unpacking(read_member, MEMBER_LIMIT, UNPACKED_LIMIT)
     for name, document in unpacking.members(data):
         if length + len(document.text) > TEXT_LIMIT:
-            raise DocumentError(f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text")
+            raise DocumentError(TOO_MUCH_TEXT)
         pieces += (
             replace(
                 piece,
@@ -251,9 +251,3 @@ def changed_at(data: bytes) -> float | None:
         found = _MODIFIED.search(archive.read(name)) if name else None
     said = found[1].decode("ascii", "replace") if found else ""
     return None if said in _OF_TEMPLATES else moment_in(said)
-
-
-def without_office(suffix: str) -> DocumentError:
-    return DocumentError(
-        f"needs the extra “office” ({suffix}): .uv/bin/uv sync --no-dev --inexact --extra office"
-    )

@@ -77,6 +77,7 @@ class Source:
 
 
 TEXT_LIMIT = 20_000_000  # characters of extracted text: about 10,000 pages
+TOO_MUCH_TEXT = f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text"
 PART_LIMIT = 500_000  # rows of a table file, paragraphs of other documents
 PART_GAP = "\n\n"  # makes each part a separate Markdown block
 ITEM_GAP = "\n"  # between the items of a list
@@ -124,7 +125,12 @@ def parts_of(document: Document, *, below: int = 0) -> Iterator[Part]:
 
 
 def assemble(
-    parts: Iterable[Part], *, title: str = "", url: str | None = None, unit: Unit = "page"
+    parts: Iterable[Part],
+    *,
+    title: str = "",
+    url: str | None = None,
+    unit: Unit = "page",
+    changed_at: float | None = None,
 ) -> Document:
     """A document of the parts that contain text; DocumentError when it is too much."""
     text = io.StringIO()
@@ -137,19 +143,15 @@ def assemble(
             text.write(ITEM_GAP if blocks[-1].kind == part.kind == "item" else PART_GAP)
         start = text.tell()
         if start + len(own) > TEXT_LIMIT:
-            raise DocumentError(f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text")
+            raise DocumentError(TOO_MUCH_TEXT)
         if len(blocks) == PART_LIMIT:
             raise DocumentError(f"holds more than {PART_LIMIT:,} rows or paragraphs")
         text.write(own)
-        blocks.append(
-            Block(
-                kind=part.kind,
-                level=part.level,
-                page=part.page,
-                row=part.row,
-                is_recognized=part.is_recognized,
-                start=start,
-                end=start + len(own),
-            )
-        )
-    return Document(title=title, text=text.getvalue(), blocks=tuple(blocks), url=url, unit=unit)
+        block = Block(
+            kind=part.kind, start=start, end=start + len(own), level=part.level, page=part.page, row=part.row,
+            is_recognized=part.is_recognized,
+        )  # fmt: skip
+        blocks.append(block)
+    return Document(
+        title=title, text=text.getvalue(), blocks=tuple(blocks), url=url, unit=unit, changed_at=changed_at
+    )

@@ -16,7 +16,6 @@ from typing import Any
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import archives, markdown
-from core.library.formats.archives import refuse_bombs
 from core.library.formats.assembly import Part, assemble, parts_of
 from core.library.formats.dates import moment_in
 
@@ -36,12 +35,12 @@ _HEADLESS = re.compile(r"^\|(?: *\|)+\n(\|(?: -{3,} \|)+)\n(\|.*\|)$", re.MULTIL
 
 def parse(data: bytes) -> Document:
     """The chapters in their order, without what the catalogue says about the book."""
-    refuse_bombs(data, suffix=".epub")
-    try:
-        from markitdown import StreamInfo, converters
-    except ImportError as error:
-        raise archives.without_office(".epub") from error
-    catalogue = _catalogue(data)
+    archives.refuse_bombs(data, suffix=".epub")
+    from markitdown import StreamInfo, converters
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        name = next((name for name in archive.namelist() if name.endswith(".opf")), None)
+        catalogue = archive.read(name) if name else b""
     if _PREFIXED.search(catalogue):  # markitdown knows these names without a prefix alone
         data = archives.rewritten(
             data, lambda name, part: _PREFIXED.sub(rb"\1", part) if name.endswith(".opf") else part
@@ -49,28 +48,15 @@ def parse(data: bytes) -> Document:
     converter: Any = converters.EpubConverter  # without types
     result = converter().convert(io.BytesIO(data), StreamInfo(extension=".epub"))
     metadata, _, chapters = result.markdown.partition("\n\n")
-    text = _shown(chapters if metadata.startswith("**") else result.markdown)
-    document = assemble(parts_of(markdown.parse(text)), title=" ".join((result.title or "").split()))
-    return replace(document, changed_at=_changed_at(catalogue))
-
-
-def _catalogue(data: bytes) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        name = next((name for name in archive.namelist() if name.endswith(".opf")), None)
-        return archive.read(name) if name else b""
-
-
-def _changed_at(catalogue: bytes) -> float | None:
-    moments = (
-        moment_in(found[1].decode("ascii", "replace")) for date in _DATES if (found := date.search(catalogue))
+    # Pictures become what is said of them, links within the book their words.
+    text = _PICTURE.sub(r"\1", chapters if metadata.startswith("**") else result.markdown)
+    text = _HEADLESS.sub(r"\2\n\1", _LINK_WITHIN.sub(r"\1", _NOTE_MARK.sub("", text)))
+    dates = (found[1].decode("ascii", "replace") for date in _DATES if (found := date.search(catalogue)))
+    return assemble(
+        parts_of(markdown.parse(text)),
+        title=" ".join((result.title or "").split()),
+        changed_at=next((moment for date in dates if (moment := moment_in(date)) is not None), None),
     )
-    return next((moment for moment in moments if moment is not None), None)
-
-
-def _shown(text: str) -> str:
-    """As a reader sees it: pictures as what is said of them, links within the book as their words."""
-    text = _NOTE_MARK.sub("", _PICTURE.sub(r"\1", text))
-    return _HEADLESS.sub(r"\2\n\1", _LINK_WITHIN.sub(r"\1", text))
 
 
 OUTPUT_LIMIT = 2_000  # characters of what one cell printed
@@ -82,28 +68,19 @@ def parse_notebook(text: str) -> Document:
         cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise DocumentError("is no Jupyter notebook though it is named .ipynb") from error
-    language = _language(notebook)
+    described = notebook.get("metadata") or {}
+    named = (described.get("language_info") or described.get("kernelspec") or {}).get("name", "")
+    language = str(named) or "python"
     parts = [part for number, cell in enumerate(cells, start=1) for part in _parts(cell, number, language)]
     first = next((part for part in parts if part.level == 1), None)
     return assemble(parts, title=markdown.heading_text(first.text) if first else "", unit="cell")
-
-
-def _language(notebook: dict[str, Any]) -> str:
-    described = notebook.get("metadata") or {}
-    return (
-        str((described.get("language_info") or described.get("kernelspec") or {}).get("name", "")) or "python"
-    )
 
 
 def _parts(cell: dict[str, Any], number: int, language: str) -> Iterator[Part]:
     source = _joined(cell.get("source", cell.get("input", "")))
     kind = cell.get("cell_type")
     if kind == "markdown":
-        document = markdown.parse(source)
-        for block in document.blocks:
-            yield Part(
-                kind=block.kind, text=document.text[block.start : block.end], level=block.level, page=number
-            )
+        yield from (replace(part, page=number) for part in parts_of(markdown.parse(source)))
     elif kind == "heading":  # of nbformat 3
         yield Part(kind="heading", text=f"{'#' * cell['level']} {source}", level=cell["level"], page=number)
     elif kind == "code" and source.strip():

@@ -9,7 +9,8 @@ import io
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -18,7 +19,6 @@ from typing import Any
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import plain, webpage
-from core.library.formats.archives import without_office
 from core.library.formats.assembly import Part, assemble, parts_of
 from core.library.formats.dates import plausible
 from core.library.formats.encoding import decode
@@ -52,11 +52,9 @@ class Mail:
 
 
 def parse_outlook(data: bytes) -> Document:
-    try:
-        import olefile
-        from markitdown import converters
-    except ImportError as error:
-        raise without_office(".msg") from error
+    import olefile
+    from markitdown import converters
+
     if not olefile.isOleFile(data):
         raise DocumentError("is not a mail of Outlook though it is named .msg")
     with olefile.OleFileIO(io.BytesIO(data)) as file:
@@ -75,20 +73,17 @@ def _outlook(file: Any, converter: Any) -> Mail:
     address = next((each for each in map(said, (SENDER_SMTP, SENDER_ADDRESS)) if "@" in each), "")
     name = said(SENDER_NAME)
     stored = f"__substg1.0_{PAGE}0102"
+    entries = file.openstream(PROPERTIES).read()[32:] if file.exists(PROPERTIES) else b""
+    whole = len(entries) - len(entries) % ENTRY.size
+    times = {tag >> 16: value for tag, _, value in ENTRY.iter_unpack(entries[:whole]) if tag & 0xFFFF == TIME}
+    moments = (plausible(times[tag] / 1e7 - EPOCH) for tag in TIMES if tag in times)
     return Mail(
-        subject=said(SUBJECT), to=said(TO), cc=said(CC), text=said(BODY, body), sent_at=_sent_at(file),
+        subject=said(SUBJECT), to=said(TO), cc=said(CC), text=said(BODY, body),
         sender=f"{name} <{address}>" if name and address and name != address else name or address,
+        sent_at=next((moment for moment in moments if moment is not None), None),
         page=file.openstream(stored).read() if file.exists(stored) else said(PAGE, body),
         attached=list(_attached(file, converter, names)),
     )  # fmt: skip
-
-
-def _sent_at(file: Any) -> float | None:
-    stored = file.openstream(PROPERTIES).read()[32:] if file.exists(PROPERTIES) else b""
-    whole = len(stored) - len(stored) % ENTRY.size
-    times = {tag >> 16: value for tag, _, value in ENTRY.iter_unpack(stored[:whole]) if tag & 0xFFFF == TIME}
-    moments = (plausible(times[tag] / 1e7 - EPOCH) for tag in TIMES if tag in times)
-    return next((moment for moment in moments if moment is not None), None)
 
 
 def _attached(file: Any, converter: Any, encoding: str | None) -> Iterator[str]:
@@ -97,12 +92,10 @@ def _attached(file: Any, converter: Any, encoding: str | None) -> Iterator[str]:
         kind = _ATTACHED.fullmatch(path[-1])
         if len(path) == 2 and path[0].startswith("__attach") and kind and kind[1] in FILE_NAMES:
             stream = "/".join(path)
-            is_unicode = kind[2] == "F"
-            name = (
-                converter._get_stream_data(file, stream)
-                if is_unicode
-                else converter._get_ansi_stream_data(file, stream, encoding)
-            )
+            if kind[2] == "F":  # in Unicode
+                name = converter._get_stream_data(file, stream)
+            else:
+                name = converter._get_ansi_stream_data(file, stream, encoding)
             found.setdefault(path[0], {})[kind[1]] = name or ""
     for names in found.values():
         yield next((names[tag] for tag in FILE_NAMES if names.get(tag)), "")
@@ -113,35 +106,29 @@ def parse_internet(data: bytes) -> Document:
     if not message.keys():
         raise DocumentError("is not a mail though it is named .eml")
     body, page = message.get_body(("plain",)), message.get_body(("html",))
-    return _document(
-        Mail(
-            subject=_header(message, "subject"),
-            sender=_header(message, "from"),
-            to=_header(message, "to"),
-            cc=_header(message, "cc"),
-            sent_at=_date(message),
-            text=_content(body) if body else "",
-            page=_content(page) if page else b"",
-            attached=[name for part in message.iter_attachments() if (name := part.get_filename())],
-        )
-    )
+    date: datetime | None = None
+    with suppress(*_BROKEN_HEADER):
+        date = message["date"].datetime
+    if date and not date.tzinfo:
+        date = date.replace(tzinfo=UTC)
+    mail = Mail(
+        subject=_header(message, "subject"), sender=_header(message, "from"), to=_header(message, "to"),
+        cc=_header(message, "cc"), sent_at=plausible(date.timestamp()) if date else None,
+        text=_content(body) if body else "", page=_content(page) if page else b"",
+        attached=[name for part in message.iter_attachments() if (name := part.get_filename())],
+    )  # fmt: skip
+    return _document(mail)
+
+
+#: What is raised about headers that no standard allows.
+_BROKEN_HEADER = (LookupError, ValueError, TypeError, AttributeError)
 
 
 def _header(message: EmailMessage, name: str) -> str:
     try:
         return str(message.get(name, ""))
-    except (LookupError, ValueError, TypeError, AttributeError):  # of headers that no standard allows
+    except _BROKEN_HEADER:
         return ""
-
-
-def _date(message: EmailMessage) -> float | None:
-    try:
-        date: datetime | None = message["date"].datetime
-    except (LookupError, ValueError, TypeError, AttributeError):
-        return None
-    if date is None:
-        return None
-    return plausible((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
 
 
 def _content(part: Any) -> str:
@@ -153,8 +140,7 @@ def _content(part: Any) -> str:
 
 def _document(mail: Mail) -> Document:
     title = " ".join(mail.subject.split())
-    document = assemble(_parts(mail, title), title=title)
-    return replace(document, changed_at=mail.sent_at)
+    return assemble(_parts(mail, title), title=title, changed_at=mail.sent_at)
 
 
 def _parts(mail: Mail, title: str) -> Iterator[Part]:
@@ -164,14 +150,10 @@ def _parts(mail: Mail, title: str) -> Iterator[Part]:
     heads = {"From": mail.sender, "To": mail.to, "Cc": mail.cc, "Date": sent}
     lines = [f"{name}: {' '.join(said.split())}" for name, said in heads.items() if said.strip()]
     yield Part(kind="prose", text="\n".join(lines))
-    yield from _body(mail)
-    attached = [" ".join(name.split()) for name in mail.attached if name.strip()]
-    if attached:
-        yield Part(kind="prose", text=f"Attached: {', '.join(attached)}")
-
-
-def _body(mail: Mail) -> Iterator[Part]:
     if mail.text.strip():
         yield from parts_of(plain.parse(mail.text))
     elif mail.page:
         yield from parts_of(webpage.parse(mail.page, name=""), below=1)
+    attached = [" ".join(name.split()) for name in mail.attached if name.strip()]
+    if attached:
+        yield Part(kind="prose", text=f"Attached: {', '.join(attached)}")

@@ -141,9 +141,7 @@ def _within(element: ET.Element, *tags: str) -> Iterator[ET.Element]:
 
 
 def _rows(table: ET.Element, left: list[int] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """(number, cells) of the rows that hold something; ``left``: how many cells may follow in a workbook, which alone
-    repeats them.
-    """
+    """(number, cells) of rows that hold something; ``left``: cells that a workbook, which alone repeats, may have."""
     number, repeats, left = 1, left is not None, left or [workbook.CELL_LIMIT]
     for row in _within(table, _ROW):
         cells: list[str] = []
@@ -165,11 +163,10 @@ def _read_workbook(root: ET.Element, declared: str, _name: str) -> Document:
         for style in root.iter(_STYLE)
         if any(looks.get(_DISPLAY) == "false" for looks in style.iter(_TABLE_LOOKS))
     }
-    left = [workbook.CELL_LIMIT]
-    sheets = (each for each in _within(root, _TABLE) if each.get(_TABLE_STYLE) not in hidden)
-    parts = (
-        part for each in sheets for part in workbook.sheet_parts(each.get(_NAME) or "", _rows(each, left))
-    )
+    left, parts = [workbook.CELL_LIMIT], list[Part]()
+    for sheet in _within(root, _TABLE):
+        if sheet.get(_TABLE_STYLE) not in hidden:
+            parts += workbook.sheet_parts(sheet.get(_NAME) or "", _rows(sheet, left))
     return assemble(parts, title=declared, unit="sheet")
 
 

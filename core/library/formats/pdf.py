@@ -82,15 +82,19 @@ def parse(
     ]
     if not any(pages):
         raise DocumentError(unread or "holds no text that could be extracted")
-    lines = [
-        line
-        for number, page in enumerate(pages, start=1)
-        for line in with_outline(page, file.outline.get(number, ()))
-    ]
+    lines: list[PrintedLine] = []
+    for number, page in enumerate(pages, start=1):
+        lines += with_outline(page, file.outline.get(number, ()))
     lines = lines if any(line.level for line in lines) else list(with_headings(lines))
     parts = (replace(part, is_recognized=part.page in found) for part in paragraphs([*_written(lines)]))
-    document = assemble(parts, title=_title(file.metadata.get("Title", "")))
-    return replace(document, changed_at=_changed_at(file.metadata), labels=tuple(file.labels), unread=unread)
+    title = " ".join(file.metadata.get("Title", "").split())
+    document = assemble(
+        parts,
+        title="" if _FILE_NAME.fullmatch(title) else title,
+        # When it was changed last, or else made, as it says; without a zone, in UTC.
+        changed_at=pdf_moment(file.metadata.get("ModDate") or file.metadata.get("CreationDate") or ""),
+    )
+    return replace(document, labels=tuple(file.labels), unread=unread)
 
 
 def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[PrintedLine]:
@@ -99,21 +103,16 @@ def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[Print
 
 def _unread(data: bytes, pages: Sized, damaged: Sized, scanned: Sized) -> str:
     """What was not read, as "2 of 9 pages are damaged, so not read"; empty where everything was."""
-    causes = {"is cut off: its end is missing": is_cut_off(data)}
+    causes = ["is cut off: its end is missing"] if is_cut_off(data) else []
     for some, what in ((damaged, "damaged, so not read"), (scanned, f"scanned, so not read; {ocr.INSTALL}")):
-        causes[_share(some, pages, what)] = len(some) > 0
-    return "; ".join(cause for cause, applies in causes.items() if applies)
+        causes += [_share(some, pages, what)] if len(some) else []
+    return "; ".join(causes)
 
 
 def _share(some: Sized, pages: Sized, what: str) -> str:
     if len(some) == len(pages):
         return f"is {what}"
     return f"{len(some):,} of {len(pages):,} pages {'is' if len(some) == 1 else 'are'} {what}"
-
-
-def _changed_at(metadata: Mapping[str, str]) -> float | None:
-    """When it was changed last, or else made, as it says; without a zone, in UTC."""
-    return pdf_moment(metadata.get("ModDate") or metadata.get("CreationDate") or "")
 
 
 def with_outline(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> Iterator[PrintedLine]:
@@ -133,20 +132,19 @@ def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -
     """
     found: dict[int, tuple[int, int]] = {}
     free = {place for place, line in enumerate(page) if not line.table}
-    candidates = [
-        _Candidate.of(page, place, count)
-        for count, place in product((1, 2), range(len(page)))
-        if free.issuperset(range(place, place + count))
-    ]
-    candidates = [each for each in candidates if len(each.text) <= 2 * TITLE]
+    candidates: list[tuple[range, _Candidate]] = []
+    for count, place in product((1, 2), range(len(page))):
+        places = range(place, place + count)
+        if free.issuperset(places):
+            text = " ".join(page[each].text for each in places)
+            candidates += [(places, _Candidate.of(text))] if len(text) <= 2 * TITLE else []
     left = list(entries)
-    for is_same in (_is_equal, _has_words):
+    for to_the_letter in (True, False):
         for level, title in tuple(left):
-            wanted = _Candidate.named(title)
-            for each in candidates:
-                places = range(each.place, each.place + each.count)
-                if each.code <= wanted.code and is_same(each, wanted) and free.issuperset(places):
-                    found[each.place] = each.count, level
+            wanted = _Candidate.of(title)
+            for places, each in candidates:
+                if each.says(wanted, to_the_letter=to_the_letter) and free.issuperset(places):
+                    found[places.start] = len(places), level
                     free.difference_update(places)
                     left.remove((level, title))
                     break
@@ -157,32 +155,23 @@ def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -
 class _Candidate:
     """One or two lines that may be a heading, or an entry of an outline."""
 
-    text: str
-    place: int
-    count: int
-    bare: str
+    bare: str  #: letters and digits alone, without the numbering, which an outline may leave out
     words: frozenset[str]
     code: frozenset[str]
 
     @classmethod
-    def of(cls, page: Sequence[PrintedLine], place: int, count: int) -> _Candidate:
-        return cls.named(" ".join(line.text for line in page[place : place + count]), place, count)
-
-    @classmethod
-    def named(cls, text: str, place: int = 0, count: int = 0) -> _Candidate:
+    def of(cls, text: str) -> _Candidate:
+        letters = _LETTERS.sub("", _NUMBERING.sub("", text.strip())) or _LETTERS.sub("", text)
         words = frozenset(_WORDS.findall(text.casefold()))
-        return cls(text, place, count, _bare(text), words, frozenset(_CODE.findall(text)))
+        return cls(letters.casefold(), words, frozenset(_CODE.findall(text)))
 
-
-def _is_equal(each: _Candidate, wanted: _Candidate) -> bool:
-    return each.bare == wanted.bare
-
-
-def _has_words(each: _Candidate, wanted: _Candidate) -> bool:
-    return (
-        1 < len(wanted.words) <= len(each.words) <= len(wanted.words) + MORE_WORDS
-        and wanted.words <= each.words
-    )
+    def says(self, entry: _Candidate, *, to_the_letter: bool) -> bool:
+        if not self.code <= entry.code:
+            return False
+        if to_the_letter:
+            return self.bare == entry.bare
+        most = len(entry.words) + MORE_WORDS
+        return 1 < len(entry.words) <= len(self.words) <= most and entry.words <= self.words
 
 
 def _written(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
@@ -210,18 +199,6 @@ def _names(line: PrintedLine, below: PrintedLine) -> bool:
     return is_short and below.table is not None and is_near and not line.text[0].islower()
 
 
-def _bare(heading: str) -> str:
-    """Letters and digits alone, without the numbering, which an outline may leave out."""
-    letters = _LETTERS.sub("", _NUMBERING.sub("", heading.strip())).casefold()
-    return letters or _LETTERS.sub("", heading).casefold()
-
-
-def _title(declared: str) -> str:
-    """The declared title, unless it is the name of a file."""
-    title = " ".join(declared.split())
-    return "" if _FILE_NAME.fullmatch(title) else title
-
-
 def without_running_heads(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
     """The lines of each page, without headers, footers and page numbers.
 
@@ -235,20 +212,17 @@ def without_running_heads(pages: Sequence[Sequence[PrintedLine]]) -> list[list[P
     )
     enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
     running = {mask for mask, count in counts.items() if count >= enough}
-    wordless = {mask for mask in running if not _WORD.search(mask)}
-    found = [_running(lines, page, running if page else wordless) for page, lines in enumerate(placed)]
-    return [[line for line in lines if line not in heads] for lines, heads in zip(pages, found, strict=True)]
-
-
-def _running(lines: Sequence[PrintedLine], page: int, running: set[str]) -> list[PrintedLine]:
-    """The running heads among the first and the last lines of a page."""
-    found: list[PrintedLine] = []
-    for edge in (lines[:EDGE], lines[: -EDGE - 1 : -1]):
-        for line in edge:
-            if line.table or not _masks(line.text, page) & running:
-                break
-            found.append(line)
-    return found
+    bare = []
+    for page, (lines, ordered) in enumerate(zip(pages, placed, strict=True)):
+        heads: list[PrintedLine] = []
+        for edge in (ordered[:EDGE], ordered[: -EDGE - 1 : -1]):
+            for line in edge:
+                masks = {mask for mask in _masks(line.text, page) & running if page or not _WORD.search(mask)}
+                if line.table or not masks:
+                    break
+                heads.append(line)
+        bare.append([line for line in lines if line not in heads])
+    return bare
 
 
 def _masks(line: str, page: int) -> set[str]:
@@ -277,17 +251,14 @@ def with_headings(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
     full = FULL_LINE * _usual_width(lines)
     run: list[PrintedLine] = []
     for line in (replace(line, level=_level(line, levels, full)) for line in lines):
-        if run and not _goes_on(run[-1], line):
-            yield from _headed(run)
-            run = []
+        if run:
+            before = run[-1]
+            is_near = line.page == before.page and 0 < line.top - before.top <= HEADING_GAP * line.size
+            if not (before.level == line.level > 0 and is_near and not _NUMBERED_TITLE.match(line.text)):
+                yield from _headed(run)
+                run = []
         run.append(line)
     yield from _headed(run)
-
-
-def _goes_on(before: PrintedLine, line: PrintedLine) -> bool:
-    """True if a line belongs to the heading of the line before."""
-    is_near = line.page == before.page and 0 < line.top - before.top <= HEADING_GAP * line.size
-    return before.level == line.level > 0 and is_near and not _NUMBERED_TITLE.match(line.text)
 
 
 def _headed(run: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
@@ -317,7 +288,7 @@ def paragraphs(lines: Sequence[PrintedLine]) -> Iterator[Part]:
     A full line is joined to the next one, and so is a word broken at its end. A short line
     inside a paragraph (of a table, a poem, code) stays a line.
     """
-    words = _words(lines)
+    words = frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
     full = FULL_LINE * _usual_width(lines)
     open_lines: list[PrintedLine] = []
     for line in lines:
@@ -328,10 +299,6 @@ def paragraphs(lines: Sequence[PrintedLine]) -> Iterator[Part]:
             open_lines.append(line)
     if open_lines:
         yield _part(open_lines, full, words)
-
-
-def _words(lines: Sequence[PrintedLine]) -> frozenset[str]:
-    return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
 
 
 def _usual_width(lines: Sequence[PrintedLine]) -> int:

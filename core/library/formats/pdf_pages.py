@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from math import atan2, pi
 from typing import Any
 
 from core.characters import storable
 from core.errors import DocumentError
-from core.library.formats.assembly import TEXT_LIMIT
+from core.library.formats.assembly import TEXT_LIMIT, TOO_MUCH_TEXT
 from core.library.formats.pdf_tables import ROWS, tables_in
 from core.library.formats.printed import PrintedTable, Word, cells_of, regions, rows_of
 
@@ -27,9 +28,7 @@ ENTRY_LIMIT = 20_000  # of an outline
 ENTRIES = 200  # of an outline, on one page
 ANNOTATION_LIMIT = 5_000  # of a page
 LABEL = 20  # characters of a printed page number
-REOPENED = (
-    300  # pages after which a file is opened anew: PDFium keeps what it has parsed, about 50 kB of each page
-)
+REOPENED = 300  # pages after which a file is opened anew: PDFium keeps what it parsed, 50 kB of each page
 HEADS = 4  # lines of a scanned page that may be printed on it, such as the name of the program that scanned
 END = 1_024  # bytes, within which "%%EOF" stands: ISO 32000-1, annex H, note 18
 CROWDED = 50_000  # characters of a page on which no tables are looked for: a newspaper has 30,000
@@ -39,9 +38,8 @@ _BOLD_NAME = re.compile(rb"bold|black|heavy|semibd", re.IGNORECASE)
 _CHARACTERS = str.maketrans(
     dict.fromkeys(map(chr, range(9)), "")
     | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "\xa0": " "}
-    | dict.fromkeys(
-        "\x7f\uf0b7", "•"
-    )  # ISO 32000-1, annex D.2: unused codes are bullets; so is this one of Symbol
+    # ISO 32000-1, annex D.2: unused codes are bullets; so is this one of Symbol.
+    | dict.fromkeys("\x7f\uf0b7", "•")
 )
 _BROKEN = "\x02"  # what PDFium has for a hyphen at the end of a line, which it joins with the next one
 _WORD = re.compile(rf"[^\s{_BROKEN}]+{_BROKEN}?")
@@ -92,14 +90,10 @@ class PrintedFile:
     metadata: Mapping[str, str]
     outline: Mapping[int, Sequence[tuple[int, str]]]  #: (level, title) of the entries, by page
     pages: list[list[PrintedLine]] = field(default_factory=list)
-    labels: list[str] = field(
-        default_factory=list
-    )  #: of pages, as they are printed; empty: the file has none
+    labels: list[str] = field(default_factory=list)  #: of pages, as printed; empty: the file has none
     damaged: set[int] = field(default_factory=set)  #: those that cannot be read
     pictured: set[int] = field(default_factory=set)  #: those with few lines, if any, that show a picture
-    blank: set[int] = field(
-        default_factory=set
-    )  #: those on which nothing is drawn, or nothing that PDFium can unpack
+    blank: set[int] = field(default_factory=set)  #: those on which nothing is drawn that PDFium can unpack
     annotated: bool = False  #: whether people filled in a field, or typed text onto a page
 
 
@@ -115,7 +109,9 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
         try:
             if count > PAGE_LIMIT:
                 raise DocumentError(f"has more than {PAGE_LIMIT:,} pages")
-            file = PrintedFile(metadata=_metadata(document), outline=_outline(document))
+            read = partial(_utf16, raw.FPDF_GetMetaText, document)
+            metadata = {name: read(name.encode()) for name in ("Title", "ModDate", "CreationDate")}
+            file = PrintedFile(metadata=metadata, outline=_outline(document))
             for number in range(1, count + 1):
                 if number % REOPENED == 0:
                     document.close()
@@ -129,9 +125,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
                     file.damaged.add(number)
                     file.pages.append([])
                 if characters > TEXT_LIMIT:
-                    raise DocumentError(
-                        f"holds more than {TEXT_LIMIT // 1_000_000} million characters of text"
-                    )
+                    raise DocumentError(TOO_MUCH_TEXT)
                 tell(number, count)
             labels = [_utf16(raw.FPDF_GetPageLabel, document, place)[:LABEL] for place in range(count)]
             file.labels = labels if any(labels) else []
@@ -156,15 +150,6 @@ def _opened(data: bytes) -> Any:
 
 def is_cut_off(data: bytes) -> bool:
     return b"%PDF-" in data[:END] and b"%%EOF" not in data.rstrip(b"\0 \t\r\n")[-END:]
-
-
-def _metadata(document: Any) -> dict[str, str]:
-    from pypdfium2 import raw
-
-    return {
-        name: _utf16(raw.FPDF_GetMetaText, document, name.encode())
-        for name in ("Title", "ModDate", "CreationDate")
-    }
 
 
 def _utf16(read: Callable[..., int], *of: object) -> str:
@@ -233,14 +218,15 @@ def _lines_of(page: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
             return [], count
         letters = "".join(map(chr, (raw.FPDFText_GetUnicode(text.raw, place) for place in range(count))))
         words = [(found, _matrix(text.raw, found.start())) for found in _WORD.finditer(letters)]
-        quarter = _turned([matrix for _, matrix in words])
+        # By how many quarters words are turned against the clock, most of them.
+        turns = Counter(round(atan2(matrix.b, matrix.a) / (pi / 2)) % 4 for _, matrix in words)
+        quarter = turns.most_common(1)[0][0] if turns else 0
         lines = list(_lines(text.raw, words, quarter, page.get_height(), fonts))
         if 90 * quarter != page.get_rotation():  # PDFium orders words as on an upright page
             lines = rows_of([*chain.from_iterable(lines)])
     finally:
         text.close()
-    tables = [] if count > CROWDED else _tables(lines)
-    return list(_printed(lines, tables, number)), count
+    return list(_printed(lines, [] if count > CROWDED else _tables(lines), number)), count
 
 
 def _lines(
@@ -260,13 +246,12 @@ def _lines(
         raw.FPDFText_GetLooseCharBox(text, start, ctypes.byref(first))
         raw.FPDFText_GetLooseCharBox(text, reached - 1, ctypes.byref(last))
         size = raw.FPDFText_GetFontSize(text, start) * (matrix.c**2 + matrix.d**2) ** 0.5
-        left, top, right, bottom = _upright(_around(first, last), quarter, height)
-        line.append(
-            Word(
-                text=found[0], left=left, right=right, top=top, bottom=bottom,
-                size=size, is_bold=_is_bold(text, start, fonts),
-            )
+        left, top, right, bottom = _upright(first, last, quarter, height)
+        word = Word(
+            text=found[0], left=left, right=right, top=top, bottom=bottom, size=size,
+            is_bold=_is_bold(text, start, fonts),
         )  # fmt: skip
+        line.append(word)
     if line:
         yield line
 
@@ -280,25 +265,12 @@ def _matrix(text: Any, place: int) -> Any:
     return matrix
 
 
-def _turned(matrices: Sequence[Any]) -> int:
-    """By how many quarters most words are turned against the clock."""
-    turns = Counter(round(atan2(matrix.b, matrix.a) / (pi / 2)) % 4 for matrix in matrices)
-    return turns.most_common(1)[0][0] if turns else 0
-
-
-def _around(first: Any, last: Any) -> tuple[float, float, float, float]:
-    """(left, bottom, right, top) of two boxes together, from the lower left corner of the page."""
-    return (
-        min(first.left, last.left), min(first.bottom, last.bottom),
-        max(first.right, last.right), max(first.top, last.top),
-    )  # fmt: skip
-
-
-def _upright(
-    box: tuple[float, float, float, float], quarter: int, height: float
-) -> tuple[float, float, float, float]:
-    """(left, top, right, bottom) as a reader sees it who turns the page, growing to the right and downwards."""
-    left, bottom, right, top = box
+def _upright(first: Any, last: Any, quarter: int, height: float) -> tuple[float, float, float, float]:
+    """(left, top, right, bottom) of two boxes together, as a reader sees it who turns the page: it grows to the right
+    and downwards, that of the boxes from the lower left corner.
+    """
+    left, bottom = min(first.left, last.left), min(first.bottom, last.bottom)
+    right, top = max(first.right, last.right), max(first.top, last.top)
     return (
         (left, height - top, right, height - bottom),
         (bottom, left, top, right),
@@ -360,9 +332,7 @@ def _printed(
 
 
 def _cleaned(text: str) -> str:
-    """Without ligatures, control characters, and the lone surrogates of broken fonts. An entry of a table of contents
-    is an item, without the dots that lead to its page.
-    """
+    """Without ligatures, control signs and lone surrogates; an entry of a table of contents is an item without dots."""
     text = text.replace(_BROKEN, "-").translate(_CHARACTERS)
     text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
     page = _LAST_PAGE.search(text)

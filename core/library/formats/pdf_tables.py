@@ -50,7 +50,7 @@ def tables_in(
     without which cells of words alone are no table.
     """
     for block in _blocks(rows):
-        if _is_contents(block):
+        if sum(len(row) > 1 for row in block) < 2 or len(block) > BODY or _is_contents(block):
             continue
         if table := _numbers(block) or (_words(block) if is_in_order(block) else None):
             yield table
@@ -71,16 +71,11 @@ def _blocks(rows: Sequence[Row]) -> Iterator[list[Row]]:
     for row in rows:
         is_text = len(row) == 1 and len(row[0].text) > LABEL
         if block and (is_text or _middle(row) - _middle(block[-1]) > ROW_GAP * usual):
-            yield from _worthy(block)
+            yield block
             block = []
         if not is_text:
             block.append(row)
-    yield from _worthy(block)
-
-
-def _worthy(block: list[Row]) -> Iterator[list[Row]]:
-    if sum(len(row) > 1 for row in block) > 1 and len(block) <= BODY:
-        yield block
+    yield block
 
 
 def _middle(row: Row) -> float:
@@ -97,9 +92,8 @@ def _numbers(block: Sequence[Row]) -> PrintedTable | None:
     amounts = [column for column in columns if column.amounts > 1]
     if not amounts or len(columns) > COLUMNS or len(data) < (ROWS if len(amounts) == 1 else 2):
         return None
-    if sum(len(column.cells) for column in columns) < IN_COLUMNS * sum(
-        len(block[number]) - 1 for number in data
-    ):
+    values = sum(len(block[number]) - 1 for number in data)
+    if sum(len(column.cells) for column in columns) < IN_COLUMNS * values:
         return None
     start = (min(row[0].left for row in block) + columns[0].left) / 2
     first, last = _head(block, data[0], columns, start), _foot(block, data[-1], columns)
@@ -176,36 +170,29 @@ def _head(block: Sequence[Row], first: int, columns: Sequence[_Column], start: f
 
 def _foot(block: Sequence[Row], last: int, columns: Sequence[_Column]) -> int:
     """The number of the last row, with the rest of its label."""
-    while last + 1 < len(block) and _goes_on(block, last + 1, columns):
+    for above, row in pairwise(block[last:]):
+        is_near = _middle(row) - _middle(above) <= WRAPPED * row[0].height
+        is_label = len(row) == 1 and row[0].right <= columns[0].left and row[0].text[:1].islower()
+        if not (is_near and is_label):
+            break
         last += 1
     return last
-
-
-def _goes_on(block: Sequence[Row], number: int, columns: Sequence[_Column]) -> bool:
-    row, above = block[number], block[number - 1]
-    is_near = _middle(row) - _middle(above) <= WRAPPED * row[0].height
-    return is_near and len(row) == 1 and row[0].right <= columns[0].left and row[0].text[:1].islower()
 
 
 def _words(block: Sequence[Row]) -> PrintedTable | None:
     """A table of short cells, as many in each row; None if they do not stand below each other."""
     width = max(map(len, block))
-    rows = [row for row in block if len(row) == width]
-    first, last = (
-        next(n for n in order if len(block[n]) == width)
-        for order in (range(len(block)), range(len(block) - 1, -1, -1))
-    )
-    if width < 2 or len(rows) < ROWS or last - first + 1 != len(rows) or width > COLUMNS:
+    places = [place for place, row in enumerate(block) if len(row) == width]
+    rows = [block[place] for place in places]
+    if width < 2 or len(rows) < ROWS or places[-1] - places[0] + 1 != len(rows) or width > COLUMNS:
         return None
-    if any(len(cell.text) > SHORT_CELL for row in rows for cell in row) or all(
-        _NUMBERED.fullmatch(row[0].text) for row in rows
-    ):
+    is_list = all(_NUMBERED.fullmatch(row[0].text) for row in rows)
+    if is_list or any(len(cell.text) > SHORT_CELL for row in rows for cell in row):
         return None
     height = median(cell.height for row in rows for cell in row)
     columns = [_Column.of([row[place] for row in rows]) for place in range(width)]
-    if any(one.right > other.left for one, other in pairwise(columns)) or not all(
-        c.is_aligned(height) for c in columns
-    ):
+    overlap = any(one.right > other.left for one, other in pairwise(columns))
+    if overlap or not all(column.is_aligned(height) for column in columns):
         return None
     head, *body = ([cell.text for cell in row] for row in rows)
     return PrintedTable(
@@ -234,9 +221,9 @@ def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, heigh
     names: dict[int, list[str]] = {place: [] for place in range(len(columns))}
     corner: list[str] = []
     lines: list[_Line] = []
-    last_head = max(
-        (n for n, row in enumerate(block) if _names_columns(block, n, columns, start)), default=-1
-    )
+    first = next((place for place, row in enumerate(block) if _is_data(row)), len(block))
+    over = [n for n in range(first) if any(_is_value(cell, columns, start) for cell in block[n])]
+    last_head = max(over, default=-1)
     for number, row in enumerate(block):
         if number <= last_head or (not lines and len(row) == 1 and _UNIT.fullmatch(row[0].text)):
             heads = [cell for cell in row if _is_value(cell, columns, start)]
@@ -245,7 +232,7 @@ def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, heigh
             corner += [cell.text for cell in row if not _is_value(cell, columns, start)]
         else:
             lines.append(_line(row, columns))
-    rows = [(label, values) for label, values in _with_sections(_whole(lines, height), height)]
+    rows = list(_with_sections(_whole(lines, height), height))
     return PrintedTable(
         corner=" ".join(corner), heads=tuple(" ".join(names[place]) for place in range(len(columns))),
         rows=tuple((label, *(values.get(place, "") for place in range(len(columns)))) for label, values in rows),
@@ -253,17 +240,8 @@ def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, heigh
     )  # fmt: skip
 
 
-def _names_columns(block: Sequence[Row], number: int, columns: Sequence[_Column], start: float) -> bool:
-    """True if a row above the first numbers stands over the columns of values."""
-    if any(_is_data(row) for row in block[: number + 1]):
-        return False
-    return any(_is_value(cell, columns, start) for cell in block[number])
-
-
 def _is_value(cell: Word, columns: Sequence[_Column], start: float) -> bool:
-    """True if a cell stands over the columns of values: it reaches them, and begins in the right half of the labels or
-    beyond, which is at ``start``.
-    """
+    """True if a cell stands over the columns of values, and begins at ``start``, the middle of the labels, or beyond."""
     return cell.left > start and cell.right > columns[0].left
 
 
@@ -272,10 +250,10 @@ def _spread(heads: Sequence[Word], columns: Sequence[_Column], height: float) ->
     own: dict[int, list[int]] = {number: [] for number in range(len(heads))}
     for place, column in enumerate(columns):
         best = max(own, key=lambda number: column.overlap(heads[number]), default=None)
-        if best is not None and column.overlap(heads[best]) > 0.2 * min(
-            column.right - column.left, heads[best].right - heads[best].left
-        ):
-            own[best].append(place)
+        if best is not None:
+            narrower = min(column.right - column.left, heads[best].right - heads[best].left)
+            if column.overlap(heads[best]) > 0.2 * narrower:
+                own[best].append(place)
     found: dict[int, str] = {}
     taken = {place for places in own.values() for place in places}
     for number, head in enumerate(heads):
@@ -327,9 +305,8 @@ def _line(row: Row, columns: Sequence[_Column]) -> _Line:
         if is_value:
             values.setdefault(place, []).append(cell.text)
         elif label and any(values):
-            nearest = min(
-                range(len(columns)), key=lambda p: abs(columns[p].middle - (cell.left + cell.right) / 2)
-            )
+            middle = (cell.left + cell.right) / 2
+            nearest = min(range(len(columns)), key=lambda p: abs(columns[p].middle - middle))
             values.setdefault(nearest, []).append(cell.text)
         else:
             label.append(cell)
@@ -348,11 +325,8 @@ def _whole(lines: Sequence[_Line], height: float) -> list[_Line]:
     for number, line in enumerate(lines):
         before = whole[-1] if whole else None
         below = lines[number + 1] if number + 1 < len(lines) else None
-        if (
-            before
-            and line.middle - lines[number - 1].middle <= WRAPPED * height
-            and _belongs(before, line, below, widest, height)
-        ):
+        is_near = number > 0 and line.middle - lines[number - 1].middle <= WRAPPED * height
+        if before and is_near and _belongs(before, line, below, widest, height):
             before.label = f"{before.label} {line.label}".strip()
             for place, text in line.values.items():
                 before.values[place] = f"{before.values.get(place, '')} {text}".strip()

@@ -37,20 +37,19 @@ Element = Any
 def parse(data: bytes) -> Document:
     """Each slide under its title, or under its first words, its notes below it."""
     data = archives.readable(data, suffix=".pptx")
-    try:
-        import pptx
-    except ImportError as error:
-        raise archives.without_office(".pptx") from error
+    import pptx
+
     deck = pptx.Presentation(io.BytesIO(data))
     parts = [part for number, slide in enumerate(deck.slides, start=1) for part in _slide(slide, number)]
-    return replace(
-        assemble(parts, title=first_title(parts), unit="slide"), changed_at=archives.changed_at(data)
-    )
+    return assemble(parts, title=first_title(parts), unit="slide", changed_at=archives.changed_at(data))
 
 
 def _slide(slide: Any, number: int) -> Iterator[Part]:
     for alternative in [*slide.element.iter(f"{_MC}AlternateContent")]:
-        _choose(alternative)
+        shown, owner = alternative.find(f"{_MC}Choice"), alternative.getparent()
+        if shown is not None and owner is not None:  # what newer programs show goes before a picture of it
+            place = owner.index(alternative)
+            owner[place : place + 1] = list(shown)
     titles = [shape for shape in slide.shapes if _placeholder(shape) in _TITLES]
     title = " ".join(" ".join(text for text, _ in _paragraphs(shape.element)) for shape in titles)
     body = [part for shape in _placed(slide.shapes) if shape not in titles for part in _shape(shape, slide)]
@@ -61,9 +60,8 @@ def _slide(slide: Any, number: int) -> Iterator[Part]:
 
 def slide_parts(title: str, body: list[Part], lines: Sequence[str], number: int) -> Iterator[Part]:
     """A slide under its title, or under its first words; ``lines`` are its notes."""
-    notes = [Part(kind="heading", text="### Notes:", level=3), Part(kind="prose", text="\n".join(lines))][
-        : 2 * len(lines)
-    ]
+    heading = Part(kind="heading", text="### Notes:", level=3)
+    notes = [heading, Part(kind="prose", text="\n".join(lines))] if lines else []
     if not title.strip() and (body or notes):
         first = (body or notes)[0]
         words = " ".join(first.text.removeprefix("- ").removeprefix("| ").split())
@@ -74,15 +72,6 @@ def slide_parts(title: str, body: list[Part], lines: Sequence[str], number: int)
     yield from (replace(part, page=number) for part in (*body, *notes))
 
 
-def _choose(alternative: Element) -> None:
-    """Put what newer programs show in the place of the choice between it and a picture of it."""
-    shown = alternative.find(f"{_MC}Choice")
-    owner = alternative.getparent()
-    if shown is not None and owner is not None:
-        place = owner.index(alternative)
-        owner[place : place + 1] = list(shown)
-
-
 def _placeholder(shape: Shape) -> str | None:
     """The type of a placeholder; None: it has none, empty: the shape is no placeholder."""
     found = shape.element.find(f"*/{_P}nvPr/{_P}ph")
@@ -91,14 +80,14 @@ def _placeholder(shape: Shape) -> str | None:
 
 def _placed(shapes: Iterable[Shape]) -> list[Shape]:
     """From top to bottom, and from left to right."""
-    return sorted(shapes, key=_place)
 
+    def place(shape: Shape) -> tuple[int, int]:
+        try:
+            return shape.top or 0, shape.left or 0
+        except (AttributeError, ValueError):  # of what python-pptx does not know
+            return 0, 0
 
-def _place(shape: Shape) -> tuple[int, int]:
-    try:
-        return shape.top or 0, shape.left or 0
-    except (AttributeError, ValueError):  # of what python-pptx does not know
-        return 0, 0
+    return sorted(shapes, key=place)
 
 
 def _shape(shape: Shape, slide: Any) -> Iterator[Part]:
@@ -125,30 +114,27 @@ def _shape(shape: Shape, slide: Any) -> Iterator[Part]:
 def _paragraphs(element: Element) -> Iterator[tuple[str, int]]:
     """(text, depth in its list) of those that say something."""
     for paragraph in element.iter(f"{_A}p"):
-        text = _text(paragraph)
+        nodes = paragraph.iter(f"{_A}t", f"{_A}br", _FORMULA_TEXT)
+        text = "".join(" " if node.tag == f"{_A}br" else node.text or "" for node in nodes)
         if text.strip():
             properties = paragraph.find(f"{_A}pPr")
             level = properties.get("lvl", "0") if properties is not None else "0"
             yield text.strip(), int(level) if level.isdecimal() else 0
 
 
-def _text(paragraph: Element) -> str:
-    """A line that was broken goes on."""
-    return "".join(
-        " " if node.tag == f"{_A}br" else node.text or ""
-        for node in paragraph.iter(f"{_A}t", f"{_A}br", _FORMULA_TEXT)
-    )
-
-
 def _graphic(shape: Shape, slide: Any) -> Iterator[Part]:
-    """A table, a chart or a diagram."""
+    """A table, a chart, or the points of a diagram of SmartArt in the order in which they are stored."""
+    from pptx.oxml import parse_xml
+
     diagram = next(shape.element.iter(f"{_DGM}relIds"), None)
     if shape.has_table:
         yield Part(kind="table", text=table_text(list(_rows(shape.element))))
     elif shape.has_chart:
         yield from _chart(shape.chart)
     elif diagram is not None:
-        yield from _diagram(slide.part.related_part(diagram.get(_R_DATA)).blob)
+        for point in parse_xml(slide.part.related_part(diagram.get(_R_DATA)).blob).iter(f"{_DGM}pt"):
+            if text := " ".join(text for text, _ in _paragraphs(point)):
+                yield Part(kind="item", text=f"- {text}")
 
 
 def _rows(table: Element) -> Iterator[list[str]]:
@@ -173,12 +159,3 @@ def _chart(chart: Any) -> Iterator[Part]:
             yield part
         elif part.kind == "heading" and ": " in part.text:
             yield Part(kind="prose", text=part.text.partition(": ")[2])
-
-
-def _diagram(data: bytes) -> Iterator[Part]:
-    """The points of SmartArt, in the order in which they are stored."""
-    from pptx.oxml import parse_xml
-
-    for point in parse_xml(data).iter(f"{_DGM}pt"):
-        if text := " ".join(text for text, _ in _paragraphs(point)):
-            yield Part(kind="item", text=f"- {text}")

@@ -74,28 +74,25 @@ def _columns(words: Sequence[Word], usual: float) -> list[list[Word]]:
     if all(median(len(word.text) for word in part) >= COLUMN and len(part) > 1 for part in parts):
         return parts
     amounts = sorted(word.middle for word in words if is_amount(word.text))
+
+    def is_beside(word: Word) -> bool:
+        """True if a number stands in its row."""
+        place = bisect_left(amounts, word.middle - SAME_ROW * word.height)
+        return place < len(amounts) and amounts[place] < word.middle + SAME_ROW * word.height
+
     joined: list[list[Word]] = []
     was_running = True
     for part in parts:
-        is_running = _is_running([word for word in part if _is_beside(word, amounts)])
+        beside = [word.text for word in part if is_beside(word)]
+        is_text = len(beside) > 3 and median(map(len, beside)) >= COLUMN
+        # Many lines of text begin amid a sentence; labels do not.
+        is_running = is_text and sum(text[:1].islower() for text in beside) >= RUNNING * len(beside)
         if is_running or was_running:
             joined.append(part)
         else:
             joined[-1] += part
         was_running = is_running
     return joined
-
-
-def _is_beside(word: Word, amounts: Sequence[float]) -> bool:
-    """True if a number stands in the row of a word; ``amounts``: the middles of the numbers, in order."""
-    place = bisect_left(amounts, word.middle - SAME_ROW * word.height)
-    return place < len(amounts) and amounts[place] < word.middle + SAME_ROW * word.height
-
-
-def _is_running(lines: Sequence[Word]) -> bool:
-    """True if many lines begin amid a sentence, as those of text do and labels do not."""
-    is_text = len(lines) > 3 and median(len(line.text) for line in lines) >= COLUMN
-    return is_text and sum(line.text[:1].islower() for line in lines) >= RUNNING * len(lines)
 
 
 def _bands(words: Sequence[Word], usual: float) -> list[list[Word]]:
@@ -143,17 +140,13 @@ def cells_of(row: Sequence[Word]) -> list[Word]:
     for word in row:
         before = cells[-1][-1] if cells else None
         room = (BLANK if _CURRENCY.fullmatch(word.text) else CELL_GAP) * word.height
-        is_new = before is None or word.left - before.right > room
-        if (
-            before
-            and is_new
-            and (_TAIL.fullmatch(word.text) or all(_CURRENCY.fullmatch(w.text) for w in cells[-1]))
-        ):
-            is_new = not (is_amount(word.text) or _TAIL.fullmatch(word.text))
-        if is_new:
-            cells.append([word])
-        else:
-            cells[-1].append(word)
+        if before is None or word.left - before.right > room:
+            is_tail = before is not None and _TAIL.fullmatch(word.text)
+            follows_currency = before is not None and all(_CURRENCY.fullmatch(w.text) for w in cells[-1])
+            if not is_tail and not (follows_currency and is_amount(word.text)):
+                cells.append([word])
+                continue
+        cells[-1].append(word)
     return [_joined(words) for words in cells]
 
 

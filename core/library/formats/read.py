@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from core.errors import DocumentError, reason_of
 from core.library.documents import Document
 from core.library.formats import (
+    archives,
     book,
     includes,
     markdown,
@@ -81,7 +82,9 @@ def parse_file(path: Path, data: bytes) -> Document:
         is_elsewhere = parser_process.is_apart() or parser_process.is_foreign(path.suffix, len(data))
         document = parser_process.read_file(data, path.name) if is_elsewhere else loader(data, path)
     except ScannedPages:  # without a process of its own, as on Windows
-        document = _scanned(data)
+        from core.library.formats import ocr, pdf
+
+        document = pdf.parse(data, recognize=ocr.read_scanned)
     except DocumentError:
         raise
     except Exception as error:
@@ -100,7 +103,9 @@ def parse_html(data: bytes | str, *, url: str | None) -> Document:
         if parser_process.is_foreign(".html", len(data)):
             document = parser_process.read_page(data, name=name or "", url=url)
         else:
-            document = _webpage(data, name=name or "", url=url)
+            from core.library.formats import webpage
+
+            document = webpage.parse(data, name=name or "", url=url)
     except parser_process.ParserError as error:
         _LOG.warning("a page of %s could not be parsed: %s", name, error)
         raise DocumentError("could not be read: it is damaged") from error
@@ -115,76 +120,48 @@ def _name_of(path: Path) -> str:
     return words if any(letter.isupper() for letter in words) else words[:1].upper() + words[1:]
 
 
-# These are imported when they are first needed: foreign files are mostly parsed in another process.
+def _foreign(data: bytes, path: Path) -> Document:
+    """With the large parsers of others, which are imported when they are first needed: mostly in another process."""
+    from core.library.formats import mail, opendocument, pdf, presentation, webpage, word
 
-
-def _webpage(data: bytes | str, *, name: str, url: str | None = None) -> Document:
-    from core.library.formats import webpage
-
-    return webpage.parse(data, name=name, url=url)
-
-
-def _pdf(data: bytes, _path: Path) -> Document:
-    from core.library.formats import pdf
-
-    return pdf.parse(data)
-
-
-def _scanned(data: bytes) -> Document:
-    from core.library.formats import ocr, pdf
-
-    return pdf.parse(data, recognize=ocr.read_scanned)
-
-
-def _word(data: bytes, path: Path) -> Document:
-    from core.library.formats import word
-
-    return word.parse(data, name=_name_of(path))
-
-
-def _open_document(data: bytes, path: Path) -> Document:
-    from core.library.formats import opendocument
-
-    return opendocument.parse(data, suffix=path.suffix.lower(), name=_name_of(path))
-
-
-def _rich_text(data: bytes, _path: Path) -> Document:
-    from core.library.formats import word
-
-    return word.parse_rtf(data)
-
-
-def _office(data: bytes, path: Path) -> Document:
-    from core.library.formats import mail, presentation
-
-    return {
+    suffix, name = path.suffix.lower(), _name_of(path)
+    if suffix in (".html", ".htm", ".xhtml"):
+        return webpage.parse(data, name=name)
+    if suffix in (".odt", ".ods", ".odp"):
+        return opendocument.parse(data, suffix=suffix, name=name)
+    if suffix == ".docx":
+        return word.parse(data, name=name)
+    parse: Mapping[str, Callable[[bytes], Document]] = {
+        ".pdf": pdf.parse,
+        ".rtf": word.parse_rtf,
         ".pptx": presentation.parse,
         ".xlsx": workbook.parse,
         ".epub": book.parse,
         ".msg": mail.parse_outlook,
         ".eml": mail.parse_internet,
-    }[path.suffix.lower()](data)
-
-
-def _archive(data: bytes, _path: Path) -> Document:
-    from core.library.formats import archives
-
-    return archives.parse(data, _member)
+        ".zip": partial(archives.parse, read_member=_member),
+    }
+    try:
+        return parse[suffix](data)
+    except ImportError as error:
+        needed = f"needs the extra “office” ({suffix}): .uv/bin/uv sync --no-dev --inexact --extra office"
+        raise DocumentError(needed) from error
 
 
 def _member(data: bytes, name: str) -> Document | None:
     """A file of an archive; None where it is of no kind that is read, or empty."""
-    loader = SUFFIXES.get(Path(name).suffix.lower())
-    if loader is None or loader is _archive or not data.strip():
+    path = Path(name)
+    loader = SUFFIXES.get(path.suffix.lower())
+    if loader is None or path.suffix.lower() == ".zip" or not data.strip():
         return None
     try:
-        document = loader(data, Path(name))
+        document = loader(data, path)
     except DocumentError:
         raise
     except Exception as error:
         _LOG.warning("%s could not be parsed: %r", name, error)
         raise DocumentError("is damaged, or not what its name says") from error
-    return document if document.title else replace(document, title=_name_of(Path(name)))
+    return document if document.title else replace(document, title=_name_of(path))
 
 
 Loader = Callable[[bytes, Path], Document]
@@ -212,13 +189,9 @@ SUFFIXES: Mapping[str, Loader] = MappingProxyType(
         ".rst": _text_loader(plain.parse_rst),
         ".csv": _text_loader(workbook.parse_delimited),
         ".tsv": _text_loader(partial(workbook.parse_delimited, delimiter="\t")),
-        ".pdf": _pdf,
-        ".docx": _word,
-        ".rtf": _rich_text,
+        **dict.fromkeys((".pdf", ".docx", ".rtf"), _foreign),
         ".ipynb": _text_loader(book.parse_notebook),
-        ".zip": _archive,
     }
-    | dict.fromkeys((".odt", ".ods", ".odp"), _open_document)
-    | dict.fromkeys((".pptx", ".xlsx", ".epub", ".msg", ".eml"), _office)
-    | dict.fromkeys((".html", ".htm", ".xhtml"), lambda data, path: _webpage(data, name=_name_of(path)))
+    | dict.fromkeys((".zip", ".odt", ".ods", ".odp", ".pptx", ".xlsx", ".epub", ".msg", ".eml"), _foreign)
+    | dict.fromkeys((".html", ".htm", ".xhtml"), _foreign)
 )

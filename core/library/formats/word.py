@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from core.errors import DocumentError
@@ -48,9 +48,7 @@ def parse(data: bytes, *, name: str) -> Document:
     declared = " ".join(word.core_properties.title.split())
     found = nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part)))
     parts = headed(found, declared or name)
-    return replace(
-        assemble(parts, title=first_title(parts) or declared), changed_at=archives.changed_at(data)
-    )
+    return assemble(parts, title=first_title(parts) or declared, changed_at=archives.changed_at(data))
 
 
 #: What refers to a note, and its number -> its text.
@@ -72,13 +70,6 @@ def _notes(part: Any) -> Notes:
     return found
 
 
-def _notes_below(element: Element, notes: Notes) -> Iterator[Part]:
-    references = (reference for _, reference in _NOTES.values())
-    for each in element.iter(*references):
-        if text := notes.get((each.tag, each.get(f"{_W}id"))):
-            yield Part(kind="prose", text=text)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Role:
     """The meaning of a paragraph style for the document's outline."""
@@ -91,20 +82,16 @@ class _Role:
 def _roles(styles: Element) -> dict[str | None, _Role]:
     """By style id; a style inherits from the one it is based on."""
     by_id = {style.get(f"{_W}styleId"): style for style in styles.findall(f"{_W}style")}
-    return {style_id: _role(list(_ancestry(style, by_id))) for style_id, style in by_id.items()}
+    return {style_id: _role(style, by_id) for style_id, style in by_id.items()}
 
 
-def _ancestry(style: Element, by_id: dict[str, Element]) -> Iterator[Element]:
-    for _ in range(INHERITANCE_LIMIT):
-        if style is None:
-            return
-        yield style
+def _role(style: Element | None, by_id: Mapping[str, Element]) -> _Role:
+    ancestry: list[Element] = []
+    while style is not None and len(ancestry) < INHERITANCE_LIMIT:
+        ancestry.append(style)
         style = by_id.get(_value(style.find(f"{_W}basedOn")) or "")
-
-
-def _role(ancestry: list[Element]) -> _Role:
-    names = [(_value(style.find(f"{_W}name")) or "").lower() for style in ancestry]
-    levels = (_style_level(name, style) for name, style in zip(names, ancestry, strict=True))
+    names = [(_value(each.find(f"{_W}name")) or "").lower() for each in ancestry]
+    levels = (_style_level(name, each) for name, each in zip(names, ancestry, strict=True))
     return _Role(
         level=next((level for level in levels if level is not None), None),
         depth=next((int(match[1] or 1) - 1 for name in names if (match := _LIST_NAME.fullmatch(name))), None),
@@ -140,7 +127,9 @@ def _parts(body: Element, roles: dict[str | None, _Role], notes: Notes) -> Itera
             yield from _table(element)
         elif text := _text(element):
             yield _paragraph(element, text, roles, below_title=has_title)
-        yield from _notes_below(element, notes)
+        for each in element.iter(*(reference for _, reference in _NOTES.values())):
+            if note := notes.get((each.tag, each.get(f"{_W}id"))):
+                yield Part(kind="prose", text=note)
 
 
 def _in_order(container: Element) -> Iterator[Element]:
@@ -154,16 +143,14 @@ def _in_order(container: Element) -> Iterator[Element]:
 
 def _paragraph(element: Element, text: str, roles: dict[str | None, _Role], *, below_title: bool) -> Part:
     properties = element.find(f"{_W}pPr")
-    style = properties.find(f"{_W}pStyle") if properties is not None else None
-    role = roles.get(_value(style), _Role())
+    role = roles.get(_value(element.find(f"{_W}pPr/{_W}pStyle")), _Role())
     level = role.level if role.level is not None else _outline_level(properties)
     if role.is_contents:
         return Part(kind="markup", text=text)
     if level is not None:
         depth = min(max(level + below_title, 1), 6)
         return Part(kind="heading", text=f"{'#' * depth} {' '.join(text.split())}", level=depth)
-    numbering = properties.find(f"{_W}numPr") if properties is not None else None
-    own_depth = _value(numbering.find(f"{_W}ilvl")) if numbering is not None else None
+    own_depth = _value(element.find(f"{_W}pPr/{_W}numPr/{_W}ilvl"))
     item_depth = int(own_depth) if own_depth else role.depth
     if item_depth is None:
         return Part(kind="prose", text=text)
@@ -186,9 +173,7 @@ def nested(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _text(element: Element) -> str:
-    """The text of a paragraph or cell as a reader sees it: with insertions, links, formulas and what is said
-    of pictures; without deletions, field codes and hidden text.
-    """
+    """The text of a paragraph or cell as a reader sees it, without deletions, field codes and hidden text."""
     seen: list[str] = []
     for node in element.iter(f"{_W}t", f"{_W}p", _FORMULA_TEXT, _PICTURE, *_SEEN_AS):
         if node.tag == f"{_W}p":
@@ -198,15 +183,11 @@ def _text(element: Element) -> str:
         elif node.tag == _PICTURE:
             said = node.get("descr") or ""
             seen.append(said.splitlines()[0] if said.strip() else "")  # below it Word says that it guessed
-        elif node.getparent().tag == f"{_W}r" and not _is_hidden(node.getparent()):
-            # Outside of a run a tab is a tab stop.
-            seen.append(node.text or "" if node.tag == f"{_W}t" else _SEEN_AS[node.tag])
+        elif (run := node.getparent()).tag == f"{_W}r":  # outside of a run a tab is a tab stop
+            hidden = run.find(f"{_W}rPr/{_W}vanish")
+            if hidden is None or _value(hidden) in ("0", "false", "off"):
+                seen.append(node.text or "" if node.tag == f"{_W}t" else _SEEN_AS[node.tag])
     return "".join(seen).strip()
-
-
-def _is_hidden(run: Element) -> bool:
-    hidden = run.find(f"{_W}rPr/{_W}vanish")
-    return hidden is not None and _value(hidden) not in ("0", "false", "off")
 
 
 def _table(table: Element) -> Iterator[Part]:
@@ -275,10 +256,8 @@ def parse_rtf(data: bytes) -> Document:
         raw = data.decode("cp1252", "replace")
     for pattern, sign in _SIGNED:
         raw = pattern.sub(sign, raw)
-    plain = rtf_to_text(raw, errors="replace")  # type: ignore[no-untyped-call]
-    text = _PAIR.sub(
-        lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), _TARGET.sub("", plain)
-    )
+    plain = _TARGET.sub("", rtf_to_text(raw, errors="replace"))  # type: ignore[no-untyped-call]
+    text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), plain)
     parts = list(_rtf_parts(text))
     return assemble(parts, title=first_title(parts))
 

@@ -10,7 +10,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from itertools import chain
 from typing import Any
@@ -27,25 +26,19 @@ EMPTY_ROWS = 10_000  # empty rows in a row, after which a sheet ends
 def parse(data: bytes) -> Document:
     """Sheet by sheet, each row a block that names its columns; rows count as in the workbook, from 1."""
     data = archives.readable(data, suffix=".xlsx")
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise archives.without_office(".xlsx") from error
+    import openpyxl
+
     workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     try:
-        left = [CELL_LIMIT]
-        parts = [part for sheet in workbook.worksheets for part in _sheet(sheet, left)]
+        left, parts = [CELL_LIMIT], list[Part]()
+        for sheet in workbook.worksheets:
+            if sheet.sheet_state == "visible":  # nobody who opens the workbook sees others
+                sheet.reset_dimensions()  # what it declares may be wrong
+                parts += sheet_parts(sheet.title, _rows(sheet, left))
         title = " ".join((workbook.properties.title or "").split())
-        return replace(assemble(parts, title=title, unit="sheet"), changed_at=archives.changed_at(data))
+        return assemble(parts, title=title, unit="sheet", changed_at=archives.changed_at(data))
     finally:
         workbook.close()
-
-
-def _sheet(sheet: Any, left: list[int]) -> Iterator[Part]:
-    if sheet.sheet_state != "visible":
-        return  # nobody who opens the workbook sees it
-    sheet.reset_dimensions()  # what it declares may be wrong
-    yield from sheet_parts(sheet.title, _rows(sheet, left))
 
 
 def sheet_parts(title: str, rows: Iterator[tuple[int, list[str]]]) -> Iterator[Part]:
@@ -57,11 +50,10 @@ def sheet_parts(title: str, rows: Iterator[tuple[int, list[str]]]) -> Iterator[P
     names = first[1] if names_columns(first[1]) else []
     if not names:
         yield Part(kind="table", text=row_line([], first[1]), row=first[0])
-    empty = True
+    number = 0
     for number, cells in rows:
-        empty = False
         yield Part(kind="table", text=row_line(names, cells), row=number)
-    if empty and names:
+    if names and not number:
         yield Part(kind="table", text=row_line([], names), row=first[0])
 
 
@@ -108,11 +100,16 @@ def parse_delimited(text: str, *, delimiter: str | None = None) -> Document:
     """One block per row: "Name: Ada; City: London". Rows count from 1 below the header."""
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
-        return assemble(_parts(rows))
+        first = next((row for row in rows if any(cell.strip() for cell in row)), [])
+        second = next(rows, None)
+        is_header = second is not None and names_columns(first)
+        names = [" ".join(cell.split()) for cell in first] if is_header else []
+        data = chain([] if is_header else [first], [] if second is None else [second], rows)
+        lines = (row_line(names, row) for row in data)
+        return assemble(Part(kind="table", text=line, row=row) for row, line in enumerate(lines, start=1))
     except csv.Error as error:
-        raise DocumentError(
-            "could not be read as a table: a quotation mark is missing or a cell is huge"
-        ) from error
+        what = "could not be read as a table: a quotation mark is missing or a cell is huge"
+        raise DocumentError(what) from error
 
 
 def _delimiter(text: str) -> str:
@@ -127,23 +124,11 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=regularity)
 
 
-def _parts(rows: Iterator[list[str]]) -> Iterator[Part]:
-    first = next((row for row in rows if any(cell.strip() for cell in row)), [])
-    second = next(rows, None)
-    is_header = second is not None and names_columns(first)
-    names = [" ".join(cell.split()) for cell in first] if is_header else []
-    data = chain([] if is_header else [first], [] if second is None else [second], rows)
-    for number, row in enumerate(data, start=1):
-        yield Part(kind="table", text=row_line(names, row), row=number)
-
-
 def names_columns(row: Sequence[str]) -> bool:
     """A header has no empty, repeated, long or numeric cells."""
     cells = [cell.strip() for cell in row]
-    distinct = len(set(cells)) == len(cells)
-    return distinct and all(
-        0 < len(cell) <= NAME_LIMIT and not _NUMBER_OR_DATE.fullmatch(cell) for cell in cells
-    )
+    are_words = (0 < len(cell) <= NAME_LIMIT and not _NUMBER_OR_DATE.fullmatch(cell) for cell in cells)
+    return len(set(cells)) == len(cells) and all(are_words)
 
 
 def row_line(names: Sequence[str], row: Sequence[str]) -> str:
