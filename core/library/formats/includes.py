@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from core.errors import DocumentError
 from core.library.formats.encoding import decode
-from core.library.formats.templates import FENCE
+from core.library.formats.templates import fence_after
 
 DEPTH_LIMIT = 5  # files that include one another
 FILE_LIMIT = 500_000  # bytes of one included file
@@ -53,9 +53,7 @@ class Whole:
 
     text: str
     files: tuple[IncludedFile, ...] = ()
-    lines: tuple[int, ...] | None = (
-        None  #: for each line, which one of the file it comes from; None: they are the same
-    )
+    lines: tuple[int, ...] | None = None  #: which one of the file each comes from; None: they are the same
 
 
 def stat_of(path: str) -> IncludedFile:
@@ -119,11 +117,9 @@ class Files(Protocol[P]):
 
     def find(self, name: str, path: P) -> P | None:
         """The file of this name that a document of this path means; None where none may be read."""
-        ...
 
     def read(self, file: P) -> str | None:
         """None for what is no text, or too large."""
-        ...
 
 
 def put_together(text: str, path: P, files: Files[P]) -> list[tuple[str, int]]:
@@ -198,7 +194,7 @@ class _Reading(Generic[P]):
                 yield from ((line, number + 1) for line in included)
                 number = directive.last
                 continue
-            fence = _fence_after(lines[number], fence)
+            fence = fence_after(lines[number], fence)
             yield lines[number], number + 1
             number += 1
 
@@ -222,15 +218,6 @@ class _Reading(Generic[P]):
         if is_code and not in_fence:
             lines = _fenced(lines, file, is_rst=path.suffix.lower() == ".rst")
         return [directive.indent + line if line.strip() else line for line in lines]
-
-
-def _fence_after(line: str, fence: str) -> str:
-    """The fence that is open below this line; empty: none."""
-    bare = line.strip(" \t\r\n>")
-    if fence:
-        return "" if bare.startswith(fence) and not bare.strip(fence[0]) else fence
-    found = FENCE.match(line)
-    return found[1] if found else ""
 
 
 def _fenced(lines: list[str], file: PurePath, *, is_rst: bool) -> list[str]:
@@ -275,10 +262,8 @@ def _chosen(text: str, part: str, options: dict[str, str]) -> str:
     """The lines or the section of a file that a directive asks for, without the marks of sections."""
     lines = text.splitlines(keepends=True)
     if part and not part[0].isdigit() and part[0] != ":":
-        lines = _section(lines, part)
-    elif part:
-        lines = [line for each in part.split(",") for line in _numbered(lines, each)]
-    if asked := options.get("lines"):
+        lines, part = _section(lines, part), ""
+    for asked in filter(None, (part, options.get("lines"))):
         lines = [line for each in asked.split(",") for line in _numbered(lines, each)]
     if after := options.get("start-after"):
         first = next((n for n, line in enumerate(lines) if after in line), -1)

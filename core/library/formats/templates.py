@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 from core.library.formats import markdown
 from core.library.formats.assembly import LINE_END
@@ -76,7 +76,7 @@ def shown_markdown(text: str, *, is_mdx: bool = False) -> str:
     """Markdown of the same length, without tags and components. In MDX, braces are expressions."""
     if not _CANDIDATE.search(text):
         return text
-    code = in_markdown(text)
+    code = _code_in(text)
     tags = [*_template_tags(text, code, is_markdown=True), *_modules(text, code)]
     if is_mdx:
         taken = Places.of([*code.spans, *((tag.start, tag.end) for tag in tags)])
@@ -89,10 +89,8 @@ def shown_html(text: str) -> str:
     text = _FIGURE.sub(lambda found: _FIGURE_AS[found[0].lower()], text)
     if not _CANDIDATE.search(text):
         return text
-    tags = _template_tags(text, in_html(text), is_markdown=False)
-    return _without(
-        text, tags, lambda tag, text: f"<p>{tag.words}</p>" if text[tag.start] == "<" else tag.words
-    )
+    code = Places.of(match.span() for match in islice(_ELEMENT.finditer(text), ELEMENT_LIMIT))
+    return _without(text, _template_tags(text, code, is_markdown=False), _as_paragraph)
 
 
 def _without(text: str, tags: Iterable[_Tag], replaced: Callable[[_Tag, str], str]) -> str:
@@ -102,6 +100,10 @@ def _without(text: str, tags: Iterable[_Tag], replaced: Callable[[_Tag, str], st
             parts += [text[reached : tag.start], replaced(tag, text)]
             reached = tag.end
     return "".join((*parts, text[reached:]))
+
+
+def _as_paragraph(tag: _Tag, text: str) -> str:
+    return f"<p>{tag.words}</p>" if text[tag.start] == "<" else tag.words
 
 
 def _padded(tag: _Tag, text: str) -> str:
@@ -115,17 +117,11 @@ def _padded(tag: _Tag, text: str) -> str:
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
         padded.append((tag.words if number == room else "").ljust(len(bare)) + line[len(bare) :])
-    if not padded[-1].strip() and _leads(text, tag):
+    last = text.find("\n", tag.end)
+    is_first = len(lines) > 1 or not text[text.rfind("\n", 0, tag.start) + 1 : tag.start].strip()
+    if not padded[-1].strip() and is_first and text[tag.end : last if last >= 0 else None].strip():
         padded[-1] = NO_BREAK_SPACE * len(padded[-1])
     return "".join(padded)
-
-
-def _leads(text: str, tag: _Tag) -> bool:
-    """True if the tag ends before text, with nothing but tags before it on that line."""
-    last = text.find("\n", tag.end)
-    return bool(text[tag.end : last if last >= 0 else None].strip()) and (
-        "\n" in text[tag.start : tag.end] or not text[text.rfind("\n", 0, tag.start) + 1 : tag.start].strip()
-    )
 
 
 def _template_tags(text: str, code: Places, *, is_markdown: bool) -> Iterator[_Tag]:
@@ -140,9 +136,8 @@ def _template_tags(text: str, code: Places, *, is_markdown: bool) -> Iterator[_T
         position = tag.end if tag else opening.end()
         if tag is None:
             continue
-        name = _name(text, tag)
         end = ends.of_blocks.get(tag.start)
-        if end and name in _KEPT:
+        if end and _name(text, tag) in _KEPT:
             position = end[0]
         elif end and _is_alone(text, tag):
             tag = _Tag(tag.start, end[1])  # the body of a loop is written once for each item of a list
@@ -154,9 +149,7 @@ def _template_tags(text: str, code: Places, *, is_markdown: bool) -> Iterator[_T
 class _Ends:
     """Where blocks of a text end, found once."""
 
-    of_blocks: Mapping[
-        int, tuple[int, int]
-    ]  #: (start, end) of the closing statement, by where the opening one is
+    of_blocks: Mapping[int, tuple[int, int]]  #: of the closing statement, by where the opening one is
     last: Mapping[str, int]  #: where the last closing tag of a shortcode ("/note") or component ("Tab") is
 
     @classmethod
@@ -189,21 +182,13 @@ def _tag(text: str, at: int, opening: str, ends: _Ends, *, is_markdown: bool) ->
     inner = text[at + len(opening) : end]
     if opening == "{#":
         return tag if "}" not in inner else None  # {#anchor} is no comment
-    if opening == "{/*":
+    # A statement of ERB and EJS shows nothing, an expression does.
+    if opening == "{/*" or (opening == "<%" and inner[:1] != "="):
         return tag
-    if opening == "<%":  # of ERB and EJS: an expression shows something, a statement does not
-        return _Tag(tag.start, tag.end, _gap(text, tag)) if inner[:1] == "=" else tag
-    return (
-        _expression(text, tag)
-        if opening == "{{" and inner[:1] not in "<%"
-        else _directive(text, tag, inner, ends)
-    )
-
-
-def _expression(text: str, tag: _Tag) -> _Tag | None:
-    if _NOT_TEMPLATE.search(text, max(0, tag.start - 40), tag.start):
-        return None
-    return _Tag(tag.start, tag.end, _gap(text, tag))
+    if opening == "{%" or (opening == "{{" and inner[:1] in "<%"):
+        return _directive(text, tag, inner, ends)
+    is_text = opening == "{{" and _NOT_TEMPLATE.search(text, max(0, tag.start - 40), tag.start)
+    return None if is_text else _Tag(tag.start, tag.end, _gap(text, tag))
 
 
 def _directive(text: str, tag: _Tag, inner: str, ends: _Ends) -> _Tag | None:
@@ -244,9 +229,7 @@ def _words(attributes: str) -> str:
 
 
 def _gap(text: str, tag: _Tag) -> str:
-    """A sign for words that are not known here; in an address, which is not shown, something to keep it
-    whole.
-    """
+    """A sign for words that are not known here; in an address, which is not shown, something to keep it whole."""
     if _within_address(text, tag):
         return "_" * (tag.end - tag.start) if "\n" not in text[tag.start : tag.end] else ""
     before = text[text.rfind("\n", 0, tag.start) + 1 : tag.start]
@@ -272,15 +255,16 @@ def _is_alone(text: str, tag: _Tag) -> bool:
 def _modules(text: str, code: Places) -> Iterator[_Tag]:
     """The imports and exports of MDX, which begin a line and may go over several."""
     for line in re.finditer(r"^(?=(?:import|export)\s)", text, re.MULTILINE):
-        if code.around(line.start()):
+        start = line.start()
+        if code.around(start):
             continue
-        if found := _IMPORT.match(text, line.start(), line.start() + STATEMENT_LIMIT):
+        if found := _IMPORT.match(text, start, start + STATEMENT_LIMIT):
             yield _Tag(*found.span())
-        elif _EXPORT.match(text, line.start()):
-            end = _balanced(text, line.start())
+        elif _EXPORT.match(text, start):
+            end = _balanced(text, start)
             if end is None:
                 return  # this is no MDX, and what follows is not looked at
-            yield _Tag(line.start(), end)
+            yield _Tag(start, end)
 
 
 def _balanced(text: str, start: int) -> int | None:
@@ -298,12 +282,10 @@ def _balanced(text: str, start: int) -> int | None:
 def _braces(text: str, taken: Places) -> Iterator[_Tag]:
     """The expressions of MDX: a literal is its words."""
     for found in _EXPRESSION.finditer(text):
-        if taken.around(found.start()):
-            continue
-        literal = _LITERAL.fullmatch(found[1])
-        tag = _Tag(*found.span())
-        words = next((group for group in literal.groups() if group is not None), "") if literal else None
-        yield _Tag(tag.start, tag.end, _gap(text, tag) if words is None else words)
+        if not taken.around(found.start()):
+            literal = _LITERAL.fullmatch(found[1])
+            words = next((group for group in literal.groups() if group is not None), "") if literal else None
+            yield _Tag(*found.span(), _gap(text, _Tag(*found.span())) if words is None else words)
 
 
 ELEMENT_LIMIT = 5_000  # elements of a page that are looked at
@@ -347,43 +329,42 @@ class Places:
             yield reached, end
 
 
-def in_html(text: str) -> Places:
-    return Places.of(match.span() for match in islice(_ELEMENT.finditer(text), ELEMENT_LIMIT))
-
-
-def in_markdown(text: str) -> Places:
-    """Fences at any depth, also where an admonition indents them; a fence that is not closed runs to the end."""
-    fences = list(fenced(text))
+def _code_in(text: str) -> Places:
+    """The code of Markdown: fences at any depth, indented blocks, code spans and elements of HTML that show code."""
     indented = (
         (block.start, block.end)
         for block in markdown.parse(text).blocks
         if block.kind == "code" and not FENCE.match(text, block.start)
     )
-    blocks = Places.of([*fences, *indented])
-    inline = [span for start, end in blocks.gaps(len(text)) for span in _inline(text, start, end)]
-    return Places.of([*blocks.spans, *inline])
+    blocks = Places.of([*_fenced(text), *indented])
+    found = [*blocks.spans]
+    for start, end in blocks.gaps(len(text)):
+        # No blank line interrupts a code span.
+        edges = [start, *(match.end() for match in _BLANK_LINES.finditer(text, start, end)), end]
+        for first, last in pairwise(edges):
+            found += ((first + a, first + b) for a, b in code_spans(text[first:last]))
+        found += (match.span() for match in islice(_ELEMENT.finditer(text, start, end), ELEMENT_LIMIT))
+    return Places.of(found)
 
 
-def fenced(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of each fenced block, its fences included."""
-    opened: tuple[int, str] | None = None
-    position = 0
+def _fenced(text: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of each fenced block, also where an admonition indents it; one that is not closed runs to the end."""
+    opened, fence, position = 0, "", 0
     for end in (*(match.end() for match in LINE_END.finditer(text)), len(text)):
-        line = text[position:end]
-        if opened is None:
-            found = FENCE.match(line)
-            opened = (position, found[1]) if found else None
-        elif line.strip(" \t\r\n>").startswith(opened[1]) and not line.strip(" \t\r\n>").strip(opened[1][0]):
-            yield opened[0], end
-            opened = None
-        position = end
-    if opened:
-        yield opened[0], len(text)
+        below = fence_after(text[position:end], fence)
+        if below and not fence:
+            opened = position
+        elif fence and not below:
+            yield opened, end
+        fence, position = below, end
+    if fence:
+        yield opened, len(text)
 
 
-def _inline(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Code spans, which no blank line interrupts, and elements."""
-    edges = [start, *(match.end() for match in _BLANK_LINES.finditer(text, start, end)), end]
-    for first, last in zip(edges, edges[1:], strict=False):
-        yield from ((first + a, first + b) for a, b in code_spans(text[first:last]))
-    yield from (match.span() for match in islice(_ELEMENT.finditer(text, start, end), ELEMENT_LIMIT))
+def fence_after(line: str, fence: str) -> str:
+    """The fence that is open below this line; empty: none."""
+    if not fence:
+        found = FENCE.match(line)
+        return found[1] if found else ""
+    bare = line.strip(" \t\r\n>")
+    return "" if bare.startswith(fence) and not bare.strip(fence[0]) else fence
