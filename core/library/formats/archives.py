@@ -66,10 +66,8 @@ def refuse_older(data: bytes, *, suffix: str) -> None:
     if "EncryptedPackage".encode("utf-16-le") in data:
         raise DocumentError("is encrypted; save it without a password first")
     kind = next((kind for name, kind in _STREAMS.items() if name.encode("utf-16-le") in data), "")
-    what = OLDER[kind][0] if kind else "an older document"
-    raise DocumentError(
-        f"is {what} though it is named {suffix}; save it as {OLDER[kind][1] if kind else suffix}"
-    )
+    what, instead = OLDER.get(kind, ("an older document", suffix))
+    raise DocumentError(f"is {what} though it is named {suffix}; save it as {instead}")
 
 
 def summary(suffixes: Collection[str], example: str) -> str:
@@ -119,16 +117,10 @@ def parse(data: bytes, read_member: ReadMember) -> Document:
     for name, document in unpacking.members(data):
         if length + len(document.text) > TEXT_LIMIT:
             raise DocumentError(TOO_MUCH_TEXT)
-        pieces += (
-            replace(
-                piece,
-                path=(name, *piece.path),
-                location=f"{name}, {piece.location}",
-                start=piece.start + length,
-                end=piece.end + length,
-            )
-            for piece in cut(document)
-        )
+        for piece in cut(document):
+            path, location = (name, *piece.path), f"{name}, {piece.location}"
+            start, end = piece.start + length, piece.end + length
+            pieces.append(replace(piece, path=path, location=location, start=start, end=end))
         if document.unread:
             unpacking.faults.append(f"{name} {document.unread}")
         texts.append(document.text)
@@ -136,10 +128,10 @@ def parse(data: bytes, read_member: ReadMember) -> Document:
     count, first = len(unpacking.faults), "".join(unpacking.faults[:1])
     if not texts:
         raise DocumentError(f"holds no document that could be read{first and ': '}{first}")
-    unread = (
-        f"{count:,} of its files {'is' if count == 1 else 'are'} not wholly read: {first}" if count else ""
+    unread = f"{count:,} of its files {'is' if count == 1 else 'are'} not wholly read: {first}"
+    return Document(
+        title="", text=PART_GAP.join(texts), blocks=(), pieces=tuple(pieces), unread=unread if count else ""
     )
-    return Document(title="", text=PART_GAP.join(texts), blocks=(), pieces=tuple(pieces), unread=unread)
 
 
 @dataclass(slots=True)
@@ -159,7 +151,12 @@ class _Unpacking:
                 parts = PurePosixPath(entry.filename).parts
                 if entry.is_dir() or any(part.startswith((".", "__MACOSX")) for part in parts):
                     continue
-                self._take(entry)
+                self.members_left -= 1
+                self.bytes_left -= entry.file_size
+                if self.members_left < 0:
+                    raise DocumentError(f"holds more than {MEMBER_LIMIT:,} files")
+                if self.bytes_left < 0:
+                    raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
                 name = folder + " ".join(entry.filename.split())[:NAME_LIMIT]
                 try:
                     yield from self._read(archive, entry, name, depth)
@@ -167,14 +164,6 @@ class _Unpacking:
                     self.faults.append(f"{name} {fault}")
                 except _DAMAGED as fault:
                     self.faults.append(f"{name} is damaged: {type(fault).__name__}")
-
-    def _take(self, entry: zipfile.ZipInfo) -> None:
-        self.members_left -= 1
-        self.bytes_left -= entry.file_size
-        if self.members_left < 0:
-            raise DocumentError(f"holds more than {MEMBER_LIMIT:,} files")
-        if self.bytes_left < 0:
-            raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
 
     def _read(
         self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, depth: int

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from core.errors import DocumentError
 from core.library.documents import Block, BlockKind, Document, Unit
@@ -27,6 +28,13 @@ class LineSpan:
     last: int  #: the line after
     kind: BlockKind
     level: int = 0  #: 1 to 6 for a heading, else 0
+
+
+def runs_of(kinds: Sequence[BlockKind], first: int) -> Iterator[LineSpan]:
+    """Lines of these kinds from the number ``first`` on, those of one kind together."""
+    for kind, run in groupby(range(len(kinds)), key=kinds.__getitem__):
+        numbers = [*run]
+        yield LineSpan(first + numbers[0], first + numbers[-1] + 1, kind)
 
 
 @dataclass(frozen=True, slots=True)

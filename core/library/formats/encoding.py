@@ -41,26 +41,18 @@ def decode(data: bytes, *, suffix: str = "", declared: str | None = None) -> str
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _strictly(data[len(mark) :], encoding, suffix)
-    if _looks_binary(data):
+    sample = data[:SAMPLE]
+    controls = len(sample) - len(sample.translate(None, CONTROL_BYTES))
+    if b"\0" in data or controls > CONTROL_SHARE * len(sample):
         raise _binary(suffix)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return _mended(data) or _declared(data, declared) or _strictly(data, _guessed(data), suffix)
-
-
-def _looks_binary(data: bytes) -> bool:
-    sample = data[:SAMPLE]
-    controls = len(sample) - len(sample.translate(None, CONTROL_BYTES))
-    return b"\0" in data or controls > CONTROL_SHARE * len(sample)
-
-
-def _mended(data: bytes) -> str | None:
-    """UTF-8 in which a few bytes are broken, as in a log cut within a character: they become U+FFFD."""
-    text = data.decode("utf-8", "replace")
-    broken = text.count("\ufffd")
-    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
-    return text if beyond_ascii > 10 * broken else None
+        text = data.decode("utf-8", "replace")
+    # A few broken bytes, as in a log cut within a character, become U+FFFD; with many, this is not UTF-8.
+    if len(text) - len(text.encode("ascii", "ignore")) > 10 * text.count("\ufffd"):
+        return text
+    return _declared(data, declared) or _strictly(data, _guessed(data), suffix)
 
 
 def _declared(data: bytes, name: str | None) -> str | None:

@@ -8,13 +8,12 @@ rules, link definitions) is "markup".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from core.library.documents import Block, BlockKind, Document
-from core.library.formats.assembly import LINE_END, LineSpan, Source
+from core.library.formats.assembly import LINE_END, LineSpan, Source, runs_of
 from core.library.formats.dates import changed_in_fields
 
 if TYPE_CHECKING:
@@ -79,15 +78,16 @@ def parse(text: str) -> Document:
     spans = _line_spans(source, front.end() if front else 0)
     blocks = tuple(block for span in spans if (block := source.block(span)))
     changed_at = changed_in_fields(front[2]) if front else None
-    return Document(title=_title(text, front, blocks), text=text, blocks=blocks, changed_at=changed_at)
+    title = (_title_field(front) if front else "") or first_heading(text, blocks)
+    return Document(title=title, text=text, blocks=blocks, changed_at=changed_at)
 
 
 def without_front_matter(text: str) -> tuple[str, float | None, str]:
     """(the title and the last change that the front matter gives, what follows it); it stands in HTML too."""
     front = _FRONT_MATTER.match(text)
-    return (
-        (_title_field(front), changed_in_fields(front[2]), text[front.end() :]) if front else ("", None, text)
-    )
+    if front is None:
+        return "", None, text
+    return _title_field(front), changed_in_fields(front[2]), text[front.end() :]
 
 
 def _title_field(front: re.Match[str]) -> str:
@@ -121,12 +121,9 @@ def _parser(*, inline: bool) -> MarkdownIt:
     return parser
 
 
-def _title(text: str, front: re.Match[str] | None, blocks: tuple[Block, ...]) -> str:
-    """The front matter's title, else the first heading of level 1, else nothing."""
-    if front and (field := _title_field(front)):
-        return field
-    first = next((block for block in blocks if block.level == 1), None)
-    return heading_text(text[first.start : first.end]) if first else ""
+def first_heading(text: str, blocks: Iterable[Block]) -> str:
+    """The words of the first heading of level 1; empty without one."""
+    return next((heading_text(text[block.start : block.end]) for block in blocks if block.level == 1), "")
 
 
 def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
@@ -138,7 +135,9 @@ def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
     offset = reached
     in_admonition = False
     for token in _parser(inline=False).parse(body):
-        if token.map is None or not _is_top_level(token):
+        # Lists count as their items; what is inside an item or a quotation belongs to it.
+        is_top_level = token.level == (1 if token.type == "list_item_open" else 0)
+        if token.map is None or token.type not in _KINDS or not is_top_level:
             continue
         first, last = (max(reached, offset + line) for line in token.map)
         yield from _unclaimed(source, reached, first)
@@ -151,17 +150,15 @@ def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
     yield from _unclaimed(source, reached, len(source))
 
 
-def _is_top_level(token: Token) -> bool:
-    """Lists count as their items; what is inside an item or a quotation belongs to it."""
-    return token.type in _KINDS and token.level == (1 if token.type == "list_item_open" else 0)
-
-
 def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[LineSpan]:
     kind = _KINDS[token.type]
     if token.type == "paragraph_open":
         yield from _without_directives(source, first, last)
     elif token.type == "html_block":
-        yield LineSpan(first, last, _html_kind(token.content))
+        begins = token.content.lstrip().lower()
+        shown: BlockKind = next((kind for tag, kind in _HTML_KINDS if begins.startswith(tag)), "prose")
+        is_seen = _UNSEEN_HTML.sub("", token.content).strip()
+        yield LineSpan(first, last, shown if is_seen else "markup")
     elif kind == "heading" and len(source.lines(first, last)) <= HEADING_LIMIT:
         yield LineSpan(first, last, kind, level=int(token.tag[1:]))
     else:
@@ -178,15 +175,7 @@ def _without_directives(source: Source, first: int, last: int) -> Iterator[LineS
         is_directive = is_option or (len(line) <= DIRECTIVE_LIMIT and _DIRECTIVE.fullmatch(line.strip()))
         takes_options = is_option or bool(is_directive and _HAS_OPTIONS.match(line))
         kinds.append("markup" if is_directive else "prose")
-    for kind, run in groupby(range(first, last), key=lambda number: kinds[number - first]):
-        numbers = list(run)
-        yield LineSpan(numbers[0], numbers[-1] + 1, kind)
-
-
-def _html_kind(html: str) -> BlockKind:
-    if not _UNSEEN_HTML.sub("", html).strip():
-        return "markup"
-    return next((kind for tag, kind in _HTML_KINDS if html.lstrip().lower().startswith(tag)), "prose")
+    yield from runs_of(kinds, first)
 
 
 def _unclaimed(source: Source, first: int, last: int) -> Iterator[LineSpan]:

@@ -42,8 +42,11 @@ def read_scanned(data: bytes, pages: Collection[int]) -> Iterator[tuple[int, lis
     if len(pages) > PAGES:
         raise DocumentError(f"holds {len(pages):,} scanned pages; {PAGES} at most are read")
     import pypdfium2
+    from rapidocr import RapidOCR
 
-    recognize = _engine()
+    threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
+    # Without the network that says which lines stand on their heads: it turns some that do not.
+    recognize = RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **threads})
     document = pypdfium2.PdfDocument(data)
     try:
         for done, number in enumerate(sorted(pages)):
@@ -51,14 +54,6 @@ def read_scanned(data: bytes, pages: Collection[int]) -> Iterator[tuple[int, lis
             yield number, printed_lines(_upright_words(recognize, _drawn(document, number)))
     finally:
         document.close()
-
-
-def _engine() -> Any:
-    """Without the network that says which lines stand on their heads: it turns some that do not."""
-    from rapidocr import RapidOCR
-
-    one_thread = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
-    return RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **one_thread})
 
 
 def _drawn(document: Any, number: int) -> Any:
@@ -74,13 +69,17 @@ def _upright_words(recognize: Callable[[Any], Any], picture: Any) -> list[Word]:
     import numpy as np
 
     best: list[Word] = []
+    most = 0.0
     for quarters in (0, 2, 1, 3):
         words = _words(recognize(np.rot90(picture, quarters)))
         if not quarters and not words:
             return []
-        if _reads_well(words):
+        level = [word for word in words if word.right - word.left >= word.height]
+        if len(level) > len(words) / 2 and median(word.score for word in words) >= WELL:
             return words
-        best = max(best, words, key=_legible)
+        legible = sum(len(word.text) * word.score for word in level)  # letters, as far as they are sure
+        if legible > most:
+            best, most = words, legible
     return best
 
 
@@ -88,29 +87,21 @@ def _words(found: Any) -> list[Word]:
     words = []
     for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True) if found.txts else ():
         across, down = [float(corner[0]) for corner in box], [float(corner[1]) for corner in box]
-        words.append(
-            Word(
-                text=text.strip(), score=score,
-                left=min(across), right=max(across), top=min(down), bottom=max(down),
-            )
-        )  # fmt: skip
-    return [word for word in words if word.text and word.score >= SURE]
-
-
-def _reads_well(words: Sequence[Word]) -> bool:
-    is_level = sum(word.right - word.left >= word.height for word in words) > len(words) / 2
-    return is_level and median(word.score for word in words) >= WELL
-
-
-def _legible(words: Sequence[Word]) -> float:
-    """Letters, as far as they are sure, of what lies level."""
-    return sum(len(word.text) * word.score for word in words if word.right - word.left >= word.height)
+        word = Word(
+            text=text.strip(),
+            score=score,
+            left=min(across),
+            right=max(across),
+            top=min(down),
+            bottom=max(down),
+        )
+        if word.text and score >= SURE:
+            words.append(word)
+    return words
 
 
 def printed_lines(words: Sequence[Word]) -> list[str]:
-    """The lines in the order in which people read them: column after column, an empty one between paragraphs, a table
-    as one line.
-    """
+    """The lines as people read them: column after column, an empty one between paragraphs, a table as one line."""
     lines: list[str] = []
     for region in regions(words):
         rows = rows_of(region)

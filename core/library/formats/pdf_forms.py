@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -150,12 +150,10 @@ def _typed(page: PageObject, annotation: Entry, value: Entry) -> str:
 
 def _inherited(field: Entry, key: str) -> Entry:
     """The entry of a field or of one above it; None where none has it."""
-    return next((each[key] for each in _ancestry(field) if key in each), None)
-
-
-def _ancestry(field: Entry) -> Iterator[Entry]:
     for _ in range(PARENT_LIMIT):
-        yield field
+        if key in field:
+            return field[key]
         if "/Parent" not in field:
-            return
+            break
         field = field["/Parent"]
+    return None

@@ -10,12 +10,11 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import dataclass, replace
 
-from core.library.documents import Block, BlockKind, Document
-from core.library.formats.assembly import LineSpan, Source
-from core.library.formats.markdown import HEADING_LIMIT, heading_text
+from core.library.documents import BlockKind, Document
+from core.library.formats.assembly import LineSpan, Source, runs_of
+from core.library.formats.markdown import HEADING_LIMIT, first_heading
 
 # reStructuredText Markup Specification: "Sections", "Explicit Markup Blocks", "Field Lists".
 _ADORNMENT = re.compile(r"([=\-`:.'\"~^_*+#])\1{2,}")
@@ -35,41 +34,24 @@ def parse_rst(text: str) -> Document:
     """reStructuredText with its sections, directives and literal blocks; the rest as paragraphs."""
     source = Source.of(text)
     document = _document(source, _rst_spans(source))
-    first = next((block for block in document.blocks if block.level == 1), None)
-    title = heading_text(text[first.start : first.end]) if first else ""
-    return Document(title=title, text=text, blocks=document.blocks)
+    return replace(document, title=first_heading(text, document.blocks))
 
 
 def _document(source: Source, spans: Iterator[LineSpan]) -> Document:
-    blocks = tuple(_without_name(source, block) for span in spans if (block := source.block(span)))
-    return Document(title="", text=source.text, blocks=blocks)
-
-
-def _without_name(source: Source, block: Block) -> Block:
-    """The block of a picture's text, without the ":alt:" before it."""
-    line = source.text.rfind("\n", 0, block.start) + 1
-    found = _ALT.match(source.text, line, block.end) if block.kind == "prose" else None
-    return replace(block, start=found.end()) if found else block
-
-
-@dataclass(slots=True)
-class _Levels:
-    """Section levels in the order in which their adornments appear: reStructuredText has no fixed ones."""
-
-    seen: list[tuple[str, bool]] = field(default_factory=list)
-
-    def of(self, adornment: str, *, overlined: bool) -> int:
-        style = (adornment[0], overlined)
-        if style not in self.seen:
-            self.seen.append(style)
-        return min(self.seen.index(style) + 1, 6)
+    """Blocks, that of a picture's text without the ":alt:" before it."""
+    blocks = []
+    for block in filter(None, map(source.block, spans)):
+        line = source.text.rfind("\n", 0, block.start) + 1
+        name = _ALT.match(source.text, line, block.end) if block.kind == "prose" else None
+        blocks.append(replace(block, start=name.end()) if name else block)
+    return Document(title="", text=source.text, blocks=tuple(blocks))
 
 
 def _rst_spans(source: Source) -> Iterator[LineSpan]:
-    levels = _Levels()
+    styles: list[tuple[str, bool]] = []
     expects_code = False
     for first, last in source.paragraphs():
-        heading = _rst_heading(source, first, last, levels)
+        heading = _rst_heading(source, first, last, styles)
         if heading:
             yield heading
         start = heading.last if heading else first
@@ -81,26 +63,19 @@ def _rst_spans(source: Source) -> Iterator[LineSpan]:
             _EXPLICIT.fullmatch(line.strip()) or _ADORNMENT.fullmatch(line.strip()) for line in lines
         )
         code = expects_code and indented
-        if explicit and not code:
-            yield from _explicit_spans(source, start, last)
+        if explicit and not code:  # what a picture shows is quoted, if it says more than a name
+            yield from runs_of(["prose" if _ALT.match(line) else "markup" for line in lines], start)
         else:
             yield LineSpan(start, last, "code" if code else "prose")
         opens_code = _CODE_DIRECTIVE.match(lines[0]) if explicit else lines[-1].rstrip().endswith("::")
         expects_code = code or bool(opens_code)
 
 
-def _explicit_spans(source: Source, first: int, last: int) -> Iterator[LineSpan]:
-    """Directives and fields, which are not quoted; what a picture shows is, if it says more than a name."""
-    kinds: list[BlockKind] = [
-        "prose" if _ALT.match(source.line(number)) else "markup" for number in range(first, last)
-    ]
-    for kind, run in groupby(range(first, last), key=lambda number: kinds[number - first]):
-        numbers = list(run)
-        yield LineSpan(numbers[0], numbers[-1] + 1, kind)
+def _rst_heading(source: Source, first: int, last: int, styles: list[tuple[str, bool]]) -> LineSpan | None:
+    """A section title at the beginning of a paragraph, with its underline and overline.
 
-
-def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> LineSpan | None:
-    """A section title at the beginning of a paragraph, with its underline and overline."""
+    ``styles``: the adornments in the order in which they appear, which gives their levels.
+    """
     lines = [source.line(number).rstrip() for number in range(first, min(first + 3, last))]
     overlined = len(lines) == 3 and lines[0] == lines[2]
     title, *under = lines[1:] if overlined else lines[:2]
@@ -108,7 +83,10 @@ def _rst_heading(source: Source, first: int, last: int, levels: _Levels) -> Line
         return None
     if not 0 < len(title.strip()) <= min(len(under[0]), HEADING_LIMIT):
         return None
-    level = levels.of(under[0], overlined=overlined)
+    style = (under[0][0], overlined)
+    if style not in styles:
+        styles.append(style)
+    level = min(styles.index(style) + 1, 6)
     return LineSpan(first, first + len(lines if overlined else lines[:2]), "heading", level=level)
 
 
@@ -167,20 +145,17 @@ ORG = Notation(
 
 def parse_outlined(text: str, notation: Notation) -> Document:
     source = Source.of(text)
-    blocks = [block for span in _spans(source, notation) if (block := source.block(span))]
-    blocks = [_words_alone(text, block, notation) if block.level else block for block in blocks]
+    blocks = []
+    for block in filter(None, map(source.block, _spans(source, notation))):
+        start, end = block.start, block.end
+        if block.level:  # without its marks
+            marks = notation.heading.match(text, start, end)
+            after = notation.after_heading.search(text, start, end)
+            start, end = marks.end() if marks else start, after.start() if after else end
+        blocks.append(replace(block, start=start, end=end))
     said = notation.title.search(text[:HEAD])
-    first = next((heading_text(text[block.start : block.end]) for block in blocks if block.level == 1), "")
-    return Document(title=said[1].strip() if said else first, text=text, blocks=tuple(blocks))
-
-
-def _words_alone(text: str, block: Block, notation: Notation) -> Block:
-    """A heading without its marks."""
-    marks = notation.heading.match(text, block.start, block.end)
-    after = notation.after_heading.search(text, block.start, block.end)
-    return replace(
-        block, start=marks.end() if marks else block.start, end=after.start() if after else block.end
-    )
+    title = said[1].strip() if said else first_heading(text, blocks)
+    return Document(title=title, text=text, blocks=tuple(blocks))
 
 
 def _spans(source: Source, notation: Notation) -> Iterator[LineSpan]:

@@ -54,33 +54,27 @@ _PERMALINK = "¶🔗 "
 
 def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
     """The page's text under a heading; ``name`` is used where the page has no title."""
-    text = data if isinstance(data, str) else decode(data, suffix=".html", declared=_charset(data))
+    if isinstance(data, str):
+        text = data
+    else:
+        named = _CHARSET.search(data[:_CHARSET_WITHIN])
+        declared = (named[1] or named[2]).decode("ascii", "ignore") if named else None
+        text = decode(data, suffix=".html", declared=declared)
     if len(text) > HTML_LIMIT:
         raise DocumentError(f"is larger than {HTML_LIMIT // 1_000_000} MB, the most a web page may have")
     front, changed_at, text = markdown.without_front_matter(text)
     text = templates.shown_html(text)
     extracted = markdown.parse(_readable(text, url))
-    title = front or extracted.title or _declared_title(text) or name
-    document = assemble(_parts(extracted, title), title=title, url=url)
-    return replace(document, changed_at=changed_at if changed_at is not None else changed_in_head(text))
-
-
-def _charset(data: bytes) -> str | None:
-    match = _CHARSET.search(data[:_CHARSET_WITHIN])
-    return (match[1] or match[2]).decode("ascii", "ignore") if match else None
-
-
-def _declared_title(text: str) -> str:
-    match = _TITLE.search(text)
-    return " ".join(html.unescape(match[1]).split()) if match else ""
+    found = _TITLE.search(text)
+    title = front or extracted.title or (" ".join(html.unescape(found[1]).split()) if found else "") or name
+    changed_at = changed_in_head(text) if changed_at is None else changed_at
+    return assemble(_parts(extracted, title), title=title, url=url, changed_at=changed_at)
 
 
 def _readable(text: str, url: str | None) -> str:
-    """Markdown of the main part.
+    """Markdown of the main part, if the page marks it; if not, trafilatura searches a fetched page for an article.
 
-    If the page marks its main part, that part is used. If it does not, trafilatura searches a
-    fetched page for an article. A local file, or a page in which no article was found, is
-    used whole: the search would lose headings and tables.
+    A local file, or a page in which no article was found, is used whole: the search would lose headings and tables.
     """
     if text.count("<") > TAG_LIMIT:
         return _all_text(text)
@@ -107,14 +101,9 @@ def _extracted(text: str, url: str | None, *, trusts_structure: bool) -> str | N
     import trafilatura
 
     found: str | None = trafilatura.extract(
-        text,
-        url=url,
-        output_format="markdown",
-        include_comments=False,
-        favor_recall=True,
-        fast=trusts_structure,
-        config=_settings(trusts_structure=trusts_structure),
-    )
+        text, url=url, output_format="markdown", include_comments=False, favor_recall=True,
+        fast=trusts_structure, config=_settings(trusts_structure=trusts_structure),
+    )  # fmt: skip
     return found
 
 

@@ -42,10 +42,11 @@ WARNING_LIMIT = 20  # warnings about one file that are sent back
 def main() -> None:
     """Serve until there is no request for IDLE seconds, or standard input ends."""
     requests, replies = _open_streams()
-    _forbid_files()
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):  # it writes no files
+        resource.setrlimit(kind, (0, 0))
     warnings = _Warnings()
     logging.getLogger().addHandler(warnings)
-    while _has_request(requests) and (request := receive(requests)):
+    while select.select([requests], [], [], IDLE)[0] and (request := receive(requests)):
         data = _exactly(requests, request["size"])
         _lower_priority(request["pool"])
         _set_limits(request["seconds"], request["memory"])
@@ -89,11 +90,6 @@ def _open_streams() -> tuple[BinaryIO, BinaryIO]:
     return os.fdopen(0, "rb", buffering=0), replies
 
 
-def _forbid_files() -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-
 def _set_limits(seconds: float, memory: int) -> None:
     """``seconds`` of processor time from now on, then the system ends the process; ``memory`` bytes in all."""
     wanted = {resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1, resource.RLIMIT_AS: memory}
@@ -102,15 +98,19 @@ def _set_limits(seconds: float, memory: int) -> None:
         resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def _has_request(requests: BinaryIO) -> bool:
-    return bool(select.select([requests], [], [], IDLE)[0])
-
-
 def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
-        if request["kind"] == "cut":
-            return {"pieces": _cut(_document_of(request, data), request)}, b""
-        return _encode(_parse(request, data), request)
+        if request["kind"] == "cut":  # the bot has parsed it itself
+            blocks = tuple(map(block_of, request["blocks"]))
+            document = Document(title="", text=data.decode(), blocks=blocks, unit=request["unit"])
+            return {"pieces": _cut(document, request)}, b""
+        document = _parse(request, data)
+        document = replace(document, text=storable(document.text))
+        header = {
+            "title": document.title, "url": document.url, "blocks": [*map(row_of, document.blocks)],
+            "pieces": _cut(document, request), "changed_at": document.changed_at, "unread": document.unread,
+        }  # fmt: skip
+        return header, document.text.encode()
     except ocr.ScannedPages as fault:
         return {"fault": str(fault), "is_scanned": True}, b""
     except DocumentError as fault:
@@ -129,21 +129,6 @@ def _parse(request: dict[str, Any], data: bytes) -> Document:
         return pdf.parse(data, recognize=ocr.read_scanned)
     path = Path(request["name"])
     return SUFFIXES[path.suffix.lower()](data, path)
-
-
-def _document_of(request: dict[str, Any], data: bytes) -> Document:
-    """The document that the bot has parsed itself."""
-    blocks = tuple(map(block_of, request["blocks"]))
-    return Document(title="", text=data.decode(), blocks=blocks, unit=request["unit"])
-
-
-def _encode(document: Document, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    document = replace(document, text=storable(document.text))
-    header = {
-        "title": document.title, "url": document.url, "blocks": [*map(row_of, document.blocks)],
-        "pieces": _cut(document, request), "changed_at": document.changed_at, "unread": document.unread,
-    }  # fmt: skip
-    return header, document.text.encode()
 
 
 def _cut(document: Document, request: dict[str, Any]) -> list[list[Any]]:
