@@ -13,7 +13,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain, pairwise
 
 from core.library.documents import Block, BlockKind, Document, Piece
 from core.library.formats.assembly import line_starts
@@ -30,8 +31,6 @@ _SENTENCE = re.compile(
     | [。！？][」』”]?\s*""",
     re.VERBOSE,
 )
-_PROSE_CUTS = (_SENTENCE, _LINE)
-_LINE_CUTS = (_LINE, _SENTENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,12 @@ def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
     units: list[_Unit] = []
     for block in blocks:
         lead = units[-1] if units else None
-        if lead and block.kind in lead.accepts and _fits(lead, block):
+        # A heading fits even if what follows must be cut, unless much markup is between.
+        fits = lead and (
+            block.end - lead.span.start <= LIMIT
+            or (lead.kind == "heading" and block.start - lead.span.end <= TINY)
+        )
+        if lead and fits and block.kind in lead.accepts:
             accepts = _accepted(text, block)
             if block.kind == "item" and lead.kind != "heading":
                 accepts |= _ITEMS  # the whole list stays with its introduction
@@ -77,15 +81,6 @@ def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
         else:
             units.append(_Unit(Span(block.start, block.end), block.kind, _accepted(text, block)))
     return units
-
-
-def _fits(lead: _Unit, block: Block) -> bool:
-    """True if both are within the limit. A heading fits even if what follows must be cut, unless much markup
-    is between.
-    """
-    if lead.kind == "heading" and block.start - lead.span.end <= TINY:
-        return True
-    return block.end - lead.span.start <= LIMIT
 
 
 def _accepted(text: str, block: Block) -> frozenset[BlockKind]:
@@ -100,61 +95,52 @@ def _divided(text: str, unit: _Unit) -> list[Span]:
     prose = unit.kind == "prose"
     if len(unit.span) <= (LONG_PROSE if prose else LIMIT):
         return [unit.span]
-    first, second = _PROSE_CUTS if prose else _LINE_CUTS
-    coarse = _cut_at(text, unit.span, first)
-    fine = [
-        part for span in coarse for part in (_cut_at(text, span, second) if len(span) > LIMIT else [span])
-    ]
-    return [part for span in fine for part in (_windows(text, span) if len(span) > LIMIT else [span])]
+    first, second = (_SENTENCE, _LINE) if prose else (_LINE, _SENTENCE)
+    spans = _parted(text, unit.span, _ends(text, unit.span, first))
+    for ends in (partial(_ends, boundary=second), _gaps):
+        parts = ([span] if len(span) <= LIMIT else _parted(text, span, ends(text, span)) for span in spans)
+        spans = [*chain.from_iterable(parts)]
+    return spans
 
 
-def _cut_at(text: str, span: Span, boundary: re.Pattern[str]) -> list[Span]:
-    cuts = [match.end() for match in boundary.finditer(text, span.start, span.end)]
-    edges = [span.start, *cuts, span.end]
-    return _trimmed(text, zip(edges, edges[1:], strict=False))
+def _ends(text: str, span: Span, boundary: re.Pattern[str]) -> list[int]:
+    return [match.end() for match in boundary.finditer(text, span.start, span.end)]
 
 
-def _windows(text: str, span: Span) -> list[Span]:
-    """Cut between words, or anywhere if there is no white space."""
-    edges = [span.start]
-    while span.end - edges[-1] > LIMIT:
-        start, furthest = edges[-1], edges[-1] + LIMIT
-        gap = max(text.rfind(space, start, furthest) for space in " \t\n")
-        edges.append(gap + 1 if gap > start else furthest)
-    edges.append(span.end)
-    return _trimmed(text, zip(edges, edges[1:], strict=False))
+def _gaps(text: str, span: Span) -> list[int]:
+    """Offsets between words, or anywhere if there is no white space, so that no part is beyond the limit."""
+    cuts, start = list[int](), span.start
+    while span.end - start > LIMIT:
+        gap = max(text.rfind(space, start, start + LIMIT) for space in " \t\n")
+        start = gap + 1 if gap > start else start + LIMIT
+        cuts.append(start)
+    return cuts
 
 
-def _trimmed(text: str, edges: Iterable[tuple[int, int]]) -> list[Span]:
-    """Without white space at the end; at the beginning it is indentation, and stays."""
+def _parted(text: str, span: Span, cuts: Sequence[int]) -> list[Span]:
+    """Without white space at the end of a part; at the beginning it is indentation, and stays."""
+    edges = pairwise((span.start, *cuts, span.end))
     spans = (Span(start, start + len(text[start:end].rstrip())) for start, end in edges)
-    return [span for span in spans if len(span)]
+    return [each for each in spans if len(each)]
 
 
 def _balanced(spans: Sequence[Span]) -> list[Span]:
     """Neighbours joined into pieces of even size, as near to the target as possible."""
     total = sum(map(len, spans))
-    count = max(1, int(total / TARGET + 0.5))
-    joined = list(_joined_spans(spans, total / count))
-    if len(joined) > 1 and len(joined[-1]) < TINY and joined[-1].end - joined[-2].start <= LIMIT:
-        joined[-2:] = [Span(joined[-2].start, joined[-1].end)]
-    return joined
-
-
-def _joined_spans(spans: Iterable[Span], aim: float) -> Iterator[Span]:
-    open_span: Span | None = None
+    aim = total / max(1, int(total / TARGET + 0.5))
+    joined: list[Span] = []
     filled = 0  # without the gaps between blocks, which may contain markup
     for span in spans:
         overshoots = filled >= TINY and filled + len(span) / 2 > aim
-        if open_span and not overshoots and span.end - open_span.start <= LIMIT:
-            open_span = Span(open_span.start, span.end)
+        if joined and not overshoots and span.end - joined[-1].start <= LIMIT:
+            joined[-1] = Span(joined[-1].start, span.end)
             filled += len(span)
-            continue
-        if open_span:
-            yield open_span
-        open_span, filled = span, len(span)
-    if open_span:
-        yield open_span
+        else:
+            joined.append(span)
+            filled = len(span)
+    if len(joined) > 1 and len(joined[-1]) < TINY and joined[-1].end - joined[-2].start <= LIMIT:
+        joined[-2:] = [Span(joined[-2].start, joined[-1].end)]
+    return joined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,20 +188,15 @@ def cut(document: Document) -> list[Piece]:
 def _sections(document: Document) -> Iterator[_Section]:
     headings: list[tuple[int, str]] = []  # (level, text) from the outermost
     blocks: list[Block] = []
-    for block in document.blocks:
-        if blocks and (block.kind == "heading" or block.page != blocks[-1].page):
-            yield _section(headings, blocks)
+    for block in (*document.blocks, None):
+        is_new = block is None or block.kind == "heading" or (blocks and block.page != blocks[-1].page)
+        if blocks and is_new:
+            yield _Section(path=tuple(text for _, text in headings if text), blocks=tuple(blocks))
             blocks = []
-        if block.kind == "heading":
+        if block and block.kind == "heading":
             headings = [heading for heading in headings if heading[0] < block.level]
             headings.append((block.level, heading_text(document.text[block.start : block.end])))
-        blocks.append(block)
-    if blocks:
-        yield _section(headings, blocks)
-
-
-def _section(headings: Sequence[tuple[int, str]], blocks: Sequence[Block]) -> _Section:
-    return _Section(path=tuple(text for _, text in headings if text), blocks=tuple(blocks))
+        blocks += [block] if block else []
 
 
 def _merged(sections: Iterable[_Section]) -> list[_Section]:
@@ -249,41 +230,40 @@ def _joined(before: _Section, section: _Section) -> _Section | None:
     return None
 
 
+@dataclass(frozen=True)
 class _Locations:
     """Finds the location of a span for people."""
 
-    def __init__(self, document: Document) -> None:
-        self._blocks = document.blocks
-        self._block_starts = [block.start for block in document.blocks]
-        self._text = document.text
-        self._unit = document.unit
-        self._labels = document.labels
+    document: Document
+
+    @cached_property
+    def _block_starts(self) -> list[int]:
+        return [block.start for block in self.document.blocks]
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return line_starts(self._text)[:-1]
+        return line_starts(self.document.text)[:-1]
 
     def of(self, span: Span, headings: str) -> str:
         """Page and headings, or headings, or rows, or lines: the first of these that the document has."""
-        first = self._blocks[bisect_right(self._block_starts, span.start) - 1]
-        last = self._blocks[bisect_right(self._block_starts, span.end - 1) - 1]
+        blocks, labels = self.document.blocks, self.document.labels
+        ends = (span.start, span.end - 1)
+        first, last = (blocks[bisect_right(self._block_starts, at) - 1] for at in ends)
         if first.page and last.page:
-            pages = _range(self._unit, first.page, last.page)
-            printed = [
-                self._labels[number - 1] for number in (first.page, last.page) if number <= len(self._labels)
-            ]
+            pages = _range(self.document.unit, first.page, last.page)
+            printed = [labels[number - 1] for number in (first.page, last.page) if number <= len(labels)]
             if all(printed) and printed and printed != [str(first.page), str(last.page)]:
                 pages += f" (printed {' to '.join(dict.fromkeys(printed))})"
             if first.is_recognized or last.is_recognized:
                 pages += " (read by OCR)"
             return f"{pages}, {headings}" if headings else pages
-        if headings and self._unit == "sheet" and first.row and last.row:
+        if headings and self.document.unit == "sheet" and first.row and last.row:
             return f"sheet “{headings}”, {_range('row', first.row, last.row)}"
         if headings:
             return headings
         if first.row and last.row:
             return _range("row", first.row, last.row)
-        line, last_line = (bisect_right(self._line_starts, at) for at in (span.start, span.end - 1))
+        line, last_line = (bisect_right(self._line_starts, at) for at in ends)
         return _range("line", line, last_line)
 
 
