@@ -96,8 +96,11 @@ def features_of(observation: Observation) -> Features:
     missing_names = min((weight_of(names - present, weights) for present in found[:CLOSEST]), default=0.0)
     unknown = [term for term in weights if not observation.frequencies.get(term)]
     sentences = [_sentences(hit) for hit in best]
-    likeliest = _likeliest(sentences[:CLOSEST], weights)
+    # The first sentence with most of the question's weight.
+    nearest = chain(*sentences[:CLOSEST])
+    likeliest, _ = max(nearest, key=lambda one: weight_of(one[1], weights), default=("", frozenset()))
     covered = max((len(weights.keys() & present) for present in found), default=0) / max(len(weights), 1)
+    has_quantity = any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
     top_lexical, top_dense = max(observation.lexical, default=0.0), max(observation.dense, default=0.0)
     return Features(
         passage_coverage=_most(weights, found) / total,
@@ -118,10 +121,7 @@ def features_of(observation: Observation) -> Features:
         unknown_terms=len(unknown) / max(len(weights), 1),
         unknown_names=weight_of(names.intersection(unknown), weights) / total,
         missing_names=missing_names / total,
-        missing_quantity=float(
-            bool(_ASKS_QUANTITY.search(question))
-            and not any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
-        ),
+        missing_quantity=float(bool(_ASKS_QUANTITY.search(question)) and not has_quantity),
         opposed=float(is_opposed(question, likeliest)),
         missing_number=float(any(number not in likeliest for number in _NUMBER.findall(question))),
         missing_amount=float(bool(_ASKS_AMOUNT.search(question)) and not _AMOUNT.search(likeliest)),
@@ -143,9 +143,7 @@ def names_of(question: str) -> frozenset[str]:
     own = language_of(question)
     pattern = _IDENTIFIER if own == "de" else _NAME  # German capitalises every noun
     names = [match.group() for match in pattern.finditer(question)]
-    return frozenset(
-        term for name in names for language in (own, "en") for term in query_terms(name, language)
-    )
+    return frozenset(each for name in names for kind in (own, "en") for each in query_terms(name, kind))
 
 
 def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
@@ -189,13 +187,6 @@ def _terms(hit: Retrieved, text: str) -> frozenset[str]:
 def _sentences(hit: Retrieved) -> list[Sentence]:
     text = hit.passage.text
     return [(text[a:b], _terms(hit, text[a:b])) for a, b in split_sentences(text)]
-
-
-def _likeliest(sentences: Sequence[Sequence[Sentence]], weights: Mapping[str, float]) -> str:
-    """The first sentence with most of the question's weight."""
-    return max(
-        chain(*sentences), key=lambda sentence: weight_of(sentence[1], weights), default=("", frozenset())
-    )[0]
 
 
 def _windows(sentences: Sequence[Sentence]) -> Iterator[frozenset[str]]:

@@ -69,17 +69,15 @@ def contents_from(
         pages = _PAGES.match(location)
         if path:
             sections[number].setdefault(path, Heading(path=path, pages=pages[0] if pages else ""))
-    return [
-        Contents(
-            address=names[number][0],
-            source=names[number][1],
-            title=names[number][2],
-            sections=tuple(sections[number].values()),
-            passages=frozenset(ids),
-        )
-        for number, ids in found.items()
-        if number in names
-    ]
+    listed = []
+    for number, ids in found.items():
+        if number in names:
+            address, source, title = names[number]
+            own = tuple(sections[number].values())
+            listed.append(
+                Contents(address=address, source=source, title=title, sections=own, passages=frozenset(ids))
+            )
+    return listed
 
 
 def in_section(passages: Iterable[Passage], path: Sequence[str]) -> list[Passage]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
@@ -62,9 +62,8 @@ def template_of(base: str) -> str:
         return base
     if used or "?" in base or "#" in base:
         raise ValueError("must say where the path goes: {path}, {page} or {source}")
-    return (
-        f"{base.rstrip('/')}/{{path}}{next(tail for begin, tail in TAILS.items() if host.startswith(begin))}"
-    )
+    tail = next(tail for begin, tail in TAILS.items() if host.startswith(begin))
+    return f"{base.rstrip('/')}/{{path}}{tail}"
 
 
 def filled(template: str, values: Mapping[str, str]) -> str | None:
@@ -97,33 +96,28 @@ class SourceLinks:
 
     def linked(self, outcome: Outcome) -> Outcome:
         """The outcome with links in its citations."""
-        return outcome.with_citations(self._all)
 
-    def _all(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-        return tuple(
-            replace(one, url=self._at_line(one, one.url) if one.url else self._link(one)) for one in citations
-        )
+        def link(one: Citation) -> Citation:
+            return replace(one, url=self._in_page(one, one.url) if one.url else self._link(one))
 
-    def _at_line(self, citation: Citation, url: str) -> str:
-        """The address of a file in a repository, at the lines of the quote where the host can show them."""
-        host = urlsplit(url).netloc
-        tail = next((tail for begin, tail in TAILS.items() if begin and host.startswith(begin)), None)
+        return outcome.with_citations(lambda citations: tuple(map(link, citations)))
+
+    def _in_page(self, citation: Citation, url: str) -> str:
+        """The address of a file in a repository, at the lines of the quote where the host can show them, or of a page,
+        at the section of the quote where the page names it; that of the section, where it has one.
+        """
         if citation.origin != "documents":
             return url
-        if tail is None:
-            return self._at_section(citation, url)
-        line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
-        if line is None:  # what an API gave, as an issue, has no lines
-            return self._at_section(citation, url)
-        return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
-
-    def _at_section(self, citation: Citation, url: str) -> str:
-        """The address of a page, at the section of the quote where the page names it; its own, where it has one."""
-        anchor = self.store.anchor_of(citation.collection, citation.source, citation.start)
+        collection, source, host = citation.collection, citation.source, urlsplit(url).netloc
+        tail = next((tail for begin, tail in TAILS.items() if begin and host.startswith(begin)), None)
+        line = self.store.line_of(collection, source, citation.quote, citation.start) if tail else None
+        if tail and line is not None:  # what an API gave, as an issue, has no lines
+            return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
+        anchor = self.store.anchor_of(collection, source, citation.start)
         if anchor and anchor.startswith(
             ("https://", "http://")
-        ):  # of the same host: pages name their sections
-            return anchor if urlsplit(anchor).netloc == urlsplit(url).netloc else url
+        ):  # pages name their sections: of the same host
+            return anchor if urlsplit(anchor).netloc == host else url
         return f"{url}#{quote(anchor, safe=_IN_FRAGMENT)}" if anchor and "#" not in url else url
 
     def _link(self, citation: Citation) -> str | None:
@@ -136,15 +130,12 @@ class SourceLinks:
         (entry,) = entries
         if Path(entry.address).is_relative_to(self.private.resolve()):
             return None
+        address, root = PurePosixPath(entry.address), PurePosixPath(entry.root)
+        path = PurePosixPath(address.name) if address == root else address.relative_to(root)
+        page = path.parent if path.stem.lower() in _INDEX else path.with_suffix("")
+        names = {"path": str(path), "page": str(page) if page.parts else "", "source": entry.source}
         may_read = self.store.roots.rules(citation.collection).includes
-        return filled(template, _names(entry) | _place_in(entry, citation, may_read))
-
-
-def _names(entry: Entry) -> dict[str, str]:
-    address, root = PurePosixPath(entry.address), PurePosixPath(entry.root)
-    path = PurePosixPath(address.name) if address == root else address.relative_to(root)
-    page = path.parent if path.stem.lower() in _INDEX else path.with_suffix("")
-    return {"path": str(path), "page": "" if page == PurePosixPath() else str(page), "source": entry.source}
+        return filled(template, names | _place_in(entry, citation, may_read))
 
 
 def _place_in(entry: Entry, citation: Citation, may_read: Callable[[str], bool]) -> dict[str, str]:
@@ -174,31 +165,27 @@ def _place_in(entry: Entry, citation: Citation, may_read: Callable[[str], bool])
 
 def _anchors(text: str, start: int) -> dict[str, str]:
     """The anchors of the heading above an offset, as GitHub and most sites name it, and as MkDocs does."""
-    headings = [
-        text[block.start : block.end]
-        for block in markdown.parse(text).blocks
-        if block.kind == "heading" and block.start <= start
-    ]
-    rules: Mapping[str, tuple[Callable[[str], str], str]] = {
-        "anchor": (github_slug, "-"),
-        "mkdocs_anchor": (mkdocs_slug, "_"),
+    blocks = (block for block in markdown.parse(text).blocks if block.kind == "heading")
+    headings = [text[block.start : block.end] for block in blocks if block.start <= start]
+    found = {
+        "anchor": _anchor_of_last(headings, github_slug, "-"),
+        "mkdocs_anchor": _anchor_of_last(headings, mkdocs_slug, "_"),
     }
-    found = {name: list(_unique(headings, *rule))[-1:] for name, rule in rules.items()}
-    return {name: anchors[0] for name, anchors in found.items() if anchors and anchors[0]}
+    return {name: anchor for name, anchor in found.items() if anchor}
 
 
-def _unique(headings: Iterable[str], slug: Callable[[str], str], mark: str) -> Iterator[str]:
-    """An anchor for each heading: its own, or its slug with a number where the slug is taken."""
-    taken: set[str] = set()
+def _anchor_of_last(headings: Iterable[str], slug: Callable[[str], str], mark: str) -> str:
+    """The anchor of the last heading: its own, or its slug with a number where one before it has that slug."""
+    anchor, taken = "", set[str]()
     for heading in headings:
         own = _OWN_ANCHOR.search(heading)
-        plain = own[1] if own else slug(markdown.heading_text(heading))
-        anchor, number = plain, 0
+        anchor = plain = own[1] if own else slug(markdown.heading_text(heading))
+        number = 0
         while anchor in taken:
             number += 1
             anchor = f"{plain}{mark}{number}"
         taken.add(anchor)
-        yield anchor
+    return anchor
 
 
 def github_slug(heading: str) -> str:

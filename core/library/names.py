@@ -72,13 +72,10 @@ def names_of(source: str, title: str, pieces: Sequence[Piece]) -> dict[str, floa
     said = {word for word in _words(opening) if often[word] >= TIMES}
     said |= {word for word, count in often.most_common(REPEATED) if count >= TIMES}
     shown = {word for each in _PROPER.findall(opening) for word in _words(each)}
-    called = {
-        word for text in texts for word in _words(text) if often[word] or (word in shown and not plain[word])
-    }
-    return {
-        **dict.fromkeys(said | _times(opening), SAID),
-        **dict.fromkeys(called.union(*map(_times, texts)), 1.0),
-    }
+    words = {word for text in texts for word in _words(text)}
+    called = {word for word in words if often[word] or (word in shown and not plain[word])}
+    sure = called.union(*map(_times, texts))
+    return dict.fromkeys(said | _times(opening), SAID) | dict.fromkeys(sure, 1.0)
 
 
 def names_in(question: str) -> list[str]:
@@ -88,12 +85,8 @@ def names_in(question: str) -> list[str]:
 
 def _words(text: str) -> set[str]:
     """Its words as they are compared; numbers are names only as years and versions."""
-    found = {word for part in _SPACES.split(text) if part for word in terms(part)}
-    return {
-        word
-        for word in found
-        if 1 < len(word) <= NAME_LIMIT and not word.isdigit() and word not in STOP_WORDS
-    }
+    found = {word for part in _SPACES.split(text) if part for word in terms(part)} - STOP_WORDS
+    return {word for word in found if 1 < len(word) <= NAME_LIMIT and not word.isdigit()}
 
 
 def _times(text: str) -> set[str]:
@@ -101,18 +94,12 @@ def _times(text: str) -> set[str]:
     spaced = text.replace("_", " ")
     years = [match.groups() for pattern in (_FISCAL, _YEARS) for match in pattern.finditer(spaced)]
     quarters = {_ORDINALS.get((word or "").lower()) or number for number, word in _QUARTER.findall(spaced)}
-    versions = {dotted or f"{whole}" for dotted, whole in _VERSION.findall(spaced)}
-    return (
-        {each if len(each) == 4 else f"{_CENTURY}{each}" for pair in years for each in pair if each}
-        | {f"q{each}" for each in quarters}
-        | {f"v{each}" for version in versions for each in _with_shorter(version)}
-    )
-
-
-def _with_shorter(version: str) -> Iterable[str]:
-    """A version, and those it belongs to: 2.3.1 is one of 2.3."""
-    parts = version.split(".")
-    return (".".join(parts[:count]) for count in range(min(2, len(parts)), len(parts) + 1))
+    found = {each if len(each) == 4 else f"{_CENTURY}{each}" for pair in years for each in pair if each}
+    found |= {f"q{each}" for each in quarters}
+    for version in {dotted or whole for dotted, whole in _VERSION.findall(spaced)}:
+        parts = version.split(".")  # 2.3.1 is one of 2.3
+        found |= {f"v{'.'.join(parts[:count])}" for count in range(min(2, len(parts)), len(parts) + 1)}
+    return found
 
 
 def _proper_words(pieces: Sequence[Piece]) -> tuple[Counter[str], Counter[str]]:
@@ -155,8 +142,8 @@ def put(writing: Connection, document: int, names: Mapping[str, float]) -> None:
 
 
 def meant(database: Database, question: str, scope: Scope, *, own: str = "") -> Meant:
-    """The documents of a scope that a question names. ``own``: its last words, where it follows up on what was asked
-    before: "and the 2022 one?" means another document than that one.
+    """The documents of a scope that a question names. ``own``: its last words, where it follows up on another: "and the
+    2022 one?" means another document than that one.
     """
     asked = names_in(question)
     if not asked:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from core.conversation import value
 from core.library.entries import Entry
-from core.library.readers import base_of
+from core.library.readers import base_of, is_restricted
 from core.library.store import DocumentStore
 from core.storage.database import Database
 
@@ -22,15 +22,6 @@ class CollectionSize:
     passages: int
     size: int  #: bytes of the files and pages that were read
     unreadable: int  #: files that could not be read
-
-    def __add__(self, other: CollectionSize) -> CollectionSize:
-        return CollectionSize(
-            name=self.name,
-            documents=self.documents + other.documents,
-            passages=self.passages + other.passages,
-            size=self.size + other.size,
-            unreadable=self.unreadable + other.unreadable,
-        )
 
 
 @value
@@ -62,29 +53,21 @@ def collection_sizes(database: Database, *, with_restricted: bool = True) -> tup
 
     ``with_restricted``: with the documents that only some people of a collection may read.
     """
-    sizes: dict[str, CollectionSize] = {}
-    for size in _sizes(database):
-        name = base_of(size.name)
-        if name == size.name:
-            sizes[name] = size + sizes[name] if name in sizes else size
-        elif with_restricted:
-            sizes[name] = sizes[name] + size if name in sizes else replace(size, name=name)
-    return tuple(sizes[name] for name in sorted(sizes))
-
-
-def _sizes(database: Database) -> tuple[CollectionSize, ...]:
     rows = database.rows(
         "SELECT c.name, count(d.id), coalesce(sum(d.passages), 0), coalesce(sum(d.size), 0),"
         " (SELECT count(*) FROM unreadable u WHERE u.collection = c.name)"
         " FROM (SELECT name FROM collections UNION SELECT collection FROM roots) c"
         " LEFT JOIN collections n ON n.name = c.name LEFT JOIN documents d ON d.collection = n.number"
-        " GROUP BY c.name ORDER BY c.name"
+        " GROUP BY c.name"
     )
+    sizes: dict[str, list[int]] = {}
+    for name, *counts in rows:
+        if with_restricted or not is_restricted(name):
+            before = sizes.get(base_of(name), [0] * len(counts))
+            sizes[base_of(name)] = [one + int(other) for one, other in zip(before, counts, strict=True)]
     return tuple(
-        CollectionSize(
-            name=name, documents=documents, passages=int(passages), size=int(size), unreadable=failed
-        )
-        for name, documents, passages, size, failed in rows
+        CollectionSize(name=name, documents=documents, passages=passages, size=size, unreadable=unreadable)
+        for name, (documents, passages, size, unreadable) in sorted(sizes.items())
     )
 
 
@@ -97,13 +80,8 @@ def cut_passages(database: Database, entry: Entry, *, first: int, limit: int) ->
     )
     return tuple(
         CutPassage(
-            number=ordinal + 1,
-            path=tuple(json.loads(path)),
-            location=location,
-            text=text,
-            start=start,
-            end=end,
-            has_vector=bool(embedded),
+            number=ordinal + 1, path=tuple(json.loads(path)), location=location, text=text,
+            start=start, end=end, has_vector=bool(embedded),
         )
         for ordinal, path, location, text, start, end, embedded in rows
-    )
+    )  # fmt: skip

@@ -17,10 +17,8 @@ from core.library.sameness import CHATTY, sameness
 from core.text.terms import weight_of
 
 LEXICAL_CREDIT = 1.0  # of a passage's BM25, relative to the best one's, without vectors
-LEXICAL_BESIDE, MEANING_CREDIT = (
-    0.36,
-    1.31,
-)  # of it beside vectors, and of the cosine, relative to the best one's
+LEXICAL_BESIDE = 0.36  # of it beside vectors
+MEANING_CREDIT = 1.31  # of the cosine, relative to the best one's
 COVERAGE_CREDIT = 0.89  # of the question's share in the passage and its headings
 HEADING_CREDIT = 0.82  # of how well the headings match the question
 WINDOW_CREDIT = 0.7  # of the question's best share in WINDOW consecutive terms of the text
@@ -73,11 +71,9 @@ def rerank(candidates: Mapping[str, Scored], weights: Mapping[str, float]) -> di
 
 def _score(candidate: Scored, question: Mapping[str, float]) -> float:
     title, body = candidate.words
-    found = (
-        LEXICAL_CREDIT * candidate.lexical
-        if candidate.dense is None
-        else LEXICAL_BESIDE * candidate.lexical + MEANING_CREDIT * candidate.dense
-    )
+    found = LEXICAL_CREDIT * candidate.lexical
+    if candidate.dense is not None:
+        found = LEXICAL_BESIDE * candidate.lexical + MEANING_CREDIT * candidate.dense
     return (
         found
         + NAMED_CREDIT * candidate.named
@@ -92,18 +88,15 @@ def _score(candidate: Scored, question: Mapping[str, float]) -> float:
 
 def _prefix_share(present: Collection[str], question: Mapping[str, float]) -> float:
     """The question's share in these terms; terms with the same beginning count in part."""
-    joined = f" {' '.join(present)}"
-    return sum(
-        weight if term in present else PREFIX_WEIGHT * weight * _has_prefix_match(term, present, joined)
-        for term, weight in question.items()
-    )
-
-
-def _has_prefix_match(term: str, present: Collection[str], joined: str) -> bool:
-    """True if one of the terms begins with this one, or this one begins with it."""
-    return len(term) >= STEM and (
-        f" {term}" in joined or any(term[:length] in present for length in range(STEM, len(term)))
-    )
+    joined, share = f" {' '.join(present)}", 0.0
+    for term, weight in question.items():
+        if term in present:
+            share += weight
+        elif len(term) >= STEM:
+            begins_one = f" {term}" in joined
+            if begins_one or any(term[:length] in present for length in range(STEM, len(term))):
+                share += PREFIX_WEIGHT * weight
+    return share
 
 
 def _sameness(candidate: Scored, question: Mapping[str, float]) -> float:

@@ -9,6 +9,7 @@ An address is an absolute path or a URL. It lies in every prefix that ends befor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,10 @@ def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[
     """
     if not name.strip():
         return set()
-    places = {_absolute(name), name.rstrip("/")}  # addresses of sources need not look like a URL
+    places = {name.rstrip("/")}
+    if "://" not in name:  # addresses of sources need not look like a URL
+        with suppress(OSError, RuntimeError, ValueError):  # a cycle of links, an unknown user, a NUL
+            places.add(str(Path(name).expanduser().resolve()))
     by_address = {
         (collection, place)
         for collection, address, _ in known
@@ -59,18 +63,6 @@ def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[
         for collection, address, source in known
         if is_within(source, name)
     }
-
-
-def _absolute(name: str) -> str:
-    if "://" in name:
-        return name.rstrip("/")
-    try:
-        return str(Path(name).expanduser().resolve())
-    except (OSError, RuntimeError, ValueError):  # a cycle of links, an unknown user, a NUL
-        return name
-
-
-_WITHIN = "(address = ? OR (address >= ? AND address < ?))"  # bound to span_below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +101,16 @@ class Roots:
 
     def all(self) -> list[tuple[str, str]]:
         """(collection, address) of every root."""
-        return [
-            (str(c), str(a))
-            for c, a in self.database.rows("SELECT collection, address FROM roots ORDER BY 1, 2")
-        ]
+        rows = self.database.rows("SELECT collection, address FROM roots ORDER BY 1, 2")
+        return [(str(collection), str(address)) for collection, address in rows]
 
     def rules(self, collection: str) -> PathRules:
-        return PathRules(
-            roots=self._addresses("roots", collection), forgotten=self._addresses("forgotten", collection)
+        query = "SELECT address FROM {} WHERE collection = ?"
+        roots, forgotten = (
+            frozenset(str(address) for (address,) in self.database.rows(query.format(table), (collection,)))
+            for table in ("roots", "forgotten")
         )
+        return PathRules(roots=roots, forgotten=forgotten)
 
     def add(self, collection: str, addresses: Iterable[str]) -> None:
         """Sync these from now on, even if they were forgotten before."""
@@ -137,12 +130,10 @@ class Roots:
         """Drop everything at or below this address; a root above it does not bring it back."""
         above = {address for address in ancestors(place) if address != place}
         has_root_above = bool(above & self.rules(collection).roots)
+        below = "collection = ? AND (address = ? OR (address >= ? AND address < ?))"
         with self.database.transaction() as writing:
             for table in ("roots", "forgotten", "unreadable"):
-                writing.execute(
-                    f"DELETE FROM {table} WHERE collection = ? AND {_WITHIN}",
-                    (collection, *span_below(place)),
-                )
+                writing.execute(f"DELETE FROM {table} WHERE {below}", (collection, *span_below(place)))
             if has_root_above:
                 writing.execute("INSERT INTO forgotten VALUES (?, ?)", (collection, place))
 
@@ -169,7 +160,3 @@ class Roots:
                 "DELETE FROM unreadable WHERE collection = ? AND address = ?",
                 ((collection, address) for address in addresses),
             )
-
-    def _addresses(self, table: str, collection: str) -> frozenset[str]:
-        rows = self.database.rows(f"SELECT address FROM {table} WHERE collection = ?", (collection,))
-        return frozenset(str(address) for (address,) in rows)

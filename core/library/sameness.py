@@ -94,16 +94,11 @@ def sameness(
     """
     if not answered or has_swapped_words(answered, question):
         return 0.0
-    return max(
-        agreement if agreement >= SAME_WORDS else 0.0,
-        closeness if closeness >= SAME_MEANING else 0.0,
-    )
+    return max(agreement if agreement >= SAME_WORDS else 0.0, closeness if closeness >= SAME_MEANING else 0.0)
 
 
 def are_told_apart(answered: str, question: str) -> bool:
-    """True if one has a name or a number that the other lacks, or asks for the opposite, however alike they
-    are.
-    """
+    """True if one has a name or a number that the other lacks, or asks for the opposite, however alike they are."""
     counts, others = (set(_COUNTS.findall(each.lower())) for each in (answered, question))
     return (
         set(_DIGITS.findall(answered)) != set(_DIGITS.findall(question))
@@ -135,8 +130,7 @@ def question_of(passage: Passage) -> str:
 
 
 def answers_another(question: str, passage: Passage, *, is_substitution: bool) -> bool:
-    """True if it is a person's answer to a question that is almost this one, and does not say what this one
-    asks for.
+    """True if it is a person's answer to almost this question, and does not say what this one asks for.
 
     ``is_substitution``: the question only names what takes the place of the subject before it: “and of mercury?”.
     """
@@ -219,15 +213,12 @@ class QuestionVectors:
 
         Raises as the embedder does.
         """
-        usual = self._usual_cosine(embedder)
-        cosines = [float(self._vector(embedder, text) @ vector) for text in questions]
-        return [(cosine - usual) / max(1 - usual, 1e-9) for cosine in cosines]
-
-    def _usual_cosine(self, embedder: Embedder) -> float:
         if embedder.name not in self._usual:
             vectors = [embedder.embed_query(text) for text in UNRELATED]
             self._usual[embedder.name] = fmean(float(one @ other) for one, other in combinations(vectors, 2))
-        return self._usual[embedder.name]
+        usual = self._usual[embedder.name]
+        cosines = [float(self._vector(embedder, text) @ vector) for text in questions]
+        return [(cosine - usual) / max(1 - usual, 1e-9) for cosine in cosines]
 
     def _vector(self, embedder: Embedder, text: str) -> NDArray[float32]:
         key = (embedder.name, sha256(storable(text).encode()).digest())
@@ -266,27 +257,23 @@ class Dated:
 
 
 def newer_first(ranked: Sequence[T], of: Callable[[T], Dated], *, least: float = 0.0) -> list[T]:
-    """The passages, best first, each behind those that say the same, are newer and score at least this share of its
-    score.
-    """
+    """The passages, best first, each behind newer ones that say the same and score at least this share of its score."""
     order = [(of(each), each) for each in ranked]
     if len({dated.day for dated, _ in order} - {""}) < 2:
         return list(ranked)
     for place in range(len(order)):
-        while newer := _newer_behind(order, place, least):
+        while newer := _newer_behind([dated for dated, _ in order], place, least):
             latest = max(newer, key=lambda later: (order[later][0].day, -later))
             order.insert(place, order.pop(latest))
     return [each for _, each in order]
 
 
-def _newer_behind(order: Sequence[tuple[Dated, T]], place: int, least: float) -> list[int]:
-    here = order[place][0]
-    behind = ((later, order[later][0]) for later in range(place + 1, len(order)))
-    return [
-        later
-        for later, each in behind
-        if is_newer(each, here) and (here.question or each.score >= least * here.score)
-    ]
+def _newer_behind(order: Sequence[Dated], place: int, least: float) -> list[int]:
+    here, behind = order[place], list[int]()
+    for later, each in enumerate(order[place + 1 :], start=place + 1):
+        if is_newer(each, here) and (here.question or each.score >= least * here.score):
+            behind.append(later)
+    return behind
 
 
 def is_newer(one: Dated, other: Dated) -> bool:
@@ -296,7 +283,7 @@ def is_newer(one: Dated, other: Dated) -> bool:
         return False
     if one.question or other.question:
         return are_rivals(one, other)
-    return _overlap(one.terms, other.terms) >= SAME
+    return len(one.terms & other.terms) / (len(one.terms | other.terms) or 1) >= SAME
 
 
 def are_rivals(one: Dated, other: Dated) -> bool:
@@ -306,11 +293,5 @@ def are_rivals(one: Dated, other: Dated) -> bool:
 
 
 def differ(one: Dated, other: Dated) -> bool:
-    """True if each has a term that the other lacks, as another number or name; more words alone contradict
-    nothing.
-    """
+    """True if each has a term that the other lacks, as another number or name; more words contradict nothing."""
     return bool(one.terms - other.terms and other.terms - one.terms)
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / (len(one | other) or 1)
