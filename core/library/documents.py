@@ -42,12 +42,8 @@ class Piece:
     text: str
     start: int
     end: int
-    line: int | None = (
-        None  #: where it begins in its file, counts from 1; None: unknown, or the file is not its text
-    )
-    words: tuple[str, str] | None = (
-        None  #: if it was cut in a worker, its language and terms as it is indexed
-    )
+    line: int | None = None  #: where it begins in its file, from 1; None: unknown, or its text is another
+    words: tuple[str, str] | None = None  #: if it was cut in a worker, its language and terms as indexed
 
 
 @value
@@ -63,13 +59,10 @@ class Document:
     #: Where its sections begin, and their names in its web address, or addresses of their own.
     anchors: tuple[tuple[int, str], ...] = ()
     changed_at: float | None = None  #: seconds since the epoch, as it says itself; None: it does not say
-    unread: str = (
-        ""  #: what of it was not read, as "1 of 9 pages is scanned and was not read"; completes "FILE: …"
-    )
+    #: What of it was not read, as "1 of 9 pages is scanned and was not read"; completes "FILE: …".
+    unread: str = ""
     labels: tuple[str, ...] = ()  #: of its pages, as they are printed; empty: none are
-    has_lines: bool = (
-        True  #: whether a line of its text can be one of its file; False: others are put into it
-    )
+    has_lines: bool = True  #: whether a line of its text is one of its file; False: others are put into it
 
 
 @value

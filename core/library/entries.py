@@ -27,11 +27,9 @@ class DocumentFields:
     size: int
     modified: int
     included: str = "[]"  #: JSON, see core/library/formats/includes.py
-    changed_at: float | None = (
-        None  #: seconds since the epoch, as its source says, or it itself; None: unknown
-    )
+    changed_at: float | None = None  #: seconds since the epoch, as its source or it says; None: unknown
     seen_at: float | None = (
-        None  #: when a page was last read from the web; None: its source knows, or the disk
+        None  #: when a page was last read from the web; None: its source or the disk knows
     )
     anchors: str | None = None  #: JSON list: where each section begins, its name in the URL; None: unknown
 

@@ -19,9 +19,7 @@ from core.library.readers import bases_of
 from core.library.roots import ancestors
 
 TOGETHER = 8  # places of one expression
-SET = (
-    "¦"  # between a term and the number of its collection; no letter or digit, but FTS5 does not split at it
-)
+SET = "¦"  # between a term and its collection's number; no letter or digit, but FTS5 does not split at it
 AFTER = chr(ord(SET) + 1)  # ends the range of all terms that begin with a term and SET
 
 Kind = Literal["word", "language", "place"]

@@ -45,11 +45,7 @@ class ReadFile:
 
 
 def apply_plan(
-    plan: SyncPlan,
-    known: Mapping[str, Entry],
-    store: DocumentStore,
-    collection: str,
-    notify: Notify,
+    plan: SyncPlan, known: Mapping[str, Entry], store: DocumentStore, collection: str, notify: Notify
 ) -> SyncReport:
     """Carry out a plan. Documents are written one at a time, in order."""
     rules, cleared = store.roots.rules(collection), frozenset(plan.cleared)
@@ -118,54 +114,34 @@ def read_file(file: FoundFile, rules: PathRules, *, known: str = "") -> ReadFile
 def _index_file(
     file: FoundFile, read: ReadFile, entry: Entry | None, store: DocumentStore, collection: str
 ) -> SyncReport:
+    """Write what was read; a note where it was not wholly read."""
+    document, reason = read.document, read.document.unread if read.document else read.fault
+    unreadable = UnreadableFile(
+        address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
+    )
     if read.fault:
         if not read.may_pass:
-            store.roots.note_unreadable(collection, _unreadable(file, read.fault))
+            store.roots.note_unreadable(collection, unreadable)
         # The older version must not be quoted any more.
         store.remove(collection, file.address)
-        failure = Failure(source=file.source, reason=read.fault)
+        failure = Failure(source=file.source, reason=reason)
         return SyncReport(removed=0 if entry is None else 1, failed=(failure,))
-    if read.document is None:
+    if document is None:
         if entry is not None:
             _touch(entry, file, store, read.included)
         return SyncReport(skipped=1)
-    notes = _put(file, read.document, store, collection, digest=read.hash, included=read.included)
-    if entry is None:
-        return SyncReport(added=1, notes=notes)
-    return (
-        SyncReport(skipped=1, notes=notes) if entry.hash == read.hash else SyncReport(changed=1, notes=notes)
-    )
-
-
-def _put(
-    file: FoundFile, document: Document, store: DocumentStore, collection: str, *, digest: str, included: str
-) -> tuple[SourceNote, ...]:
-    """Write a document that was read from the disk; a note where it was not wholly read."""
-    store.put(
-        NewDocument(
-            collection=collection,
-            address=file.address,
-            root=file.root,
-            source=file.source,
-            title=document.title,
-            url=document.url,
-            hash=digest,
-            size=file.size,
-            modified=file.modified,
-            pieces=cut(document),
-            included=included,
-            changed_at=document.changed_at,
-        ),
-    )
-    if not document.unread:
-        return ()
-    store.roots.note_unreadable(collection, _unreadable(file, document.unread))
-    return (SourceNote(source=file.source, text=document.unread),)
-
-
-def _unreadable(file: FoundFile, reason: str) -> UnreadableFile:
-    return UnreadableFile(
-        address=file.address, source=file.source, size=file.size, modified=file.modified, reason=reason
+    new = NewDocument(
+        collection=collection, address=file.address, root=file.root, source=file.source, title=document.title,
+        url=document.url, hash=read.hash, size=file.size, modified=file.modified, pieces=cut(document),
+        included=read.included, changed_at=document.changed_at,
+    )  # fmt: skip
+    store.put(new)
+    if reason:
+        store.roots.note_unreadable(collection, unreadable)
+    notes = (SourceNote(source=file.source, text=reason),) if reason else ()
+    is_same = entry is not None and entry.hash == read.hash
+    return SyncReport(
+        added=int(entry is None), skipped=int(is_same), changed=int(bool(entry) and not is_same), notes=notes
     )
 
 

@@ -22,7 +22,7 @@ from core.library.contents import Contents
 from core.library.documents import Document, Passage, Retrieval, Scope
 from core.library.entries import Entry, NewDocument
 from core.library.formats import parser_process
-from core.library.indexing import Notify, Phase, apply_plan, drop_surrogates
+from core.library.indexing import Notify, apply_plan, drop_surrogates
 from core.library.readers import base_of
 from core.library.retriever import Query, Retriever
 from core.library.roots import is_within, resolve_name
@@ -43,11 +43,7 @@ NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced
 EMBED_BATCH = 128  # passages embedded between two notes of progress
 
 
-def _ignore_progress(_phase: Phase, _done: int, _total: int) -> None:
-    return None
-
-
-def _nothing_to_do(_sources: Sequence[str]) -> None:
+def _do_nothing(*_told: object) -> None:
     return None
 
 
@@ -59,7 +55,7 @@ class Library:
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
     resources: ExitStack = field(default_factory=ExitStack, repr=False)  #: what is closed with it
-    on_forget: Callable[[Sequence[str]], None] = _nothing_to_do  #: is told the sources that are forgotten
+    on_forget: Callable[[Sequence[str]], None] = _do_nothing  #: is told the sources that are forgotten
     #: When this process last noted that all files were synced, by the monotonic clock.
     _noted_refresh_at: float | None = field(default=None, repr=False)
     #: What is being ingested: a refresh meanwhile would read the same files a second time.
@@ -95,11 +91,7 @@ class Library:
             _refuse(model, self.embedder)
 
     def ingest(
-        self,
-        paths: Iterable[Path],
-        *,
-        collection: str = DEFAULT_COLLECTION,
-        notify: Notify = _ignore_progress,
+        self, paths: Iterable[Path], *, collection: str = DEFAULT_COLLECTION, notify: Notify = _do_nothing
     ) -> SyncReport:
         """Sync files and folders with the disk, now and at every refresh.
 
@@ -120,22 +112,19 @@ class Library:
                 roots.drop(collection, place)
         return report
 
-    def refresh(self, *, notify: Notify = _ignore_progress) -> SyncReport:
+    def refresh(self, *, notify: Notify = _do_nothing) -> SyncReport:
         """Sync everything that was ingested from the disk; files that are gone are forgotten until they are back."""
         report = SyncReport()
         for collection, places in self._places_here().items():
             settled = [place for place in places if (collection, place) not in self._ingesting]
             report += self._sync(collection, settled, retry=False, notify=notify)
-        self._note_refresh()
-        return report
-
-    def _note_refresh(self) -> None:
-        """For all processes; seldom, as it is told to people in minutes."""
         now = time.monotonic()
+        # It is noted for all processes; seldom, as it is told to people in minutes.
         if self._noted_refresh_at is None or now - self._noted_refresh_at >= NOTE_EVERY:
             self._noted_refresh_at = now
             # The wall clock, since another process reads it, perhaps on another machine.
             self.store.set_meta(REFRESHED, str(time.time()))
+        return report
 
     def refresh_age(self) -> float | None:
         """Seconds since all files were last synced, by whichever process; None if they never were."""
@@ -146,32 +135,17 @@ class Library:
         listing = scan(places, self.store.roots.rules(collection))
         known = {entry.address: entry for entry in self.store.files(collection)}
         unreadable = self.store.roots.unreadable(collection)
-        return apply_plan(
-            plan_sync(listing, known, unreadable, places, retry=retry),
-            known,
-            self.store,
-            collection,
-            notify,
-        )
-
-    def _places(self) -> dict[str, list[str]]:
-        places: dict[str, list[str]] = {}
-        for collection, root in self.store.roots.all():
-            places.setdefault(collection, []).append(root)
-        return places
+        plan = plan_sync(listing, known, unreadable, places, retry=retry)
+        return apply_plan(plan, known, self.store, collection, notify)
 
     def _places_here(self) -> dict[str, list[str]]:
-        """The places to sync. In PostgreSQL, what is not on this machine may be on another one: what was read
-        there stays.
-        """
-        places = self._places()
-        if self.store.database.dialect == "sqlite":
-            return places
-        here = {
-            collection: [root for root in roots if Path(root).exists()]
-            for collection, roots in places.items()
-        }
-        return {collection: roots for collection, roots in here.items() if roots}
+        """The places to sync. In PostgreSQL, one that is not on this machine may be on another: what was read stays."""
+        is_shared = self.store.database.dialect != "sqlite"
+        here: dict[str, list[str]] = {}
+        for collection, root in self.store.roots.all():
+            if not is_shared or Path(root).exists():
+                here.setdefault(collection, []).append(root)
+        return here
 
     def ingest_page(
         self, url: str, document: Document, *, collection: str = DEFAULT_COLLECTION
@@ -183,28 +157,15 @@ class Library:
         if old is not None and old.hash == digest:
             self.store.note_visit(old.id, seen_at=now, changed_at=document.changed_at)
             return SyncReport(skipped=1)
-        self.store.put(
-            NewDocument(
-                collection=collection,
-                address=url,
-                root=url,
-                source=url,
-                title=document.title,
-                url=url,
-                hash=digest,
-                size=len(document.text),
-                modified=0,
-                pieces=cut(document),
-                changed_at=document.changed_at,
-                seen_at=now,
-            )
-        )
+        new = NewDocument(
+            collection=collection, address=url, root=url, source=url, title=document.title, url=url, hash=digest,
+            size=len(document.text), modified=0, pieces=cut(document), changed_at=document.changed_at, seen_at=now,
+        )  # fmt: skip
+        self.store.put(new)
         return SyncReport(changed=1) if old else SyncReport(added=1)
 
-    def rebuild(self, *, notify: Notify = _ignore_progress) -> SyncReport:
-        """Read every file again and drop all vectors; pages from the web stay as they are, and so do files that
-        are not on this machine.
-        """
+    def rebuild(self, *, notify: Notify = _do_nothing) -> SyncReport:
+        """Read every file here again and drop all vectors; pages from the web and files elsewhere stay as they are."""
         self.store.forget_vectors()
         self.vectors.erase()
         places = self._places_here()
@@ -230,12 +191,12 @@ class Library:
         if not meant:
             self._clear_leftovers()  # by a forget that was interrupted
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
-        entries = self.store.entries()
-        gone = [
-            e
-            for e in entries
-            if any(base_of(e.collection) == c and is_within(e.address, p) for c, p in meant)
-        ]
+
+        def is_meant(entry: Entry) -> bool:
+            base = base_of(entry.collection)
+            return any(base == named and is_within(entry.address, place) for named, place in meant)
+
+        gone = list(filter(is_meant, self.store.entries()))
         with self.store.transaction():
             for entry in gone:
                 self.store.remove(entry.collection, entry.address)
@@ -258,17 +219,13 @@ class Library:
         as people know it.
         """
         roots = self.store.roots
-        return [
-            (named, address, source)
-            for named, address, source in (
-                *((base_of(e.collection), e.address, e.source) for e in self.store.entries()),
-                *((c, u.address, u.source) for c in self._places() for u in roots.unreadable(c).values()),
-                *((c, root, Path(root).name) for c, root in roots.all()),
-            )
-            if collection is None or base_of(collection) == named
-        ]
+        found = [(base_of(e.collection), e.address, e.source) for e in self.store.entries()]
+        for each in dict.fromkeys(each for each, _ in roots.all()):
+            found += ((each, file.address, file.source) for file in roots.unreadable(each).values())
+        found += ((each, root, Path(root).name) for each, root in roots.all())
+        return [each for each in found if collection is None or base_of(collection) == each[0]]
 
-    def embed_pending(self, *, notify: Notify = _ignore_progress) -> int:
+    def embed_pending(self, *, notify: Notify = _do_nothing) -> int:
         """Make the missing vectors; resumable at any point. How many were made.
 
         IndexMismatch when the others are of another model.
@@ -277,8 +234,13 @@ class Library:
         total, done = self.store.count_pending_vectors(), 0
         if self.embedder is None:
             return 0
-        if total:
-            self._use_model(self.embedder)
+        if (
+            total
+        ):  # the model is recorded before its first vector, and no passage uses those of an earlier one
+            self.check_model()
+            if self.store.get_meta(MODEL) not in (None, "", self.embedder.name):
+                self.vectors.erase()
+            self.store.set_meta(MODEL, self.embedder.name)
         while batch := self.store.pending_vectors(limit=EMBED_BATCH):
             vectors = self.embedder.embed_documents([embedded_text(passage) for passage in batch])
             for collection in sorted({passage.collection for passage in batch}):
@@ -293,13 +255,6 @@ class Library:
         if self.store.has_vectors():
             self.vectors.build_graphs()
         return done
-
-    def _use_model(self, embedder: Embedder) -> None:
-        """Record the model before its first vector, and erase vectors of an earlier one, which no passage uses."""
-        self.check_model()
-        if self.store.get_meta(MODEL) not in (None, "", embedder.name):
-            self.vectors.erase()
-        self.store.set_meta(MODEL, embedder.name)
 
     def clear_stale_vectors(self) -> None:
         """Remove the vectors of passages that are gone."""
@@ -383,10 +338,8 @@ class ScopedDocuments:
     async def neighbours(
         self, passages: Sequence[Passage], within: tuple[str, ...] = ()
     ) -> Sequence[Passage]:
-        ids = [passage.id for passage in passages]
-        return await asyncio.to_thread(
-            self.library.store.neighbours, ids, replace(self.scope, addresses=within)
-        )
+        ids, scope = [passage.id for passage in passages], replace(self.scope, addresses=within)
+        return await asyncio.to_thread(self.library.store.neighbours, ids, scope)
 
     async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
         scope = replace(self.scope, addresses=within)

@@ -83,14 +83,6 @@ JOIN passage_terms ON passage_terms.document = d.id
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """Terms that the index has."""
-
-    ids: Mapping[str, list[tuple[int, int]]]  #: one in each collection, with the number of that
-    held: Mapping[str, int]  #: passages with the term
-
-
 @dataclass(frozen=True, slots=True)
 class PostingsIndex:
     """The tables ``terms``, ``postings`` and ``passage_terms``."""
@@ -101,19 +93,15 @@ class PostingsIndex:
         return scope
 
     def search(
-        self,
-        words: Sequence[str],
-        scope: Scope,
-        *,
-        limit: int,
-        frequencies: Mapping[str, int] | None = None,
+        self, words: Sequence[str], scope: Scope, *, limit: int, frequencies: Mapping[str, int] | None = None
     ) -> list[tuple[str, float]]:
         known, within = self._known(words, scope), self._within(scope)
-        rarity = term_weights(words, known.held, known.held.get(EVERY, 0))
-        rare, frequent = by_rarity([word for word in words if word in known.ids], frequencies or known.held)
+        held = {word: count for word, (count, _) in known.items()}
+        rarity = term_weights(words, held, held.get(EVERY, 0))
+        rare, frequent = by_rarity([word for word in words if word in known], frequencies or held)
 
         def asked(some: Sequence[str]) -> Asked:
-            rows = [(number, rarity[word], where) for word in some for number, where in known.ids[word]]
+            rows = [(number, rarity[word], where) for word in some for number, where in known[word][1]]
             return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
         found: dict[str, float] = {}
@@ -139,9 +127,8 @@ class PostingsIndex:
         if not scope.addresses:
             held = self._held(words, scope)
             return {word: held.get(word, 0) for word in words}
-        known = self._known(words, scope)
-        within = self._within(scope)
-        pairs = [(word, number) for word in words for number, _ in known.ids.get(word, ())]
+        known, within = self._known(words, scope), self._within(scope)
+        pairs = [(word, number) for word in words if word in known for number, _ in known[word][1]]
         rows = self.database.rows(
             "SELECT word, count(passage) FROM unnest(?::text[], ?::int4[]) AS asked (word, id) CROSS JOIN LATERAL"
             f" (SELECT passage FROM postings WHERE term = asked.id{within[0]} OFFSET 0) AS one GROUP BY word",
@@ -167,10 +154,8 @@ class PostingsIndex:
     ) -> None:
         rows = [(passage, *indexed) for passage, indexed in passages]
         scores = {passage: term_scores((title.split(), body.split())) for passage, _, title, body in rows}
-        held = _counted(scores.values(), [language for _, language, _, _ in rows])
-        terms = sorted(held)
-        counted = writing.execute(_COUNT, (collection, terms, [held[term] for term in terms])).fetchall()
-        ids = dict(counted)
+        counts = _counted(scores.values(), [language for _, language, _, _ in rows])
+        ids = dict(writing.execute(_COUNT, (collection, *counts)).fetchall())
         entries = sorted(
             (ids[_name(term)], passage, score)
             for passage, each in scores.items()
@@ -189,14 +174,11 @@ class PostingsIndex:
         ).fetchall()
         if not rows:
             return
-        collection = rows[0][0]
         every = [{*title.split(), *body.split()} for _, _, title, body in rows]
-        held = _counted(every, [language for _, language, _, _ in rows])
-        terms = sorted(held)
         counted = writing.execute(
             "UPDATE terms SET held = terms.held - old.held FROM unnest(?::text[], ?::bigint[]) AS old (term, held)"
             " WHERE terms.collection = ? AND terms.term = old.term RETURNING terms.id",
-            (terms, [held[term] for term in terms], collection),
+            (*_counted(every, [language for _, language, _, _ in rows]), rows[0][0]),
         ).fetchall()
         numbers = [number for (number,) in counted]
         writing.execute(
@@ -229,17 +211,17 @@ class PostingsIndex:
         )
         return {names[str(name)]: count for name, count in rows}
 
-    def _known(self, words: Iterable[str], scope: Scope) -> Known:
-        names = {_name(word): word for word in words}
+    def _known(self, words: Iterable[str], scope: Scope) -> dict[str, tuple[int, list[tuple[int, int]]]]:
+        """Of the terms that the index has, how many passages hold them, and (id, collection) of each."""
+        names = {EVERY: EVERY} | {_name(word): word for word in words}
         rows = self.database.rows(
             f"SELECT term, array_agg(id), array_agg(collection), sum(held) {_of_scope(scope)} GROUP BY term",
-            (sorted(scope.collections), [*names, EVERY]),
+            (sorted(scope.collections), [*names]),
         )
-        known = [(names.get(str(name), str(name)), *row) for name, *row in rows]
-        return Known(
-            ids={term: list(zip(ids, numbers, strict=True)) for term, ids, numbers, _ in known},
-            held={term: held for term, _, _, held in known},
-        )
+        return {
+            names[str(name)]: (held, list(zip(ids, numbers, strict=True)))
+            for name, ids, numbers, held in rows
+        }
 
 
 def _of_scope(scope: Scope) -> str:
@@ -251,9 +233,7 @@ def _of_scope(scope: Scope) -> str:
     return f"FROM terms JOIN collections ON number = {number} WHERE name = ANY(?) AND term = ANY(?)"
 
 
-Asked = tuple[
-    list[int], list[float], list[int]
-]  # terms by their ids, how rare they are, and their collections
+Asked = tuple[list[int], list[float], list[int]]  # ids of terms, how rare they are, and their collections
 Within = tuple[str, tuple[object, ...]]  # SQL that limits postings to a scope, and its values
 Stage = tuple[Sequence[str], str, tuple[object, ...]]  # the words that it ranks by, its query and its values
 
@@ -277,12 +257,13 @@ def _stages(
         yield one, _OF_ONE.format(within=within[0]), (*values, FREQUENT_LIMIT, first)
 
 
-def _counted(passages: Iterable[Iterable[str]], languages: Sequence[str]) -> Counter[str]:
-    """How many of some passages hold each term, by its name, and the other counts."""
+def _counted(passages: Iterable[Iterable[str]], languages: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The names of terms in order, with those of the other counts, and how many of some passages hold each."""
     held = Counter(_name(term) for terms in passages for term in terms)
     held[EVERY] = len(languages)
     held.update(EVERY + language for language in languages)
-    return held
+    terms = sorted(held)
+    return terms, [held[term] for term in terms]
 
 
 def _name(term: str) -> str:

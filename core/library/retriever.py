@@ -60,9 +60,7 @@ ONE_IN, COUNTED = 100, 1_000
 NAME_WEIGHT = 0.25  # of the name of a document that is meant, beside what is asked about it
 SAID = 0.3  # share of the rest of the question from which a passage says enough of it to count in full
 NAME_ALONE = 0.25  # of the worth of a passage by its words, where it has only that name
-COMPARED = (
-    8  # answers of people whose questions are compared by meaning; another one costs a call of the embedder
-)
+COMPARED = 8  # answers of people whose questions are compared by meaning, each by a call of the embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,9 +252,7 @@ class Candidates:
     dense: Mapping[str, float]  #: cosine by id
     closeness: Mapping[str, float]  #: of the question that a person answered, by id
     meant: Meant  #: the documents that the question names
-    asked: Mapping[
-        str, float
-    ]  #: the same; the names of documents that are meant weigh less, as they are found already
+    asked: Mapping[str, float]  #: the same; names of documents that are meant, which are found, weigh less
 
     def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
         """The best passages, preferring sources that were cited before."""
