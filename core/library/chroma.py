@@ -101,15 +101,12 @@ class ChromaIndex:
         """
         with self._writing:
             with self._chroma():
-                self._overwrite(collection, ids)
+                if target := self._find(collection):
+                    for batch in _batches(list(dict.fromkeys(ids)), OVERWRITE_BATCH):
+                        target.update(ids=batch, embeddings=_noise(len(batch), target.metadata["dimension"]))
+                        target.delete(ids=batch)
+                    _flush(target)
             self._vacuum()
-
-    def _overwrite(self, collection: str, ids: Sequence[str]) -> None:
-        if target := self._find(collection):
-            for batch in _batches(list(dict.fromkeys(ids)), OVERWRITE_BATCH):
-                target.update(ids=batch, embeddings=_noise(len(batch), target.metadata["dimension"]))
-                target.delete(ids=batch)
-            _flush(target)
 
     def drop(self, collection: str) -> None:
         """Remove a collection and free its disk space."""
@@ -139,7 +136,12 @@ class ChromaIndex:
                 found = target.query(query_embeddings=[vector], n_results=limit, include=["distances"])
                 cosines = (1.0 - distance for distance in found["distances"][0])
                 near = list(zip(found["ids"][0], cosines, strict=True))
-                hits += near if len(near) >= min(limit, target.count()) else _compare_all(target, vector)
+                if len(near) < min(limit, target.count()):
+                    # A graph has parts that no search reaches: hundreds of equal vectors, as of a footer on every page,
+                    # are neighbours of one another alone. How many of them a search comes upon depends on the order
+                    # in which threads added them. So all are compared.
+                    near = list(_compare(target, vector, target.get(include=[])["ids"]).items())
+                hits += near
         return nlargest(limit, hits, key=lambda hit: hit[1])
 
     def similarities(self, vector: NDArray[np.float32], ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
@@ -183,13 +185,11 @@ class ChromaIndex:
         """Chroma's collection, None if there is none; an index that was never written is not opened."""
         with self._lock:
             if collection not in self._collections and (self._folder / DATABASE).exists():
-                client = self._open()
+                client, name = self._open(), _chroma_name(collection)
                 from chromadb.errors import NotFoundError
 
                 try:
-                    self._collections[collection] = client.get_collection(
-                        _chroma_name(collection), embedding_function=None
-                    )
+                    self._collections[collection] = client.get_collection(name, embedding_function=None)
                 except NotFoundError:
                     return None
             return self._collections.get(collection)
@@ -246,15 +246,6 @@ def _compare(target: Any, vector: NDArray[np.float32], ids: list[str]) -> dict[s
         if found["ids"]:
             cosines |= zip(found["ids"], (found["embeddings"] @ vector).tolist(), strict=True)
     return cosines
-
-
-def _compare_all(target: Any, vector: NDArray[np.float32]) -> list[tuple[str, float]]:
-    """Exact cosines of a collection whose graph has parts that no search reaches.
-
-    Hundreds of equal vectors, as of a footer on every page, are neighbours of one another alone. How many of
-    them a search comes upon depends on the order in which threads added them.
-    """
-    return list(_compare(target, vector, target.get(include=[])["ids"]).items())
 
 
 def _chroma_name(collection: str) -> str:

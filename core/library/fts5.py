@@ -120,24 +120,16 @@ class Fts5Index:
         sets: dict[int, list[int]] = {}
         for number, base in bases_of(numbers).items():
             sets.setdefault(base, []).append(number)
+        named = [name for name in numbers if name in scope.collections and not is_restricted(name)]
         return NumberedScope(
             collections=scope.collections,
             addresses=scope.addresses,
-            open=tuple(
-                number
-                for name, number in numbers.items()
-                if name in scope.collections and not is_restricted(name)
-            ),
+            open=tuple(numbers[name] for name in named),
             sets={base: tuple(some) for base, some in sets.items()},
         )
 
     def search(
-        self,
-        words: Sequence[str],
-        scope: Scope,
-        *,
-        limit: int,
-        frequencies: Mapping[str, int] | None = None,
+        self, words: Sequence[str], scope: Scope, *, limit: int, frequencies: Mapping[str, int] | None = None
     ) -> list[tuple[str, float]]:
         numbered = self.looked_up(scope)
         parts = numbered.within(self._cheap_together(numbered)).parts()
@@ -148,22 +140,17 @@ class Fts5Index:
         for step in zip(*(part.expressions(rare, frequent) for part in parts), strict=True):
             among = FREQUENT_LIMIT if found or not rare else 2 * RARE_LIMIT
             fair = max(limit, among // len(step))
-            for passage, weight in self._ranked(parts, step, numbered, fair, limit):
+            for passage, weight in self._ranked(list(zip(parts, step, strict=True)), numbered, fair, limit):
                 found.setdefault(passage, weight)
             if len(found) >= limit:
                 break
         return list(found.items())[:limit]
 
     def _ranked(
-        self,
-        parts: Sequence[Within],
-        expressions: Sequence[str],
-        numbered: NumberedScope,
-        among: int,
-        limit: int,
+        self, step: Sequence[tuple[Within, str]], numbered: NumberedScope, among: int, limit: int
     ) -> list[tuple[str, float]]:
-        """The best of what these expressions find, one for each part."""
-        step, hits = list(zip(parts, expressions, strict=True)), []
+        """The best of what expressions find, one for each part of a scope."""
+        hits = []
         for start in range(0, len(step), AT_ONCE):
             queries, values = [], []
             for part, expression in step[start : start + AT_ONCE]:
@@ -191,28 +178,20 @@ class Fts5Index:
         held = dict.fromkeys(words, 0)
         if not words:
             return held
-        if scope.addresses:
-            within = numbered.within(self._cheap_together(numbered))
-            rows = self._counted(words, within, numbered)
-        else:
-            rows = self._counted(words, numbered.named, numbered)
-            if numbered.many:
-                values = (json.dumps([*words]), json.dumps(sorted(numbered.many)), numbered.numbers)
-                rows += self.database.rows(_HELD, values)
+        within = numbered.within(self._cheap_together(numbered)) if scope.addresses else numbered.named
+        rows = []
+        if within.places:
+            query, more = (_COUNTED_IN, (numbered.numbers,)) if within.is_mixed else (_COUNTED, ())
+            rows = self.database.rows(
+                f"WITH terms (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))}){query}",
+                (*(text for word in words for text in (word, within.expression([word]))), *more),
+            )
+        if numbered.many and not scope.addresses:
+            values = (json.dumps([*words]), json.dumps(sorted(numbered.many)), numbered.numbers)
+            rows = [*rows, *self.database.rows(_HELD, values)]
         for word, count in rows:
             held[word] += count
         return held
-
-    def _counted(
-        self, words: Collection[str], within: Within, numbered: NumberedScope
-    ) -> list[tuple[str, int]]:
-        if not within.places:
-            return []
-        query, more = (_COUNTED_IN, (numbered.numbers,)) if within.is_mixed else (_COUNTED, ())
-        return self.database.rows(
-            f"WITH terms (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))}){query}",
-            (*(text for word in words for text in (word, within.expression([word]))), *more),
-        )
 
     def words(self, ids: Iterable[str]) -> dict[str, Words]:
         condition, wanted = among(self.database.dialect, ids)
@@ -228,7 +207,9 @@ class Fts5Index:
         document: int,  # noqa: ARG002 - its address is enough
         address: str,
     ) -> None:
-        place = _place_of(writing, collection)
+        (name,) = writing.execute("SELECT name FROM collections WHERE number = ?", (collection,)).fetchone()
+        bases = writing.execute("SELECT name, number FROM collections WHERE name = ?", (base_of(name),))
+        place = places_of({name: collection, **dict(bases.fetchall())})[collection]
         writing.executemany(
             "INSERT INTO words (rowid, scope, title, body) VALUES (?, ?, ?, ?)",
             ((passage, *words_row(indexed, place, address)) for passage, indexed in passages),
@@ -255,12 +236,3 @@ class Fts5Index:
             (json.dumps(sorted(numbered.many)), MARK, chr(ord(MARK) + 1)),
         )
         return frozenset(base for base, count in rows if count <= SHARE * len(numbered.sets[base]))
-
-
-def _place_of(writing: Connection, collection: int) -> Place:
-    """Where passages of this collection go."""
-    (name,) = writing.execute("SELECT name FROM collections WHERE number = ?", (collection,)).fetchone()
-    beside = writing.execute(
-        "SELECT name, number FROM collections WHERE name = ?", (base_of(name),)
-    ).fetchall()
-    return places_of({name: collection, **dict(beside)})[collection]

@@ -49,7 +49,10 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
     title, body = words
     counts = Counter(body)
     pairs = {first: second for first, second in pairwise(weights) if counts[first] and counts[second]}
-    together = _together(body, pairs) if pairs else Counter()
+    together = Counter[str]()  # how often the second term of a pair follows the first within REACH
+    for place, term in enumerate(body) if pairs else ():
+        if term in pairs and pairs[term] in body[place + 1 : place + 1 + REACH]:
+            together[term] += 1
     for term in set(title):
         counts[term] += TITLE_COUNTS
     spread = _spread(body)
@@ -71,15 +74,6 @@ def term_scores(words: Words) -> dict[str, float]:
 def _spread(body: Sequence[str]) -> float:
     """How often a term must occur in a text of this length to count for half of what it can."""
     return SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * len(body) / USUAL_LENGTH)
-
-
-def _together(body: Sequence[str], pairs: Mapping[str, str]) -> Counter[str]:
-    """How often the second term of each pair follows the first within REACH, by the first."""
-    return Counter(
-        term
-        for place, term in enumerate(body)
-        if term in pairs and pairs[term] in body[place + 1 : place + 1 + REACH]
-    )
 
 
 def _pair_weight(weights: Mapping[str, float], first: str, second: str) -> float:
@@ -122,12 +116,7 @@ class LexicalIndex(Protocol):
         """The same scope, so that each of several searches need not look up what it names."""
 
     def search(
-        self,
-        words: Sequence[str],
-        scope: Scope,
-        *,
-        limit: int,
-        frequencies: Mapping[str, int] | None = None,
+        self, words: Sequence[str], scope: Scope, *, limit: int, frequencies: Mapping[str, int] | None = None
     ) -> list[tuple[str, float]]:
         """(passage id, BM25) of the best passages with any of the terms, best first.
 
