@@ -21,8 +21,7 @@ from core.conversation import (
     value,
 )
 from core.graph.approval import checked_query
-from core.text.addressee import kind_of
-from core.text.smalltalk import small_talk
+from core.text.intent import kind_of, small_talk
 from core.traces.log import Fault
 from core.turns.messenger import ReplyRoute
 from core.wording import LANGUAGES

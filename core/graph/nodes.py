@@ -58,8 +58,7 @@ from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of,
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import Draft, Plan, Rejected, Strip
-from core.text.intent import asks_for_calculation
-from core.text.smalltalk import small_talk
+from core.text.intent import asks_for_calculation, small_talk
 from core.wording import Sentence
 
 

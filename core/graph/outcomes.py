@@ -26,8 +26,8 @@ from core.grounding.citations import footnotes_for, grounding_of
 from core.grounding.strips import evidence_alone, refine, shortened
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Strip
+from core.text.intent import small_talk_language
 from core.text.language import language_of
-from core.text.smalltalk import small_talk_language
 from core.wording import Sentence, in_language
 
 CLOSEST = 3  # passages shown when there is no answer

@@ -25,9 +25,8 @@ from core.reasoning.reasoner import (
     Statement,
     Strip,
 )
-from core.text.addressee import asks, kind_of
 from core.text.followup import cited_before
-from core.text.intent import names_something, without_courtesy
+from core.text.intent import asks, kind_of, names_something, without_courtesy
 from core.text.sentences import STOP_WORDS
 
 Certainty = Literal["sure", "unsure", "none"]

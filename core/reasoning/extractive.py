@@ -36,10 +36,10 @@ from core.text.followup import (
     replaces_subject,
     subjects,
 )
+from core.text.intent import small_talk
 from core.text.language import language_of
 from core.text.quoting import is_quotable
 from core.text.sentences import STOP_WORDS, split_units
-from core.text.smalltalk import small_talk
 from core.text.terms import query_terms, terms, weights_among
 
 #: The cosines of texts with a question, in order.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import cache
 
 from core.conversation import Exchange, ThreadMessage
-from core.text.language import language_of
+from core.text.language import language_of, words_of
 from core.text.terms import query_terms, terms
 
 SHORT = 4  # words; a question this short needs its thread (CANARD: precision .978, recall .821)
@@ -47,37 +48,11 @@ _OF_ONE = re.compile(
 )
 
 
-#: For other languages: pointer words (anywhere) and openers (at the beginning).
-_POINTERS_OF = {
-    name: re.compile(rf"{pointers}|^\W*(?:{openers})", re.IGNORECASE)
-    for name, pointers, openers in (
-        (
-            "de",
-            (
-                r"\b(?:er|sie|ihn|ihm|deren|dessen|dies(?:e[rnms]?)?|dort|davon|dafür|damit|dazu|darin|daran|darauf|dabei|"
-                r"dagegen|daraus|darüber|stattdessen|auch|ebenfalls|beides?|letztere[rs]?|solche[rns]?)\b"
-            ),
-            r"(?:und|aber|oder|also|was ist mit|wie sieht es mit|warum nicht)\b",
-        ),
-        (
-            "fr",
-            r"\b(?:ils?|elles?|lui|leurs?|celui-ci|celle-ci|ceux-ci|ça|cela|ceci|cet|cette|ces|là|aussi|précédente?)\b",
-            r"(?:et|mais|ou|donc|alors)\b",
-        ),
-        (
-            "es",
-            r"\b(?:él|ella|ell[oa]s|su|sus|eso|esto|es[ao]s?|est[ao]s?|ahí|allí|también|ambos|anterior)\b",
-            r"(?:y|pero|o|entonces)\b",
-        ),
-        (
-            "pt",
-            r"\b(?:eles?|elas?|isso|isto|ess[ae]s?|est[ae]s?|del[ae]s?|nel[ae]s?|aí|lá|também|ambos|anterior)\b",
-            r"(?:e|mas|ou|então)\b",
-        ),
-        ("ja", r"それ|これ|あれ|その|この|あの|そこ|ここ|他に|ほか", r"では|じゃあ|でも|あと"),
-        ("zh", r"它|这|那个|那些|该|此|上面|前面|同样", r"那|但是|还有"),
-    )
-}
+@cache
+def _pointers_of(language: str) -> re.Pattern[str] | None:
+    """Pointer words anywhere, and openers at the beginning; None for English and languages without words of theirs."""
+    pointers, openers = (words_of("follow_up", name).get(language) for name in ("pointers", "openers"))
+    return re.compile(rf"{pointers}|^\W*(?:{openers})", re.IGNORECASE) if pointers else None
 
 
 def needs_history(question: str, known: Collection[str] = ()) -> bool:
@@ -103,7 +78,7 @@ def _stands_alone(question: str, known: Collection[str]) -> bool:
 
 def points_back(question: str) -> bool:
     """True if a word of the question refers to its history."""
-    if elsewhere := _POINTERS_OF.get(language_of(question)):
+    if elsewhere := _pointers_of(language_of(question)):
         return bool(elsewhere.search(question))
     return bool(_POINTERS.search(_NOT_POINTERS.sub(" ", question)) or _OPENERS.match(question))
 

@@ -1,65 +1,212 @@
-"""The intent of a question: to know what something is, how something is done, or that a message beside it is answered;
-and what it says once its politeness is taken away.
+"""The intent of a message: small talk, said to the bot or to people, and what a question is after; and what a question
+says once its politeness is taken away.
+
+``core/text/words`` has the phrases and patterns, by language. What is left open here is decided by the evidence in the
+documents.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import cache
 from typing import Literal
 
-from core.text.addressee import begins_as_question
-from core.text.language import language_of
-from core.text.smalltalk import LONGEST
+from core.text.language import language_of, words_of
 from core.text.terms import has_content
 
-#: What only makes a request polite, by language. It goes from either end.
-_POLITE = {
-    "en": r"please|thanks|thank you|many thanks|thx|in advance|so much|a lot|very much",
-    "de": r"bitte|danke|dankeschön|danke schön|vielen dank|besten dank|im voraus",
-    "fr": r"s'il (?:te|vous) pla[iî]t|svp|stp|merci|merci beaucoup|merci d'avance",
-    "es": r"por favor|porfa|gracias|muchas gracias|de antemano",
-    "pt": r"por favor|obrigad[oa]|muito obrigad[oa]|desde já",
-    "ja": r"(?:よろしく)?お願いします|ありがとう(?:ございます)?|すみません",
-}
-#: What a message begins with besides: greetings, praise and names of the bot.
-_OPENING = {
-    "en": r"hi|hello|hey|good (?:morning|afternoon|evening)|great|perfect|cool|nice|ok|okay|got it|there|all|team|bot|footnote",
-    "de": r"hallo|moin|servus|guten (?:morgen|tag|abend)|super|perfekt|prima|alles klar|zusammen",
-    "fr": r"salut|bonjour|bonsoir|parfait|d'accord|très bien|à tous",
-    "es": r"hola|buenas|buenos días|buenas (?:tardes|noches)|perfecto|vale|genial",
-    "pt": r"oi|olá|bom dia|boa (?:tarde|noite)|perfeito|certo|beleza|pessoal",
-    "ja": r"こんにちは|こんばんは|おはよう(?:ございます)?|なるほど|了解(?:です)?",
-}  # fmt: skip
-#: What joins the question to them.
+SmallTalk = Literal["greeting", "thanks", "help", "goodbye", "remark"]
+
+#: ``question``: may be to the bot. ``doubtful``: a statement, or a question about what happens now: seldom to the
+#: bot. ``talk``: never to the bot.
+Kind = Literal["question", "doubtful", "talk"]
+
+Intent = Literal["definition", "instruction"]
+
+LONGEST = 120  # characters of small talk; a longer text also says something else
+READ = 1_000  # characters of a message that are read
+
+
+def small_talk(text: str) -> str | None:
+    """The reply to a greeting, thanks or goodbye, in its language; None for any other text."""
+    found = _small_talk_in(text)
+    return words_of("replies", found[1])[found[0]] if found else None
+
+
+def small_talk_language(text: str) -> str | None:
+    """The language of small talk, which is often too short for :func:`language_of`: “Danke!”"""
+    found = _small_talk_in(text)
+    return found[0] if found else None
+
+
+def _small_talk_in(text: str) -> tuple[str, SmallTalk] | None:
+    """Its language and its kind; None where a text says anything else."""
+    plain_text = _plain(text) if len(text) <= LONGEST else ""
+    for language, known in _phrases().items():
+        if kinds := _kinds(plain_text, known):
+            rest: list[SmallTalk] = [kind for kind in kinds if kind != "remark"]  # "Thanks, lol"
+            kind = rest[-1] if rest else "remark"
+            asks = kind == "thanks" and "?" in plain_text  # "Works now?"
+            return None if asks else (language, kind)
+    return None
+
+
+def _kinds(text: str, known: dict[str, SmallTalk | None]) -> list[SmallTalk]:
+    """The kinds of the phrases in a text; none if it holds anything else."""
+    kinds: list[SmallTalk] = []
+    position = 0
+    while position < len(text):
+        if not text[position].isalnum():
+            position += 1
+            continue
+        phrase = next(
+            (p for p in known if text.startswith(p, position) and _ends(text, position + len(p))), None
+        )
+        if phrase is None:
+            return []
+        if kind := known[phrase]:
+            kinds.append(kind)
+        position += len(phrase)
+    return kinds
+
+
+@cache
+def _phrases() -> dict[str, dict[str, SmallTalk | None]]:
+    """By language its phrases, long ones first, with their kind; None for a filler."""
+    kinds: dict[str, SmallTalk | None] = {
+        "greeting": "greeting", "thanks": "thanks", "help": "help", "goodbye": "goodbye", "remark": "remark",
+        "fillers": None,
+    }  # fmt: skip
+    found: dict[str, dict[str, SmallTalk | None]] = {}
+    for name, kind in kinds.items():
+        for language, phrases in words_of("small_talk", name).items():
+            found.setdefault(language, {}).update(dict.fromkeys(map(_plain, phrases.split("|")), kind))
+    return {
+        language: dict(sorted(of.items(), key=lambda pair: -len(pair[0]))) for language, of in found.items()
+    }
+
+
+def _ends(text: str, at: int) -> bool:
+    """True if a phrase may end here: not inside a word, except in a script without spaces."""
+    return at == len(text) or not (text[at].isascii() and text[at].isalnum())
+
+
+def _plain(text: str) -> str:
+    """In small letters, without accents and with single spaces."""
+    apart = unicodedata.normalize("NFKD", text.replace("’", "'").casefold())
+    return " ".join("".join(sign for sign in apart if not unicodedata.combining(sign)).split())
+
+
+#: What may stand before a sign of a message that stands at its beginning.
+_BEFORE = (
+    r"^\W*(?:(?:and|but|so|or|then|also|oh|ok|und|aber|oder|also|et|mais|alors|y|pero|entonces|e|mas)\b\W+)?"
+)
+#: The signs that stand at the beginning of a message; others may stand anywhere.
+_AT_START = frozenset({"asks", "proposes", "seeks"})
+#: A person's name before a comma, or after the last one.
+_NAME = re.compile(
+    r"^\W*(?:hey |hi |hallo |salut |hola )?[A-ZÀ-Þ][a-zß-ÿ-]+,\s|,\s*[A-ZÀ-Þ][a-zß-ÿ-]+\s*[?!.]*$"
+)
+_MENTION = re.compile(r"(?<![\w/.])@\w|<@|@(?:here|everyone|channel)\b")
+_NOT_SAID = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
+
+
+@cache
+def _sign(name: str) -> re.Pattern[str]:
+    """The pattern of a sign in any language, since a short message does not show its own.
+
+    ``acknowledges``: phrases of which a message may consist that calls for no answer; ``asks``: how a question begins
+    that has no question mark; ``requests``: asks to be told something, which a bot can do; ``addresses``: speaks to a
+    person; ``proposes``: suggests that people do something; ``seeks``: looks for somebody; ``knows``: looks for
+    somebody who knows, which a bot may; ``present``: what is happening, which no document tells, and what only asks to
+    be agreed with.
+    """
+    union = "|".join(f"(?:{pattern})" for pattern in words_of("addressee", name).values())
+    if name == "acknowledges":
+        union = rf"\W*(?:(?:{union})(?!\w)\W*)+"
+    return re.compile(rf"{_BEFORE}(?:{union})" if name in _AT_START else union, re.IGNORECASE)
+
+
+def asks(text: str) -> bool:
+    """True if a text has the form of a question, or of a request to be told something."""
+    said = _said(text)
+    return (
+        any(sign in said for sign in "?？")
+        or bool(_sign("asks").match(said))
+        or bool(_sign("requests").search(said))
+    )
+
+
+def kind_of(text: str) -> Kind:
+    """The kind of a message without a mention of the bot: whether it may be a question to it."""
+    said = _said(text)
+    if is_acknowledgement(text) or _MENTION.search(said):
+        return "talk"
+    first, sign, rest = said.partition(",")  # "Thanks, and how long?" asks how long
+    rest = rest.strip() if sign and is_acknowledgement(first) and rest.strip() else said
+    if (name := _NAME.search(rest)) and not _sign("asks").match(name[0].replace(",", " ")):
+        return "talk"
+    is_for_people = (
+        _sign("addresses").search(rest)
+        or _sign("proposes").match(rest)
+        or (_sign("seeks").match(rest) and not _sign("knows").search(rest))
+    )
+    if is_for_people and not _sign("requests").search(rest):
+        return "talk"
+    return "question" if asks(rest) and not _sign("present").search(rest) else "doubtful"
+
+
+def is_acknowledgement(text: str) -> bool:
+    """True if a text calls for no answer: it has no words, or only thanks, agrees or greets."""
+    if not any(sign.isalnum() for sign in text):
+        return True
+    talk = _small_talk_in(text)
+    is_courtesy = talk is not None and talk[1] != "help"
+    return len(text) <= LONGEST and (bool(_sign("acknowledges").fullmatch(text)) or is_courtesy)
+
+
+def _said(text: str) -> str:
+    """Its beginning, without code and addresses."""
+    return _NOT_SAID.sub(" ", text)[:READ].replace("’", "'").strip()
+
+
+#: What joins a question to the courtesy before it.
 _JOINS = r"and|but|und|aber|et|mais|y|pero|e|mas|それで"
 #: Japanese words that name nothing to search for.
 _EMPTY = re.compile(
     r"[それこあ]れ|について|どう|何|なに|いつ|どこ|誰|だれ|なぜ|です|ます|でした|[はがのをにでもとかねよ]|教えて|ください"
 )
-_ENDS = "|".join(_POLITE.values())
-_STARTS = f"{_ENDS}|{'|'.join(_OPENING.values())}"
-#: Phrases at the beginning; in a script with spaces each ends with its word.
-_LEADING = re.compile(
-    rf"\W*(?:(?:{_STARTS})(?:(?<=[\u3040-\u9fff])|\b)[^\w¿¡]*)+(?:(?:{_JOINS})\b[^\w¿¡]*)?", re.IGNORECASE
-)
-#: Thanks at the end stand behind a sign; “please” need not: “how do I say thank you” is about these words.
-_TRAILING = re.compile(
-    rf"(?:[,.;!?？。、–—-]\s*(?:(?:{_ENDS})[\s,.;!?？。、]*)+"
-    r"|\s(?:please|bitte|s'il (?:te|vous) pla[iî]t|svp|stp|por favor|porfa))\W*$",
-    re.IGNORECASE,
-)
-_POLITE_ALONE = re.compile(rf"\W*(?:(?:{_STARTS})(?!\w)\W*)+", re.IGNORECASE)
+
+
+@cache
+def _courtesy() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """A text of nothing else, courtesy at the beginning, and at the end."""
+    ends = "|".join(words_of("courtesy", "polite").values())
+    starts = f"{ends}|{'|'.join(words_of('courtesy', 'opening').values())}"
+    patterns = (
+        rf"\W*(?:(?:{starts})(?!\w)\W*)+",
+        # In a script with spaces each phrase ends with its word.
+        rf"\W*(?:(?:{starts})(?:(?<=[\u3040-\u9fff])|\b)[^\w¿¡]*)+(?:(?:{_JOINS})\b[^\w¿¡]*)?",
+        # Thanks at the end stand behind a sign; “please” need not: “how do I say thank you” is about these words.
+        (
+            rf"(?:[,.;!?？。、–—-]\s*(?:(?:{ends})[\s,.;!?？。、]*)+"
+            r"|\s(?:please|bitte|s'il (?:te|vous) pla[iî]t|svp|stp|por favor|porfa))\W*$"
+        ),
+    )
+    alone, leading, trailing = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+    return alone, leading, trailing
 
 
 def without_courtesy(text: str) -> str:
     """The question in a text, without thanks, greetings and “please” around it; “” where nothing else is there."""
+    alone, leading, trailing = _courtesy()
     plain = text.replace("’", "'")  # as long as the text
-    if _POLITE_ALONE.fullmatch(plain):
+    if alone.fullmatch(plain):
         return ""
-    if found := _TRAILING.search(plain, max(0, len(plain) - LONGEST)):
+    if found := trailing.search(plain, max(0, len(plain) - LONGEST)):
         text, plain = text[: found.start()], plain[: found.start()]
-    found = _LEADING.match(plain)  # “Cool storage” and “Hello world” keep their words
-    return text[found.end() :] if found and begins_as_question(plain[found.end() :]) else text
+    found = leading.match(plain)  # “Cool storage” and “Hello world” keep their words
+    return text[found.end() :] if found and _sign("asks").match(plain[found.end() :]) else text
 
 
 def names_something(text: str) -> bool:
@@ -69,41 +216,17 @@ def names_something(text: str) -> bool:
     return has_content(told, language)
 
 
-Intent = Literal["definition", "instruction"]
-
-#: “What is X?” and not “What is the size of X?”, by language.
-_DEFINITION = {
-    "en": r"what(?:['’]?s| is| are| exactly is| exactly are) (?!the\b|our\b|my\b|your\b|their\b|his\b|her\b|this\b|that\b|these\b|those\b|it\b|there\b|\w+ing\b)"
-    r"(?!.*\b(?:for|of|in|on|at|by|when|if)\b)|what does .+ (?:mean|do)\b|(?:define|explain)\b|what (?:is|are) (?:a|an)\b",
-    "de": r"was (?:ist|sind) (?!der\b|die\b|das\b|mit\b|los\b)|was (?:bedeutet|heißt|macht)\b|erkläre?\b",
-    "fr": r"qu['’]est[- ]ce (?:que|qu['’])|c['’]est quoi|que (?:signifie|veut dire)\b|expliquez?\b",
-    "es": r"qué (?:es|son) (?!el\b|la\b|los\b|las\b)|qué (?:significa|quiere decir|hace)\b|explica\b",
-    "pt": r"(?:o )?que (?:é|são) (?!o\b|a\b|os\b|as\b)|o que (?:significa|quer dizer|faz)\b|explique\b",
-    "ja": r".*(?:とは(?:何|なに|なん|どういう)?|って(?:何|なに|なん)|の意味)",
-}
-#: “How do I …?” and not “How does it …?” or “How many …?”.
-_INSTRUCTION = {
-    "en": r"(?:.*\b)?how (?:(?:do|can|could|should|would|might|must) (?:i|we|you|one|people|someone|somebody)|to)\b"
-    r"|what(?:['’]?s| is) the (?:best |right |easiest |correct )?way to\b",
-    "de": r"(?:.*\b)?wie (?:kann|könnte|können|soll|sollen|muss|müssen|darf|\w+e|\w+en) (?:ich|wir|man)\b|(?:.*\b)?wie (?:ich|wir|man)\b",
-    "fr": r"(?:.*\b)?comment (?:\w+er|\w+ir|\w+re|(?:\w+-)?(?:je|on|nous)|(?:puis|peut|dois|doit|faut)\b|faire)\b",
-    "es": r"(?:.*\b)?cómo (?:\w+[aei]r(?:lo|la|me|se)?|puedo|podemos|se puede|debo|hago|se \w+|\w+o)\b",
-    "pt": r"(?:.*\b)?como (?:\w+[aei]r|posso|podemos|se pode|devo|faço|\w+o)\b",
-    "ja": r".*(?:どうやって|どうすれば|どのように|方法|やり方|手順)",
-}
-
-
 def intent_of(question: str) -> Intent | None:
-    language = language_of(question)
+    """To be told how something is done, or what it is: “What is X?” and not “What is the size of X?”"""
+    # A short question may pass for another language, so the English patterns count too.
+    languages = {language_of(question), "en"}
     asked = question.strip(" ¿¡\"'“„«*_-–\n\t").lower()
-    if _matches(_INSTRUCTION, asked, language):
-        return "instruction"
-    return "definition" if _matches(_DEFINITION, asked, language) else None
-
-
-def _matches(patterns: dict[str, str], asked: str, language: str) -> bool:
-    """By the language's own pattern; a short question may pass for another language, so the English one counts too."""
-    return any(re.match(patterns[name], asked) is not None for name in {language, "en"} if name in patterns)
+    kinds: tuple[Intent, ...] = ("instruction", "definition")
+    for kind in kinds:
+        patterns = words_of("intent", kind)
+        if any(re.match(patterns[name], asked) for name in languages & patterns.keys()):
+            return kind
+    return None
 
 
 #: A question word, of the six languages.
@@ -120,53 +243,15 @@ def is_open(question: str) -> bool:
     return _OPEN.search(question) is not None
 
 
-#: “Can you answer this?”, and nothing that it asks itself, by language.
-_HANDING_OVER = {
-    "en": r"(?:(?:can|could|would|will) (?:you|anyone|anybody|someone|somebody|we|it) )?(?:please )?"
-    r"(?:answer|help(?: (?:me|us|him|her|them|out|here))*(?: with)?|take|handle|look (?:at|into)|check|explain|reply to|respond to)"
-    r"(?: (?:this|that|it|these|the)(?: (?:one|question|message|above|thread))?(?: above)?)?(?: for (?:me|us|him|her|them))?"
-    r"|(?:any|your) (?:idea|ideas|thoughts|answer|answers|help|clue)(?: (?:on|about|for|with|to) (?:this|that|it))?"
-    r"|do you know (?:this|that|the answer)(?: (?:one|to (?:this|that)))?|what do you (?:say|think)(?: (?:to|about|of) (?:this|that))?"
-    r"|(?:see|question) above|thoughts|what about (?:this|that)(?: one)?",
-    "de": r"(?:(?:kannst|könntest|können|könnten|könnt|weißt|wissen) (?:du|sie|ihr|jemand|wir) )?(?:bitte |mal )*"
-    r"(?:(?:das|dies|dies[er]* frage|die frage|hier|da|dazu|darauf|ihm|ihr|ihnen|uns|mir)(?: oben)? ?)*(?:bitte |mal |kurz )*"
-    r"(?:beantworte[n]?|antworten|helfen|weiterhelfen|etwas (?:dazu )?sagen|erklären|das)",
-    "fr": r"(?:(?:peux|peut|pourrais|pouvez|pourriez)-(?:tu|on|vous) |(?:tu|vous|on) (?:peux|peut|pouvez) )(?:m['’]|nous |me |y )?(?:répondre|aider|expliquer)"
-    r"(?: (?:à |avec )?(?:ça|cela|ceci|cette question|la question|lui|ce message))?|une idée",
-    "es": r"¿?(?:(?:puedes|podrías|puede|podría|podéis|pueden|alguien puede) )(?:responder|contestar|ayudar(?:me|nos)?|explicar)(?:lo|la|le)?"
-    r"(?: (?:a |con )?(?:esto|eso|ello|esta pregunta|la pregunta))?|alguna idea",
-    "pt": r"(?:(?:você|alguém) )?(?:pode|poderia|consegue) (?:responder|ajudar|explicar)(?: (?:a |com )?(?:isso|isto|essa pergunta|esta pergunta|a pergunta))?"
-    r"|alguma ideia",
-    "ja": r"(?:これ|それ|この(?:質問|件)|上の(?:質問)?|上記)?(?:に|を|について)?(?:答えて|回答|教えて|お願い|わかり|分かり)(?:もらえ|くれ|いただけ|でき|ください|ます|し|る|ま|せん|か|？|\?)*",
-}  # fmt: skip
-_ALL_HANDING_OVER = re.compile("|".join(f"(?:{each})" for each in _HANDING_OVER.values()))
-
-
 def hands_over(question: str) -> bool:
-    """True if it only asks to answer a message beside it."""
+    """True if it only asks to answer a message beside it: “Can you answer this?”"""
     asked = without_courtesy(question).strip(" ¿¡?!.,:;…、。\"'“„«*_-–\n\t").lower()
-    return bool(asked) and _ALL_HANDING_OVER.fullmatch(asked) is not None
-
-
-#: That something is to be computed, by language.
-_CALCULATION = {
-    "en": r"\b(?:by how much|how (?:much|many|far) (?:more|less|fewer|higher|lower|larger|smaller|faster|longer)|percent(?:age)?|per cent|"
-    r"(?:gr[eo]w|growth|increased?|decreased?|rose|rise|fell|dropped|changed?|declined?)\b.*\b(?:by|rate|since|from|between|over)|ratio|share of|"
-    r"average|mean (?:of|value)|on average|altogether|in total|total|sum|difference between|compared (?:to|with)|times (?:as|more)|combined|calculate|compute)\b|%",
-    "de": r"\b(?:um wie ?viel|wie ?viel (?:mehr|weniger|höher|niedriger|größer|kleiner|länger)|prozent\w*|gewachsen|gestiegen|gesunken|gefallen|zugenommen|"
-    r"abgenommen|wachstum\w*|verhältnis|anteil|durchschnitt\w*|im (?:schnitt|mittel)|mittelwert|insgesamt|zusammen|summe|differenz|unterschied zwischen|"
-    r"verglichen|im vergleich|(?:be|aus)?rechne\w*)\b",
-    "fr": r"\b(?:de combien|combien (?:de )?(?:plus|moins)|pour ?cent\w*|augment\w+|diminu\w+|croissance|baissé|rapport entre|ratio|part (?:de|du)|moyenne|"
-    r"au total|somme|différence entre|par rapport|calcul\w*)\b",
-    "es": r"\b(?:en cuánto|cuánt[oa]s? (?:más|menos)|por ciento|porcentaje|creci\w+|aument\w+|disminuy\w+|bajó|subió|proporción|ratio|promedio|media|en total|"
-    r"suma|diferencia entre|en comparación|calcul\w+)\b",
-    "pt": r"\b(?:em quanto|quant[oa]s? (?:mais|menos)|quanto (?:cresceu|aumentou|caiu|subiu)|por cento|porcentagem|percentagem|cresc\w+|aument\w+|diminu\w+|caiu|"
-    r"proporção|razão entre|média|no total|soma|diferença entre|em comparação|calcul\w+)\b",
-    "ja": r"何(?:%|％|パーセント|倍|割|ポイント)|(?:どれ|どの)(?:だけ|くらい|ぐらい|ほど)(?:増|減|伸|上|下|多|少)|平均|合計|比率|割合|差(?:は|を|が)|伸び率|増減|計算",
-}  # fmt: skip
-_ALL_CALCULATION = re.compile("|".join(_CALCULATION.values()), re.IGNORECASE)
+    return bool(asked) and any(
+        re.fullmatch(each, asked) for each in words_of("intent", "handing_over").values()
+    )
 
 
 def asks_for_calculation(question: str) -> bool:
     """True if an answer may have to compute a figure from others."""
-    return _ALL_CALCULATION.search(question) is not None
+    patterns = words_of("intent", "calculation").values()
+    return any(re.search(each, question, re.IGNORECASE) for each in patterns)

@@ -8,8 +8,15 @@ py3langid gets 2 wrong and takes 0.6 s and 136 MB to load.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+#: Languages that core/text/words has a file for. A short message, which does not show its own, is tried in this order.
+WORDED = ("en", "de", "fr", "es", "pt", "ja", "zh")
 
 READ = 4_000  # characters of a text that are looked at
 
@@ -67,6 +74,19 @@ def stop_words(language: str) -> frozenset[str]:
     import stopwordsiso
 
     return frozenset(stopwordsiso.stopwords(language))
+
+
+@cache
+def words_of(section: str, name: str) -> Mapping[str, str]:
+    """By language the phrases or the pattern of this name in core/text/words, its pieces put together."""
+    tables = {language: each.get(section, {}) for language, each in _words().items()}
+    return {language: "".join(each[name]) for language, each in tables.items() if name in each}
+
+
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    folder = Path(__file__).with_name("words")
+    return {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in WORDED}
 
 
 def _by_script(text: str) -> str | None:

@@ -248,7 +248,7 @@ def _fill_caches() -> None:
     from bots.chat.texts import say_in
     from core.conversation import Outcome, Question
     from core.graph.graph import build_graph
-    from core.text import language, smalltalk
+    from core.text import intent, language
     from core.turns import archive
     from core.wording import LANGUAGES
 
@@ -257,7 +257,7 @@ def _fill_caches() -> None:
     for kind in (Outcome, Question):
         archive._reader(kind)
     language.language_of("Where is it?")
-    smalltalk.small_talk("Where is it?")
+    intent.small_talk("Where is it?")
     safe.addresses("Here.")
     build_graph()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.text.addressee import asks, kind_of
+from core.text.intent import asks, kind_of
 
 QUESTIONS = """\
 How long is a key valid?

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.text.smalltalk import LONGEST, small_talk
+from core.text.intent import LONGEST, small_talk
 
 
 @pytest.mark.parametrize(
