@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from core.characters import hides_something, storable, without_shaping
-from core.conversation import (
-    QUERY_LIMIT,
-    Decision,
-    Proposal,
-    Question,
-    WebApproval,
-)
+from core.conversation import QUERY_LIMIT, Decision, Proposal, Question, WebApproval
 from core.errors import QuestionRejected
 from core.wording import Sentence, clock
-
-if TYPE_CHECKING:
-    pass
 
 
 def may_decide(

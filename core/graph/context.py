@@ -9,28 +9,15 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
 
-from core.conversation import Exchange, Progress, Usage, WebApproval
+from core.conversation import Exchange, Omission, Progress, Usage, WebApproval
 from core.graph.evidence import verdicts
 from core.graph.policy import Policy
 from core.graph.routing import evidence_of
 from core.graph.state import State, Work
-from core.grounding.verdicts import Edited
 from core.library.contents import Contents
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.reasoner import Grade, Grounded, Reasoner, Statement, Strip
 from core.traces.trace import Step, Trace, TracedDraft, TracedPassage, TracedSentence, TracedStrip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftCheck:
-    """The check of one draft."""
-
-    work: Work
-    strips: Sequence[Strip]
-    statements: Sequence[Statement]
-    votes: Sequence[Grounded]
-    useful: Sequence[bool]
-    kept: Edited
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,9 +28,8 @@ class Tracer:
     scope: frozenset[str]  #: the collections that the turn may read
     began: float = field(default_factory=perf_counter)
     steps: list[Step] = field(default_factory=list)
-    work: Work = field(
-        default_factory=Work
-    )  #: the last that a node left: the end of a turn empties the state's
+    #: the last that a node left: the end of a turn empties the state's
+    work: Work = field(default_factory=Work)
     drafts: list[TracedDraft] = field(default_factory=list)
     _odds: dict[str, float] = field(default_factory=dict)
 
@@ -65,15 +51,22 @@ class Tracer:
         self.steps.append(step)
         self._odds = {}
 
-    def checked(self, check: DraftCheck) -> None:
+    def checked(
+        self, work: Work, strips: Sequence[Strip], statements: Sequence[Statement], *,
+        votes: Sequence[Grounded], useful: Sequence[bool], left_out: Sequence[Omission],
+    ) -> None:  # fmt: skip
         """A draft was checked, in the node that runs."""
-        cut = {omission.text: omission.reason for omission in check.kept.left_out}
-        self.work = check.work
-        sentences = tuple(_sentence(statement, check.votes, cut) for statement in check.statements)
-        strips = tuple(_strip(strip) for strip in check.strips)
-        self.drafts.append(TracedDraft(sentences=sentences, strips=strips, useful=tuple(check.useful)))
-        shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in check.votes]
-        self._odds = self._weighed(check.work, shares, check.useful)
+        self.work = work
+        cut = {omission.text: omission.reason for omission in left_out}
+        shown = tuple(
+            TracedStrip(
+                number=strip.number, passage=strip.retrieved.passage.id, start=strip.start, end=strip.end
+            )
+            for strip in strips
+        )
+        sentences = tuple(_sentence(statement, votes, cut) for statement in statements)
+        self.drafts.append(TracedDraft(sentences=sentences, strips=shown, useful=tuple(useful)))
+        self._odds = self._weighed(work, [vote.share_unsupported for vote in votes], useful)
 
     def trace(self) -> Trace:
         work = self.work
@@ -113,12 +106,6 @@ def _sentence(statement: Statement, votes: Sequence[Grounded], cut: dict[str, st
         against=sum(number in vote.unsupported for vote in votes),
         is_cut=left_out is not None,
         reason=cut[left_out] if left_out else "",
-    )
-
-
-def _strip(strip: Strip) -> TracedStrip:
-    return TracedStrip(
-        number=strip.number, passage=strip.retrieved.passage.id, start=strip.start, end=strip.end
     )
 
 

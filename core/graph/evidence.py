@@ -62,11 +62,12 @@ def verdicts(evidence: Evidence, weights: EvidenceWeights) -> dict[str, float]:
     useful = [weights.useful if vote else -weights.useless for vote in evidence.useful]
     on_passages = weights.sufficient * _votes(enough, weights.repeat)
     on_draft = _votes(useful, weights.repeat)
+    looks = (_found(look, weights, is_ranked=evidence.is_ranked) for look in evidence.relevances if look)
     return {
         "confidence": _local(evidence, on_passages + on_draft, weights),
         "sufficient": on_passages,
         "useful": on_draft,
-        "relevance": _relevance(evidence, weights),
+        "relevance": max(looks, default=0.0),  # by the look that found most: a poor one takes nothing from it
         "grounding": _votes(grounded, weights.repeat),
         "looks": -weights.look * evidence.looks,
     }
@@ -89,12 +90,6 @@ def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float
     least = weights.doubted_clamp if is_doubted else weights.clamp
     chance = min(max(evidence.confidence, 1e-6), 1 - 1e-6)
     return weights.local * min(max(log(chance / (1 - chance)), -least), most)
-
-
-def _relevance(evidence: Evidence, weights: EvidenceWeights) -> float:
-    """Log-odds that one of the passages answers, by the look that found most: a poor one takes nothing from it."""
-    looks = [look for look in evidence.relevances if look]
-    return max((_found(look, weights, is_ranked=evidence.is_ranked) for look in looks), default=0.0)
 
 
 def _found(look: Sequence[Relevance], weights: EvidenceWeights, *, is_ranked: bool) -> float:

@@ -14,11 +14,10 @@ from itertools import chain, islice, zip_longest
 from langgraph.runtime import Runtime
 
 from core.conversation import Progress
+from core.graph.asking import NO_MODEL, ask_of, grade
 from core.graph.context import Deps
 from core.graph.routing import after_looking, queries_to_try, steps_to_make
-from core.graph.speculation import NO_MODEL
 from core.graph.state import State, Work
-from core.graph.votes import ask_of, grade
 from core.library.contents import holding, in_section, on_page
 from core.library.documents import Passage, Retrieved, is_kept
 from core.reasoning.reasoner import Ask, Grades, SearchStep

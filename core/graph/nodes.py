@@ -20,9 +20,18 @@ from core.characters import without_shaping
 from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
 from core.graph import outcomes
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
-from core.graph.context import Deps, DraftCheck
+from core.graph.asking import (
+    ask_of,
+    cast_votes,
+    grade,
+    strips_ahead,
+    strips_of,
+    usable,
+    with_draft,
+    writing_ahead,
+)
+from core.graph.context import Deps
 from core.graph.looking import asking_to_search
-from core.graph.policy import Policy
 from core.graph.rights import history_within
 from core.graph.routing import (
     after_checking,
@@ -35,11 +44,9 @@ from core.graph.routing import (
     is_plain_answer,
     is_useless,
     may_join,
-    may_quote,
     oddity_to_mend,
     route_of,
 )
-from core.graph.speculation import strips_ahead, with_draft, writing_ahead
 from core.graph.state import (
     State,
     Work,
@@ -49,7 +56,6 @@ from core.graph.state import (
     with_proposal,
     with_reopened,
 )
-from core.graph.votes import ask_of, cast_votes, grade, strips_of, usable
 from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.calculations import as_written, calculated
 from core.grounding.citations import to_answer
@@ -70,10 +76,12 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     history = await _history(state, runtime.context)
     state = {**state, "proposals": proposals, "history": history}
     if isinstance(turn, Question):
-        beside = asked_beside(turn)
+        beside, last = asked_beside(turn), state.get("outcome")
+        # The bot asked its author back just before.
+        is_awaited = last is not None and last.kind == "clarify" and history[-1].author == turn.author
         work = Work(
             question=beside.text if beside else turn.text, asker=turn.author, report_passages=turn.report_passages,
-            sources=turn.sources, is_addressed=turn.is_addressed or _is_awaited(state, turn),
+            sources=turn.sources, is_addressed=turn.is_addressed or is_awaited,
             quoted=() if beside else turn.quoted, attached=turn.attached, has_unread=bool(turn.unread),
         )  # fmt: skip
         update: State = {"work": work, "outcome": None, "proposals": proposals, "history": history}
@@ -103,12 +111,6 @@ async def _history(state: State, deps: Deps) -> tuple[Exchange, ...]:
     behind = frozenset(name for each in history for name in each.collections)
     withdrawn = await deps.withdrawn(cited, behind, readable) if cited else frozenset()
     return history_within(history, readable, withdrawn)
-
-
-def _is_awaited(state: State, turn: Question) -> bool:
-    """True if the bot asked its author back just before."""
-    last, history = state.get("outcome"), state.get("history", ())
-    return last is not None and last.kind == "clarify" and history[-1].author == turn.author
 
 
 async def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
@@ -151,6 +153,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     if work.attached:
         passages = await with_beginning(deps, work, passages)
     deps.report(Progress(stage="checking", count=len(passages)))
+    reported = ((hit.passage, hit.score) for hit in found.passages[: work.report_passages])
     work = replace(
         work,
         passages=passages,
@@ -159,7 +162,10 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
         weights=dict(found.weights),
         confidence=found.confidence,
         languages=found.languages,
-        ranked=tuple(_ranked(hit) for hit in found.passages[: work.report_passages]),
+        ranked=tuple(
+            Ranked(source=one.source, location=one.location, score=score, start=one.start, end=one.end)
+            for one, score in reported
+        ),
         retrieve_ms=elapsed,
         tried=(work.question,),
     )
@@ -268,17 +274,15 @@ async def _verified(state: State, deps: Deps) -> State:
         return _quoted(state, deps, work, quote(ask, strips), strips)
     draft = replace(draft, text=text)
     statements = statements_of(claims, strips, calculations)
-    votes, useful = await cast_votes(deps, ask, work=work, draft=draft, statements=statements, strips=strips)
+    votes, useful = await cast_votes(deps, ask, work, text, statements=statements, strips=strips)
     kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
         useful = usable([await deps.reasoner.check_usefulness(ask, kept.text)])
-    deps.tracer.checked(
-        DraftCheck(work=work, strips=strips, statements=statements, votes=votes, useful=useful, kept=kept)
-    )
+    deps.tracer.checked(work, strips, statements, votes=votes, useful=useful, left_out=kept.left_out)
     standing = as_written(kept.text, calculations)
     rejected = Rejected(failing=kept.left_out, standing=standing) if kept.left_out else None
     work = replace(work, rejected=rejected)
-    shares = [len(vote.unsupported) / max(len(vote.judged), 1) for vote in votes]
+    shares = [vote.share_unsupported for vote in votes]
     shares += shares[-1:] * (grounding_votes(deps.policy) - len(shares))  # of a vote that was not needed
     is_half = is_half_answer(work, deps.policy, kept)
     follows = after_checking(
@@ -289,7 +293,8 @@ async def _verified(state: State, deps: Deps) -> State:
         leaves_open = falls_short(work) or (is_half and is_useless(useful))
         missing = outcomes.missing_of(work) if leaves_open else ""
         return _composed(state, deps, work.with_step("verify"), kept, strips, missing=missing)
-    if follows == "propose" and not kept.text and draft.answers and _may_quote_instead(work, deps.policy):
+    may_quote_instead = follows == "propose" and not kept.text and draft.answers and deps.policy.weights
+    if may_quote_instead and certainty_of(work, deps.policy) == "sure":
         strips = strips_of(work, deps.policy)
         quotes = to_answer(quote(ask, strips), strips)
         return outcomes.end_with_answer(state, work.with_step("verify"), quotes, Sentence("composed_in_vain"))
@@ -321,14 +326,10 @@ def _composed(
         left_out=kept.left_out,
         missing=missing,
     )
-    reason = outcomes.what_is_missing(missing)
+    reason = Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))
     beside = propose_beside(state, work, deps, reason) if missing else None
     remark = outcomes.what_was_not_read(work, deps.policy)
     return outcomes.end_with_answer(state, work, answer, remark, beside)
-
-
-def _may_quote_instead(work: Work, policy: Policy) -> bool:
-    return policy.weights is not None and may_quote(work, policy)
 
 
 async def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
@@ -343,14 +344,3 @@ async def converse(state: State, _: Runtime[Deps]) -> State:
 async def clarify(state: State, _: Runtime[Deps]) -> State:
     """Ask which reading is meant."""
     return outcomes.end_with_clarification(state, state["work"].with_step("clarify"))
-
-
-def _ranked(hit: Retrieved) -> Ranked:
-    passage = hit.passage
-    return Ranked(
-        source=passage.source,
-        location=passage.location,
-        score=hit.score,
-        start=passage.start,
-        end=passage.end,
-    )

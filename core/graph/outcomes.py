@@ -5,7 +5,6 @@ A reason that is a Sentence is put in the language of the question.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -24,7 +23,6 @@ from core.graph.state import (
 )
 from core.grounding.citations import footnotes_for, grounding_of
 from core.grounding.strips import evidence_alone, refine, shortened
-from core.library.documents import Retrieved
 from core.reasoning.reasoner import Strip
 from core.text.intent import small_talk_language
 from core.text.language import language_of
@@ -56,13 +54,10 @@ def end_with_reply(state: State, work: Work) -> State:
 def end_with_clarification(state: State, work: Work) -> State:
     question = work.plan.reply if work.plan else ""
     options = work.plan.options if work.plan else ()
-    asked = None if _names_all(question, options) else question  # the readings stand below it in any case
+    names_all = bool(options) and all(option.casefold() in question.casefold() for option in options)
+    asked = None if names_all else question  # the readings stand below it in any case
     outcome = _outcome(state, work, kind="clarify", reason=asked, options=options)
     return _end(state, work, outcome, f"(asked back: {question})")
-
-
-def _names_all(question: str, options: Sequence[str]) -> bool:
-    return bool(options) and all(option.casefold() in question.casefold() for option in options)
 
 
 def end_with_proposal(state: State, work: Work, proposal: Proposal) -> State:
@@ -122,31 +117,20 @@ def end_unfinished(state: State, work: Work, reason: str) -> State:
 
 def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
     """The closest statements of the best passages, when the library finds them close at all."""
-    if work.confidence < policy.closest_at and not any(
-        g.relevance == "correct" for g in work.grades.values()
-    ):
+    is_stated = any(grade.relevance == "correct" for grade in work.grades.values())
+    if work.confidence < policy.closest_at and not is_stated:
         return ()
-    ordered = sorted(work.passages, key=lambda hit: _order(work, hit))
+    order = {"correct": 0, "ambiguous": 1, None: 2, "incorrect": 3}
+    ordered = sorted(work.passages, key=lambda hit: order[work.relevance_of(hit)])
     shown: dict[str, Strip] = {}
     for strip in refine(ordered[: CLOSEST * 2], work.grades, around=0):
         shown.setdefault(strip.retrieved.passage.id, shortened(evidence_alone(strip), CLOSEST_LENGTH))
     return footnotes_for(list(shown.values())[:CLOSEST])
 
 
-def _order(work: Work, hit: Retrieved) -> int:
-    """Correct passages first, then those that leave the point open."""
-    grade = work.grades.get(hit.passage.id)
-    return {"correct": 0, "ambiguous": 1, "incorrect": 3}[grade.relevance] if grade else 2
-
-
 def missing_of(work: Work) -> str:
     """The part that an answer leaves open: in the grader's words, or else what the plan would search for."""
     return work.missing or (work.plan.web_query or work.plan.standalone if work.plan else work.question)
-
-
-def what_is_missing(missing: str) -> str:
-    """Why a search is proposed together with a partial answer."""
-    return Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))
 
 
 def what_was_not_read(work: Work, policy: Policy) -> str | None:
@@ -180,12 +164,16 @@ def nothing_left(work: Work, *, has_web: bool) -> str:
 
 
 def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: object) -> Outcome:
-    question = work.question or _question_of(state)
-    language = small_talk_language(question) or language_of(question)
-    if isinstance(turn := state["turn"], Question):
+    turn = state["turn"]
+    if isinstance(turn, Question):
         fields |= {"unread": turn.unread, "unreadable": turn.unreadable}
+        question = work.question or turn.text
+    else:
+        proposal = proposal_by_id(state, turn.proposal_id)
+        question = work.question or (proposal.question if proposal else "")
+    language = small_talk_language(question) or language_of(question)
     return Outcome(
-        turn_id=state["turn"].id,
+        turn_id=turn.id,
         reason=reason and in_language(reason, language),
         language=language,
         confidence=round(work.confidence, 4),
@@ -195,15 +183,6 @@ def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: o
         timing_ms={"retrieve": round(work.retrieve_ms, 1)},
         **fields,  # type: ignore[arg-type]
     )
-
-
-def _question_of(state: State) -> str:
-    """The question of a turn that failed before its work began."""
-    turn = state["turn"]
-    if isinstance(turn, Question):
-        return turn.text
-    proposal = proposal_by_id(state, turn.proposal_id)
-    return proposal.question if proposal else ""
 
 
 def _end(state: State, work: Work, outcome: Outcome, remembered: str) -> State:

@@ -58,9 +58,8 @@ class Policy:
     when_useless: WhenUseless = "web"
     redrafts: int = 1  #: further drafts after an unsupported one
     votes: int = 3  #: at most: grounding votes on a draft, and usefulness votes if the evidence is mixed
-    weights: EvidenceWeights | None = field(
-        default_factory=EvidenceWeights
-    )  #: None: each verdict decides alone
+    #: None: each verdict decides alone
+    weights: EvidenceWeights | None = field(default_factory=EvidenceWeights)
     answer_at: float = 0.6  #: answer from this probability of being right
     quote_at: float = 0.85  #: the same without a model, for the library's confidence
     show_at: float = 0.6  #: from which a quote is shown as unsure, with a proposed search
@@ -68,13 +67,11 @@ class Policy:
     draft_at: float = 0.25  #: from which a draft is written for a model to judge
     speculate_at: float = 0.8  #: local confidence from which the draft is written while passages are graded
     closest_at: float = 0.12  #: from which a proposal shows the closest passages
-    continue_at: float = (
-        0.7  #: confidence from which a question to nobody is answered, on the subject of the last answer
-    )
+    #: confidence from which a question to nobody is answered, on the subject of the last answer
+    continue_at: float = 0.7
     follow_at: float = 0.85  #: the same on another subject
-    join_at: float = (
-        0.95  #: the same where the bot was not asked before, or the words speak of what happens now
-    )
+    #: the same where the bot was not asked before, or the words speak of what happens now
+    join_at: float = 0.95
 
 
 _PUBLISHED = Policy(
@@ -85,64 +82,28 @@ _PUBLISHED = Policy(
     votes=1,
     hops=0,
     search_steps=0,
+    rewrites=0,
+    web_attempts=1,
+    grades_web=False,
     veto_at=1.1,
     speculate_at=1.1,
 )
-
-
-def _published(name: str, **choices: object) -> Policy:
-    return replace(_PUBLISHED, name=name, **choices)  # type: ignore[arg-type]
-
+#: Corrective RAG, which neither routes nor checks what it wrote.
+_CORRECTIVE = replace(_PUBLISHED, routes=False, checks_grounding=False, checks_usefulness=False)
 
 PRESETS: Mapping[str, Policy] = {
     policy.name: policy
     for policy in (
         Policy(name="footnote"),
-        _published(
-            "combined",
-            web_when="any_irrelevant",
-            rewrites=0,
-            web_attempts=1,
-            web_query="original",
-            grades_web=False,
+        replace(_PUBLISHED, name="combined", web_when="any_irrelevant", web_query="original"),
+        replace(_CORRECTIVE, name="crag-any", web_when="any_irrelevant"),
+        replace(
+            _PUBLISHED, name="self-rag", routes=False, web_when="none_relevant", rewrites=2, web_attempts=3,
+            web_query="original_first", grades_web=True, when_useless="rewrite",
         ),
-        _published(
-            "crag-any",
-            routes=False,
-            web_when="any_irrelevant",
-            rewrites=0,
-            web_attempts=1,
-            grades_web=False,
-            checks_grounding=False,
-            checks_usefulness=False,
-        ),
-        _published(
-            "self-rag",
-            routes=False,
-            web_when="none_relevant",
-            rewrites=2,
-            web_attempts=3,
-            web_query="original_first",
-            when_useless="rewrite",
-        ),
-        _published(
-            "crag-ratio",
-            routes=False,
-            web_when="few_relevant",
-            rewrites=0,
-            web_attempts=1,
-            grades_web=False,
-            checks_grounding=False,
-            checks_usefulness=False,
-        ),
-        _published(
-            "adaptive",
-            web_when="routed",
-            rewrites=2,
-            web_attempts=1,
-            web_joins=False,
-            grades_web=False,
-            when_useless="rewrite",
+        replace(_CORRECTIVE, name="crag-ratio", web_when="few_relevant"),
+        replace(
+            _PUBLISHED, name="adaptive", web_when="routed", rewrites=2, web_joins=False, when_useless="rewrite"
         ),
     )
-}
+}  # fmt: skip

@@ -10,12 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core.conversation import (
-    Citation,
-    Exchange,
-    Outcome,
-    Proposal,
-)
+from core.conversation import Citation, Exchange, Outcome, Proposal
 from core.graph.state import Work
 from core.wording import Sentence, in_language
 
@@ -76,18 +71,16 @@ def history_within(
 ) -> tuple[Exchange, ...]:
     """The history, in which answers from other collections are withheld, and those from sources that were withdrawn;
     questions are people's own words."""
+
+    def is_readable(exchange: Exchange) -> bool:
+        is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version
+        is_withdrawn = any(source in withdrawn for source in exchange.sources)
+        return not (is_unknown or is_withdrawn) and all(name in readable for name in exchange.collections)
+
     return tuple(
-        each
-        if _is_readable(each, readable, withdrawn)
-        else replace(each, answer=WITHHELD, sources=(), collections=())
+        each if is_readable(each) else replace(each, answer=WITHHELD, sources=(), collections=())
         for each in history
     )
-
-
-def _is_readable(exchange: Exchange, readable: Collection[str], withdrawn: Collection[str]) -> bool:
-    is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version
-    is_withdrawn = any(source in withdrawn for source in exchange.sources)
-    return not (is_unknown or is_withdrawn) and all(name in readable for name in exchange.collections)
 
 
 async def outcome_by_now(outcome: Outcome, deps: Deps) -> Outcome:
@@ -117,19 +110,16 @@ def outcome_within(
     used = (*(one.source for one in cited if one.origin == "documents"), *proposed, *looked_at)
     is_whole = len(_within(cited, readable)) == len(cited) and not any(each in withdrawn for each in used)
     if is_whole and all(name in readable for name in outcome.collections):
-        return outcome if closest == outcome.closest else _with_closest(outcome, closest, readable)
+        if closest == outcome.closest:
+            return outcome
+        proposal = outcome.proposal
+        proposal = proposal and replace(proposal, closest=_within(proposal.closest, readable))
+        return replace(outcome, closest=closest, proposal=proposal)
     reason = in_language(Sentence("no_longer_readable"), outcome.language)
     return replace(
         outcome, kind="no_answer", answer=None, proposal=None, closest=closest, reason=reason, options=(),
         ranked=(),
     )  # fmt: skip
-
-
-def _with_closest(outcome: Outcome, closest: tuple[Citation, ...], readable: Collection[str]) -> Outcome:
-    proposal = outcome.proposal
-    if proposal is not None:
-        proposal = replace(proposal, closest=_within(proposal.closest, readable))
-    return replace(outcome, closest=closest, proposal=proposal)
 
 
 def _within(citations: tuple[Citation, ...], readable: Collection[str]) -> tuple[Citation, ...]:

@@ -59,24 +59,19 @@ def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequen
     """The verdicts of a turn so far."""
     looks = work.missed + (work.proposal.attempt if work.proposal else 0)
     is_judged = bool(work.sufficient)
+    found: dict[int, list[Relevance]] = {}  # on the graded passages of each look, best first
+    for passage, look in (work.looks or dict.fromkeys((hit.passage.id for hit in work.passages), 0)).items():
+        if passage in work.grades:
+            found.setdefault(look, []).append(work.grades[passage].relevance)
     return Evidence(
         confidence=work.confidence if work.proposal is None else work.web_coverage,
         sufficient=work.sufficient,
-        relevances=_relevances(work) if is_judged else (),
+        relevances=tuple(map(tuple, found.values())) if is_judged else (),
         is_ranked=work.proposal is None,
         unsupported=tuple(unsupported),
         useful=tuple(useful),
         looks=looks if is_judged else 0,
     )
-
-
-def _relevances(work: Work) -> tuple[tuple[Relevance, ...], ...]:
-    """The verdicts on the graded passages of each look, best first."""
-    found: dict[int, list[Relevance]] = {}
-    for passage, look in (work.looks or dict.fromkeys((hit.passage.id for hit in work.passages), 0)).items():
-        if passage in work.grades:
-            found.setdefault(look, []).append(work.grades[passage].relevance)
-    return tuple(map(tuple, found.values()))
 
 
 def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
@@ -176,11 +171,6 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
     return "unsure" if is_read_alone and chance < policy.quote_at else "sure"
 
 
-def may_quote(work: Work, policy: Policy) -> bool:
-    """True if quotes may be shown as the answer."""
-    return certainty_of(work, policy) == "sure"
-
-
 def oddity_to_mend(work: Work, policy: Policy, draft: Draft, *, rests_on_any: bool) -> Oddity | None:
     """A fault that code finds in a draft as a whole, if another one may be written."""
     may_redraft = draft.answers and policy.weights is not None and work.drafts <= policy.redrafts
@@ -212,12 +202,12 @@ def after_checking(
 
     That half an answer does not settle the question is what it says itself, so no vote against it counts.
     """
-    useless = is_useless(useful)
+    useless, may_redraft = is_useless(useful), work.rejected and work.drafts <= policy.redrafts
     if policy.weights is None:
-        return _gate_after_checking(work, policy, is_useless=useless, is_empty=is_empty)
+        return "generate" if may_redraft else _gate_after_checking(work, policy, useless, is_empty)
     if is_half:
         return "answer"
-    if work.rejected and work.drafts <= policy.redrafts and (is_empty or useless):
+    if may_redraft and (is_empty or useless):
         return "generate"
     if is_empty:
         return "regrade" if can_rewrite(work, policy) else "propose"
@@ -318,7 +308,9 @@ def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
         return ()
     standalone = work.plan.standalone if work.plan else work.question
     planned = (work.plan.web_query if work.plan else None) or ""
-    rewritten = (planned, work.missing, standalone, _keywords(without_courtesy(standalone)))
+    words = without_courtesy(standalone).split()
+    keywords = " ".join(word for word in words if word.lower().strip("?.,!") not in STOP_WORDS)
+    rewritten = (planned, work.missing, standalone, keywords.rstrip(" ?.!"))
     wordings: dict[WebQuery, tuple[str, ...]] = {
         "rewritten": rewritten,
         "original": (work.question,),
@@ -349,19 +341,12 @@ def _gate_after_looking(work: Work, policy: Policy) -> Next:
     return "give_up" if policy.web_when == "routed" else "propose"
 
 
-def _gate_after_checking(work: Work, policy: Policy, *, is_useless: bool, is_empty: bool) -> Next:
-    if work.rejected and work.drafts <= policy.redrafts:
-        return "generate"
+def _gate_after_checking(work: Work, policy: Policy, is_useless: bool, is_empty: bool) -> Next:
     if is_useless and policy.when_useless == "rewrite" and can_rewrite(work, policy):
         return "regrade"
     if not is_empty and not (is_useless and policy.when_useless != "answer"):
         return "answer"
     return "give_up" if policy.web_when == "routed" else "propose"
-
-
-def _keywords(question: str) -> str:
-    words = (word for word in question.split() if word.lower().strip("?.,!") not in STOP_WORDS)
-    return " ".join(words).rstrip(" ?.!")
 
 
 def _distinct(queries: Iterable[str]) -> tuple[str, ...]:

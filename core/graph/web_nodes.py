@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from time import time
@@ -17,12 +17,11 @@ from core.conversation import QUERY_LIMIT, Citation, Decision, Progress, Proposa
 from core.errors import SearchTrouble
 from core.graph import outcomes
 from core.graph.approval import already_decided
+from core.graph.asking import ask_of, grade
 from core.graph.context import Deps, Web
-from core.graph.policy import Policy
 from core.graph.rights import collections_behind, documents_behind, documents_of
 from core.graph.routing import after_looking, may_be_on_web, queries_sent, web_wordings
-from core.graph.state import Next, State, Work, context_of, history_before, proposal_by_id, with_proposal
-from core.graph.votes import ask_of, grade
+from core.graph.state import State, Work, context_of, history_before, proposal_by_id, with_proposal
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieved
 from core.text.language import language_of
@@ -62,11 +61,15 @@ def proposal_of(
     state: State, work: Work, wordings: tuple[str, ...], reason: str, closest: tuple[Citation, ...] = ()
 ) -> Proposal:
     """A proposal of the first wording; the others are tried if it is not enough."""
-    sent = queries_sent(work.proposal) if work.proposal else ()
+    earlier, turn_id = work.proposal, state["turn"].id
+    sent = queries_sent(earlier) if earlier else ()
+    standalone = earlier.standalone if earlier else work.plan.standalone if work.plan else work.question
     before = history_before(state.get("history", ()), work)
+    # Short enough to type, and the same when a killed turn runs again.
+    proposal_id = "p" + sha256(f"{turn_id}\n{wordings[0]}".encode()).hexdigest()[:10]
     return Proposal(
-        id=_proposal_id(state["turn"].id, wordings[0]),
-        turn_id=state["turn"].id,
+        id=proposal_id,
+        turn_id=turn_id,
         question=work.question,
         asker=work.asker,
         query=wordings[0],
@@ -74,9 +77,9 @@ def proposal_of(
         reason=in_language(reason, language_of(work.question)),
         tried=tuple(dict.fromkeys((*work.tried, *sent))),
         closest=closest,
-        attempt=(work.proposal.attempt if work.proposal else 0) + 1,
+        attempt=(earlier.attempt if earlier else 0) + 1,
         sent=sent,
-        standalone=_standalone(work),
+        standalone=standalone,
         sources=work.sources,
         dismissed=tuple(
             passage
@@ -131,8 +134,15 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
             find_on_web(deps.web, proposal.allowed, question, deps.report), documents
         )
     except SearchTrouble as trouble:
-        return _end_troubled(state, work.with_step("web_search"), proposal, deps, trouble)
-    kept = _kept_passages(found.passages, proposal, deps.policy)
+        work = work.with_step("web_search")
+        if deps.approval == "never_ask":
+            return outcomes.end_without_answer(state, work, proposal.closest, trouble.sentence)
+        return outcomes.end_unfinished(state, work, trouble.sentence)
+    # The documents' passages that are read with the hits, without those dismissed before the search.
+    joining = found.passages if deps.policy.web_joins else ()
+    kept = tuple(hit for hit in joining if hit.passage.id not in proposal.dismissed)[
+        : deps.policy.passages // 2
+    ]
     deps.report(Progress(stage="checking", count=len(hits)))
     work = replace(
         work,
@@ -147,13 +157,10 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
     )
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
     work = replace(work, grades={}, sufficient=()).with_grades(grades).with_step("web_search")
-    return {"work": replace(work, next=_after_hits(work, deps.policy) if hits else "propose")}
-
-
-def _end_troubled(state: State, work: Work, proposal: Proposal, deps: Deps, trouble: SearchTrouble) -> State:
-    if deps.approval == "never_ask":
-        return outcomes.end_without_answer(state, work, proposal.closest, trouble.sentence)
-    return outcomes.end_unfinished(state, work, trouble.sentence)
+    if not hits:
+        return {"work": replace(work, next="propose")}
+    follows = after_looking(work, deps.policy) if deps.policy.grades_web else "generate"
+    return {"work": replace(work, next=follows)}
 
 
 async def may_send(proposal: Proposal, deps: Deps, readable: frozenset[str]) -> bool:
@@ -161,19 +168,6 @@ async def may_send(proposal: Proposal, deps: Deps, readable: frozenset[str]) -> 
     if not readable.issuperset(proposal.collections):
         return False
     return not await deps.withdrawn(documents_of(proposal), proposal.collections, readable)
-
-
-def _kept_passages(
-    passages: Sequence[Retrieved], proposal: Proposal, policy: Policy
-) -> tuple[Retrieved, ...]:
-    """The documents' passages that are read with the hits, without those dismissed before the search."""
-    if not policy.web_joins:
-        return ()
-    return tuple(hit for hit in passages if hit.passage.id not in proposal.dismissed)[: policy.passages // 2]
-
-
-def _after_hits(work: Work, policy: Policy) -> Next:
-    return after_looking(work, policy) if policy.grades_web else "generate"
 
 
 @task
@@ -202,14 +196,3 @@ async def give_up(state: State, runtime: Runtime[Deps]) -> State:
     work = state["work"].with_step("give_up")
     closest = outcomes.closest_of(work, runtime.context.policy)
     return outcomes.end_without_answer(state, work, closest, outcomes.nothing_left(work, has_web=True))
-
-
-def _standalone(work: Work) -> str:
-    if work.proposal is not None:
-        return work.proposal.standalone
-    return work.plan.standalone if work.plan else work.question
-
-
-def _proposal_id(turn_id: str, query: str) -> str:
-    """Short enough to type, and the same when a killed turn runs again."""
-    return "p" + sha256(f"{turn_id}\n{query}".encode()).hexdigest()[:10]

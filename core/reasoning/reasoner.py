@@ -187,6 +187,16 @@ class Grounded:
     #: by a sentence and a strip in another language, where that states it
     stated: Mapping[tuple[int, int], tuple[Span, ...]] = field(default_factory=dict)
 
+    @property
+    def share_unsupported(self) -> float:
+        """Of the sentences that it judged, 0 to 1."""
+        return len(self.unsupported) / max(len(self.judged), 1)
+
+    def against(self, faults: Mapping[int, str]) -> Grounded:
+        """The vote with more sentences that nothing supports, each with what is wrong with it."""
+        judged, unsupported = tuple(sorted((*self.judged, *faults))), (*self.unsupported, *faults)
+        return replace(self, judged=judged, unsupported=unsupported, lacking={**self.lacking, **faults})
+
 
 class Reasoner(Protocol):
     """One per turn, so that it can keep the turn's budget.

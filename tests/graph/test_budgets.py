@@ -13,10 +13,10 @@ from fakes.scripted import ScriptedDocuments, ScriptedWeb, decision, hit, questi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.graph.asking import AT_ONCE
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
-from core.graph.votes import AT_ONCE
 from core.reasoning.chat_model import ChatModels, FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.providers import Access

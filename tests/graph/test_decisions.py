@@ -403,8 +403,8 @@ def test_quotes_need_more_to_speak_for_them_once_a_draft_fell():
     doubtful = replace(_graded("incorrect", "correct"), confidence=0.6)
     policy = PRESETS["footnote"]
 
-    assert routing.may_quote(doubtful, policy)
-    assert not routing.may_quote(replace(doubtful, rejected=Rejected(failing=())), policy)
+    assert routing.certainty_of(doubtful, policy) == "sure"
+    assert routing.certainty_of(replace(doubtful, rejected=Rejected(failing=())), policy) != "sure"
 
 
 @pytest.mark.parametrize(
@@ -493,7 +493,6 @@ def test_between_a_bar_and_nothing_a_quote_is_shown_as_what_may_be_looked_for(co
 
     assert routing.certainty_of(work, policy) == certainty
     assert routing.after_looking(work, policy) == goes
-    assert routing.may_quote(work, policy) == (certainty == "sure")
 
 
 def test_where_a_model_has_judged_or_the_web_was_searched_a_quote_is_sure_or_none():

@@ -20,11 +20,11 @@ from langgraph.runtime import Runtime
 
 from core.conversation import Proposal, ThreadMessage
 from core.graph import outcomes
+from core.graph.asking import AT_ONCE
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.graph.state import Work
-from core.graph.votes import AT_ONCE
 from core.graph.web_nodes import web_search
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine

@@ -11,11 +11,10 @@ from test_graph import assistant_over
 
 from core.conversation import Usage
 from core.errors import ModelTrouble
+from core.graph.asking import AT_ONCE, is_confirmed, may_pay, strips_ahead, with_draft, writing_ahead
 from core.graph.context import Deps
 from core.graph.policy import PRESETS
-from core.graph.speculation import is_confirmed, may_pay, strips_ahead, with_draft, writing_ahead
 from core.graph.state import Work
-from core.graph.votes import AT_ONCE
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.reasoner import Ask, Draft, Grade, Plan
 
