@@ -1,4 +1,5 @@
-"""The fields of a model's reply, read as they were meant: ``"3"`` is 3, ``"yes"`` is true, null is nothing.
+"""The fields of a model's reply, read as they were meant: ``"3"`` is 3, ``"yes"`` is true, null is nothing; and the
+steps of a judge's search, which are lines of one of them.
 
 What cannot be read stays as it is, so that its schema refuses it and the model is asked again. No number is ever
 left out: it could be that of a sentence which nothing supports.
@@ -7,11 +8,17 @@ left out: it could be that of a sentence which nothing supports.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
+
+from core.characters import one_line
+from core.conversation import QUERY_LIMIT
+from core.library.contents import Contents
+from core.reasoning.reasoner import SearchStep
 
 FLAGS: Mapping[str, bool] = {
     **dict.fromkeys(("true", "yes", "y", "1"), True),
@@ -74,16 +81,17 @@ def as_rows(given: Any) -> Any:
         return []
     if isinstance(given, Mapping):
         given = [[name, *_flat([each])] for name, each in given.items()]
-    return [_row(each) for each in given] if isinstance(given, list) else given
-
-
-def _row(given: Any) -> Any:
-    if isinstance(given, str) and (found := _ROW.fullmatch(given)):
-        numbers = as_numbers(found[2])
-        return [int(found[1]), *numbers]
-    if isinstance(given, Mapping):
-        return as_numbers(list(_flat(given.values())))
-    return as_numbers(given) if isinstance(given, list) else given
+    if not isinstance(given, list):
+        return given
+    rows = []
+    for each in given:
+        if isinstance(each, str) and (found := _ROW.fullmatch(each)):
+            rows.append([int(found[1]), *as_numbers(found[2])])
+        elif isinstance(each, Mapping):
+            rows.append(as_numbers(list(_flat(each.values()))))
+        else:
+            rows.append(as_numbers(each) if isinstance(each, list) else each)
+    return rows
 
 
 def _flat(given: Any) -> Iterator[Any]:
@@ -119,3 +127,36 @@ Rows = Annotated[list[list[int]], BeforeValidator(as_rows)]
 Flag = Annotated[bool, BeforeValidator(as_flag)]
 CHOICE = BeforeValidator(as_choice)
 LIST = BeforeValidator(as_list)
+
+_KINDS: Mapping[str, Literal["search", "open", "find"]] = {"search": "search", "open": "open", "find": "find"}
+_STEP = re.compile(
+    r"\W*(search|open|find)\b\s*(?:in\s+)?(?:documents?\s+)?"
+    r"(?:(\d{1,2})(?:\.(\d{1,4})\b|(?=\s*(?:[:,(]|p(?:age|\.)|$)|\s[–-])))?\W*(.*)",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(r"\b(?:pages?|slides?|cells?|p\.?)\s*(\d{1,5})", re.IGNORECASE)
+
+
+def to_step(line: str, contents: Sequence[Contents]) -> SearchStep | None:
+    """A step as a judge writes it: "search 2: words", "open 2.14", "open 2: page 61", "find 2: words"; None: it names
+    nothing. A phrase to find in no document in particular is searched for.
+    """
+    found = _STEP.match(one_line(line, QUERY_LIMIT))
+    if found is None:
+        return None
+    number, section, words = int(found[2] or 0), int(found[3] or 0), found[4]
+    document = contents[number - 1] if 1 <= number <= len(contents) else None
+    words = words.strip(" \"'“”")
+    kind = _KINDS[found[1].casefold()]
+    if document is None:
+        return SearchStep(kind="search", words=words) if words and kind != "open" else None
+    step = SearchStep(kind="search", address=document.address, source=document.source, words=words)
+    if kind != "open":
+        return replace(step, kind=kind) if words else None
+    page = _PAGE.search(words)
+    if page and not section:
+        return replace(step, kind="open", page=int(page[1]))
+    if 1 <= section <= len(document.sections):
+        path = document.sections[section - 1].path
+        return replace(step, kind="open", path=path, words=path[-1])
+    return replace(step, words=words) if words else None  # a heading that is not numbered: it is searched for

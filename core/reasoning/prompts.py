@@ -8,13 +8,14 @@ question: a judge that knows it forgives too much.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
 from core.characters import storable
-from core.conversation import Omission, ThreadMessage
+from core.conversation import ThreadMessage
+from core.library.contents import Contents
 from core.library.documents import Retrieved, is_kept
 from core.reasoning.instructions import (
     CALCULATE,
@@ -44,12 +45,12 @@ from core.reasoning.instructions import (
     WRITE,
 )
 from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Strip
-from core.reasoning.searching import listed
 from core.text.inline import without_tags, without_targets
 from core.text.intent import asks_for_calculation
 from core.text.language import language_of, sure_language
 from core.text.quoting import quotable
 from core.text.sentences import Unit, split_units
+from core.text.terms import query_terms
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
 
@@ -61,6 +62,8 @@ REPLY_SHOWN = 4_000  # characters of a reply that could not be used
 KEY = 6  # characters of the key of the marks around what is quoted
 FILE_SHOWN = 120  # characters of the path of a document, the last ones
 BALLOTS = 3  # votes after which the order of sentences repeats
+SECTIONS_SHOWN = 40  # of one document in which a judge may search
+PATH_SHOWN = 150  # characters of a section's path, the last ones
 
 _WORD = re.compile(r"\w")
 
@@ -135,10 +138,22 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks, *contents)
 
 
+def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
+    """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)". ``seen``: the paths
+    of those of which passages are there already.
+    """
+    lines = [" ".join(f"{contents.title} ({contents.source})".split())]
+    for place, section in contents.shown(query_terms(question), seen, SECTIONS_SHOWN):
+        path = " ".join(" > ".join(section.path).split())[-PATH_SHOWN:]
+        lines.append(f"{number}.{place} {path}" + (f" ({section.pages})" if section.pages else ""))
+    return "\n".join(lines)
+
+
 def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Messages:
     """An answer from the strips, or the line NO_ANSWER."""
     shown = [_strip_text(strip) for strip in strips]
-    rejected = [_rejected(sentence) for sentence in before.failing] if before else []
+    failing = before.failing if before else ()
+    rejected = [f"{each.text}\n({each.reason})" if each.reason else each.text for each in failing]
     standing = [before.standing] if before and before.standing else []
     fence = Fence.around([*_conversation(ask), *shown, *rejected, *standing])
     blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(strips, shown, strict=True)]
@@ -152,10 +167,6 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     question = fence.quote("question", ask.question)
     instructions = _with_context(instructions, ask)
     return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
-
-
-def _rejected(sentence: Omission) -> str:
-    return f"{sentence.text}\n({sentence.reason})" if sentence.reason else sentence.text
 
 
 def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0) -> Messages:

@@ -22,7 +22,7 @@ from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
 from core.library.documents import Retrieved, is_kept
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed
-from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts
+from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts, to_step
 from core.reasoning.instructions import NO_ANSWER
 from core.reasoning.prompts import lines_of
 from core.reasoning.reasoner import (
@@ -39,7 +39,6 @@ from core.reasoning.reasoner import (
     Statement,
     Strip,
 )
-from core.reasoning.searching import to_step
 from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import split_sentences, split_units
 

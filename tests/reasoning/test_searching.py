@@ -8,9 +8,10 @@ from fakes.scripted import hit
 from core.grounding.strips import refine
 from core.library.contents import Contents, Heading
 from core.reasoning import prompts
+from core.reasoning.fields import to_step
+from core.reasoning.prompts import SECTIONS_SHOWN, listed
 from core.reasoning.reasoner import Ask, SearchStep, Statement
 from core.reasoning.replies import GradeAndSearchReply, to_grades
-from core.reasoning.searching import SECTIONS_SHOWN, listed, to_step
 
 SECTIONS = (
     Heading(path=("Item 7",), pages="page 40"),
