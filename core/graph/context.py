@@ -59,9 +59,7 @@ class Tracer:
         self.work = work
         cut = {omission.text: omission.reason for omission in left_out}
         shown = tuple(
-            TracedStrip(
-                number=strip.number, passage=strip.retrieved.passage.id, start=strip.start, end=strip.end
-            )
+            TracedStrip(number=strip.number, passage=strip.passage.id, start=strip.start, end=strip.end)
             for strip in strips
         )
         sentences = tuple(_sentence(statement, votes, cut) for statement in statements)

@@ -124,7 +124,7 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
     ordered = sorted(work.passages, key=lambda hit: order[work.relevance_of(hit)])
     shown: dict[str, Strip] = {}
     for strip in refine(ordered[: CLOSEST * 2], work.grades, around=0):
-        shown.setdefault(strip.retrieved.passage.id, shortened(evidence_alone(strip), CLOSEST_LENGTH))
+        shown.setdefault(strip.passage.id, shortened(evidence_alone(strip), CLOSEST_LENGTH))
     return footnotes_for(list(shown.values())[:CLOSEST])
 
 

@@ -45,7 +45,7 @@ class _Footnotes:
         return [self._strips[number] for number in numbers if number in self._strips]
 
     def number(self, strip: Strip, start: int, end: int) -> int:
-        passage = strip.retrieved.passage
+        passage = strip.passage
         key = (passage.collection, passage.source, start, end)
         return self._citations.setdefault(key, _citation(len(self._citations) + 1, strip, start, end)).number
 
@@ -105,7 +105,7 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
     """The strips verbatim, each with its footnote."""
     paragraphs = []
     for strip in footnotes.existing(numbers):
-        passage = strip.retrieved.passage
+        passage = strip.passage
         start, end = strip.start - passage.start, strip.end - passage.start
         if is_quotable(passage.text, start, end):
             marker = f"[{footnotes.number(strip, strip.start, strip.end)}]"
@@ -114,7 +114,7 @@ def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
 
 
 def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
-    passage = strip.retrieved.passage
+    passage = strip.passage
     return Citation(
         number=number,
         title=passage.title,

@@ -188,7 +188,7 @@ def _quantity(found: re.Match[str]) -> Quantity | None:
 
 def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
     """The numbers of a strip."""
-    passage = strip.retrieved.passage
+    passage = strip.passage
     is_comma = _has_comma(passage.text)
     headings = "\n".join((passage.title, *passage.path))
     found: list[Quantity] = []

@@ -137,7 +137,7 @@ def quoted(
         beside: the header of a row
         least: share that must be shown, or else nothing is quoted
     """
-    passage = strip.retrieved.passage
+    passage = strip.passage
     sought = Sought.of(parts, passage.text, beside)
     pieces = list(_pieces(sought, strip))
     chosen = _within(pieces, named, passage.start) or _best(pieces, sought)
@@ -150,7 +150,7 @@ def quoted(
 
 
 def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
-    text, offset = strip.retrieved.passage.text, strip.retrieved.passage.start
+    text, offset = strip.passage.text, strip.passage.start
     for start, end, kind in quotable(text, strip.start - offset, strip.end - offset):
         words = without_pictures(text[start:end])
         is_picture = words != text[start:end] and not _WORD.search(as_words(words))
@@ -243,7 +243,7 @@ def _may_join(piece: _Piece, sought: Sought) -> bool:
 
 
 def _unmatched(pieces: Sequence[_Piece], strip: Strip) -> Span:
-    offset = strip.retrieved.passage.start
+    offset = strip.passage.start
     evident = [pieces[number] for number in _within(pieces, strip.evidence, offset)] or list(pieces)
     if not evident:
         return strip.start, strip.end

@@ -72,7 +72,7 @@ def evidence_alone(strip: Strip) -> Strip:
 
 def shortened(strip: Strip, limit: int) -> Strip:
     """The first sentences that fit in ``limit``, at least one; never more than twice the limit."""
-    passage = strip.retrieved.passage
+    passage = strip.passage
     units = units_within(passage.text, strip.start - passage.start, strip.end - passage.start)
     ends = [passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]
     fitting = [end for end in ends if end - strip.start <= limit] or ends[:1]

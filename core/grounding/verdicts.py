@@ -61,7 +61,7 @@ class Edited:
 
 def readable(strip: Strip) -> str:
     """The strip with its title, file, headings and dates."""
-    passage = strip.retrieved.passage
+    passage = strip.passage
     dates = (passage.published or "", passage.changed_on)
     return "\n".join((passage.title, _file(passage), *passage.path, *dates, strip.text))
 
@@ -229,7 +229,7 @@ def _told(reason: str, strips: Sequence[Strip]) -> str:
     """The judge's reason about a sentence, with the titles of strips; nothing if it names one that is not
     there.
     """
-    titles = {strip.number: f"“{strip.retrieved.passage.title}”" for strip in strips}
+    titles = {strip.number: f"“{strip.passage.title}”" for strip in strips}
 
     def named(found: re.Match[str]) -> str:
         known = (titles[int(number)] for number in re.findall(r"\d+", found[0]) if int(number) in titles)

@@ -181,11 +181,11 @@ def _on_subject(ask: Ask, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
 
 
 def _is_where_talk_is(ask: Ask, strip: Strip) -> bool:
-    return points_back(ask.question) and strip.retrieved.passage.source in cited_before(ask.history)
+    return points_back(ask.question) and strip.passage.source in cited_before(ask.history)
 
 
 def _document_of(strip: Strip) -> tuple[str, str]:
-    return strip.retrieved.passage.collection, strip.retrieved.passage.source
+    return strip.passage.collection, strip.passage.source
 
 
 def _likely(ordered: Sequence[tuple[Strip, bool]]) -> list[Strip]:
@@ -299,7 +299,7 @@ def _with_older(chosen: Sequence[Strip], likely: Sequence[Strip]) -> tuple[list[
 
 
 def _dated(strip: Strip) -> Dated:
-    return Dated.of(strip.retrieved.passage, terms(strip.text, language_of(strip.text)))
+    return Dated.of(strip.passage, terms(strip.text, language_of(strip.text)))
 
 
 def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:
@@ -309,7 +309,7 @@ def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) 
 
 
 def _terms_of(strip: Strip) -> list[str]:
-    passage = strip.retrieved.passage
+    passage = strip.passage
     return terms(" ".join((passage.title, *passage.path, strip.text)))
 
 
@@ -320,7 +320,7 @@ def _follows(strip: Strip, before: Strip) -> bool:
 
 def _is_quotable(strip: Strip) -> bool:
     """True if it holds more than headings and markup."""
-    passage = strip.retrieved.passage
+    passage = strip.passage
     return is_quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
 
 

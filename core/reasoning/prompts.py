@@ -17,33 +17,7 @@ from core.characters import storable
 from core.conversation import ThreadMessage
 from core.library.contents import Contents
 from core.library.documents import Retrieved, is_kept
-from core.reasoning.instructions import (
-    CALCULATE,
-    CALCULATED,
-    DATES,
-    DATES_CHECKED,
-    DATES_GRADED,
-    DATES_WRITTEN,
-    FILES,
-    FILES_GRADED,
-    FILES_PLANNED,
-    GRADE,
-    GROUNDING,
-    LANGUAGES,
-    PEOPLE,
-    PEOPLE_CHECKED,
-    PEOPLE_GRADED,
-    PEOPLE_WRITTEN,
-    PLAN,
-    REWRITE,
-    REWRITE_WHOLE,
-    SEARCH,
-    STATED,
-    THREAD,
-    UNADDRESSED,
-    USEFULNESS,
-    WRITE,
-)
+from core.reasoning import instructions
 from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Strip
 from core.text.inline import without_tags, without_targets
 from core.text.intent import asks_for_calculation
@@ -98,11 +72,13 @@ def plan(ask: Ask) -> Messages:
     """Which route to take and what to search for."""
     fence = Fence.around(_conversation(ask))
     has_others = bool(set(ask.languages) - {language_of(ask.question)})
-    instructions = f"{PLAN}\n\n{LANGUAGES.format(', '.join(ask.languages))}" if has_others else PLAN
-    if not ask.is_addressed:
-        instructions = f"{instructions}\n\n{UNADDRESSED}"
-    instructions = _with_context(instructions, ask, FILES_PLANNED)
-    return _messages(fence, instructions, *_before(fence, ask), fence.quote("question", ask.question))
+    told = [
+        instructions.PLAN,
+        instructions.LANGUAGES.format(", ".join(ask.languages)) if has_others else "",
+        "" if ask.is_addressed else instructions.UNADDRESSED,
+        *_context(ask, instructions.FILES_PLANNED),
+    ]
+    return _messages(fence, told, *_before(fence, ask), fence.quote("question", ask.question))
 
 
 def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) -> tuple[Retrieved, ...]:
@@ -127,15 +103,17 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
     )
-    people = f"{PEOPLE} {PEOPLE_GRADED}" if any(map(_is_by_person, ordered)) else ""
-    dates = f"{DATES} {DATES_GRADED}" if _have_dates(ordered) else ""
-    search = SEARCH.format(ask.steps_left) if documents else ""
-    instructions = _with_context("\n\n".join(filter(None, (GRADE, people, dates, search))), ask, FILES_GRADED)
+    told = [
+        instructions.GRADE,
+        *_on_sources(ordered, instructions.PEOPLE_GRADED, instructions.DATES_GRADED),
+        instructions.SEARCH.format(ask.steps_left) if documents else "",
+        *_context(ask, instructions.FILES_GRADED),
+    ]
     question = fence.quote("question", ask.question)
     contents = [fence.quote(f"document {number}", text) for number, text in enumerate(documents, start=1)]
     if ask.steps_made:
         contents.append(fence.quote("steps made", "\n".join(ask.steps_made)))
-    return _messages(fence, instructions, *_before(fence, ask), question, *blocks, *contents)
+    return _messages(fence, told, *_before(fence, ask), question, *blocks, *contents)
 
 
 def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
@@ -159,14 +137,18 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(strips, shown, strict=True)]
     blocks += [fence.quote(f"rejected {number}", text) for number, text in enumerate(rejected, start=1)]
     blocks += [fence.quote("standing 1", text) for text in standing]
-    people = f"{PEOPLE} {PEOPLE_WRITTEN}" if any(_is_by_person(strip.retrieved) for strip in strips) else ""
-    dates = f"{DATES} {DATES_WRITTEN}" if _have_dates(strip.retrieved for strip in strips) else ""
-    again = (REWRITE_WHOLE[before.oddity] if before.oddity else REWRITE) if before else ""
-    computing = CALCULATE if asks_for_calculation(ask.question) else ""
-    instructions = "\n\n".join(filter(None, (WRITE, people, dates, computing, again)))
+    again = instructions.REWRITE_WHOLE[before.oddity] if before and before.oddity else instructions.REWRITE
+    told = [
+        instructions.WRITE,
+        *_on_sources(
+            [each.retrieved for each in strips], instructions.PEOPLE_WRITTEN, instructions.DATES_WRITTEN
+        ),
+        instructions.CALCULATE if asks_for_calculation(ask.question) else "",
+        again if before else "",
+        *_context(ask),
+    ]
     question = fence.quote("question", ask.question)
-    instructions = _with_context(instructions, ask)
-    return _messages(fence, instructions, *_before(fence, ask), question, *blocks)
+    return _messages(fence, told, *_before(fence, ask), question, *blocks)
 
 
 def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0) -> Messages:
@@ -185,32 +167,34 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
         blocks.append(fence.quote(f"sentence {statement.number} cites {cites or 'nothing'}", statement.text))
         if statement.doubts:
             blocks.append(fence.quote(f"doubt {statement.number}", "; ".join(statement.doubts)))
-    people = PEOPLE_CHECKED if any(_is_by_person(strip.retrieved) for strip in strips) else ""
-    dates = f"{DATES} {DATES_CHECKED}" if _have_dates(strip.retrieved for strip in strips) else ""
-    stated = STATED if foreign else ""
-    computed = CALCULATED if any(statement.calculations for statement in statements) else ""
-    return _messages(fence, "\n\n".join(filter(None, (GROUNDING, computed, stated, people, dates))), *blocks)
+    told = [
+        instructions.GROUNDING,
+        instructions.CALCULATED if any(statement.calculations for statement in statements) else "",
+        instructions.STATED if foreign else "",
+        *_on_sources(
+            [each.retrieved for each in strips], instructions.PEOPLE_CHECKED, instructions.DATES_CHECKED
+        ),
+    ]
+    return _messages(fence, told, *blocks)
 
 
 def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> tuple[Strip, ...]:
     """The strips in another language than the sentences: their words do not tell which of them states what."""
     own = sure_language("\n".join(statement.text for statement in statements))
-    return tuple(s for s in strips if own and sure_language(s.retrieved.passage.text) not in ("", own))
+    return tuple(s for s in strips if own and sure_language(s.passage.text) not in ("", own))
 
 
 def lines_of(strip: Strip) -> tuple[Span, ...]:
     """The spans of a strip that can be quoted, in the order in which the judge sees them numbered, from 1."""
-    passage = strip.retrieved.passage
-    found = quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
-    return tuple((passage.start + start, passage.start + end) for start, end, _ in found)
+    offset, found = strip.passage.start, quotable(strip.passage.text, *strip.within)
+    return tuple((offset + start, offset + end) for start, end, _ in found)
 
 
 def usefulness(ask: Ask, text: str) -> Messages:
     """Asks whether the text answers the question."""
     fence = Fence.around([*_conversation(ask), text])
-    question = fence.quote("question", ask.question)
-    instructions = _with_context(USEFULNESS, ask)
-    return _messages(fence, instructions, *_before(fence, ask), question, fence.quote("answer", text))
+    question, told = fence.quote("question", ask.question), [instructions.USEFULNESS, *_context(ask)]
+    return _messages(fence, told, *_before(fence, ask), question, fence.quote("answer", text))
 
 
 def ask_again(messages: Messages, reply: str, complaint: str) -> Messages:
@@ -223,8 +207,9 @@ def ask_again(messages: Messages, reply: str, complaint: str) -> Messages:
     )
 
 
-def _messages(fence: Fence, instructions: str, *blocks: str) -> Messages:
-    return ("system", f"{instructions}\n\n{fence.rule}"), ("human", "\n\n".join(blocks))
+def _messages(fence: Fence, told: Iterable[str], *blocks: str) -> Messages:
+    """Instructions, of which those that are empty are left out, and what they are about."""
+    return ("system", "\n\n".join((*filter(None, told), fence.rule))), ("human", "\n\n".join(blocks))
 
 
 def _conversation(ask: Ask) -> list[str]:
@@ -256,13 +241,16 @@ def _thread_message(message: ThreadMessage) -> str:
     return f"{message.author}: {message.text}"
 
 
-def _with_context(instructions: str, ask: Ask, of_files: str = "") -> str:
-    parts = [instructions]
-    if ask.thread_context or ask.quoted:
-        parts.append(THREAD)
-    if ask.files:
-        parts.append(f"{FILES} {of_files}" if of_files else FILES)
-    return "\n\n".join(parts)
+def _context(ask: Ask, of_files: str = "") -> list[str]:
+    """What is said of the thread and of the files that a question came with."""
+    files = f"{instructions.FILES} {of_files}".rstrip() if ask.files else ""
+    return [instructions.THREAD if ask.thread_context or ask.quoted else "", files]
+
+
+def _on_sources(found: Sequence[Retrieved], people: str, dates: str) -> list[str]:
+    """What is said of people's answers, and of documents that were changed on different days, where there are any."""
+    days = {each.passage.changed_on for each in found if not _is_by_person(each)} - {""}
+    return [people if any(map(_is_by_person, found)) else "", dates if len(days) > 1 else ""]
 
 
 def _title(found: Retrieved, number: int | None = None) -> str:
@@ -276,11 +264,6 @@ def _title(found: Retrieved, number: int | None = None) -> str:
         whose = f"{whose}, last changed {passage.changed_on}"
     above = " > ".join(part for part in parts if part)
     return f"{whose}: " + " ".join((f"{above} ({named})" if named else above).split())
-
-
-def _have_dates(found: Iterable[Retrieved]) -> bool:
-    """True if documents were changed on different days, as far as that is known."""
-    return len({each.passage.changed_on for each in found if not _is_by_person(each)} - {""}) > 1
 
 
 def _is_by_person(found: Retrieved) -> bool:

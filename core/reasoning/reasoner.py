@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from core.conversation import Exchange, ModelExchange, Omission, ThreadMessage, Usage, value
 from core.library.contents import Contents
-from core.library.documents import Retrieved
+from core.library.documents import Passage, Retrieved
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
@@ -112,9 +112,17 @@ class Strip:
     text: str
     start: int  #: characters into the source's extracted text
     end: int
-    evidence: tuple[
-        tuple[int, int], ...
-    ] = ()  #: its sentences that a judge named, as (start, end) like its own
+    #: its sentences that a judge named, as (start, end) like its own
+    evidence: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def passage(self) -> Passage:
+        return self.retrieved.passage
+
+    @property
+    def within(self) -> Span:
+        """Characters into its passage."""
+        return self.start - self.passage.start, self.end - self.passage.start
 
 
 @value
@@ -146,9 +154,8 @@ class Calculation:
     """A figure of a draft that code computed from numbers of the strips, or could not."""
 
     written: str  #: what the draft had in its place
-    shown: (
-        str  #: the figure, and in parentheses how it comes about; of one that failed, what was to be computed
-    )
+    #: the figure, and in parentheses how it comes about; of one that failed, what was to be computed
+    shown: str
     inputs: str = ""  #: its numbers as the strips have them, with signs between them
     places: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)  #: of its numbers, by strip
     doubts: tuple[str, ...] = ()

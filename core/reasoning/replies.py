@@ -334,7 +334,7 @@ def _with_bold_headings(text: str) -> str:
 
 def _prose(text: str, strips: tuple[Strip, ...]) -> str:
     """The draft with its footnotes as ``[1]``, without links, rules and lists of sources."""
-    known = "\n".join(f"{strip.text}\n{strip.retrieved.passage.url or ''}" for strip in strips)
+    known = "\n".join(f"{strip.text}\n{strip.passage.url or ''}" for strip in strips)
     numbers = {strip.number for strip in strips}
     if not _MARKERS.search(_masked(text)):  # if footnotes have square brackets, "(1)" means something else
         text = _changed(_IN_PARENTHESES, lambda found, _: f"{found[1]}[{found[2]}]", text)
