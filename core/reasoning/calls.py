@@ -240,12 +240,6 @@ class Calls:
         read, written = (max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens"))
         self._add(model.name, read, written)
 
-    def _charge_for_what_was_raised(self, error: Exception, model: AskedModel) -> None:
-        """OpenAI's client raises a reply that was cut off. It holds the tokens, which cost as much as others."""
-        usage = getattr(getattr(error, "completion", None), "usage", None)
-        if usage is not None:
-            self._add(model.name, usage.prompt_tokens, usage.completion_tokens)
-
     def _add(self, model: str, read: int, written: int) -> None:
         self._usage = self._prices.priced(with_tokens(self._usage, model, read, written))
         self._unpaid += read + written
@@ -278,7 +272,9 @@ class Calls:
                 self._keep(model, messages, words_of(reply))
                 return reply
             except Exception as error:  # the one boundary to the clients of all providers
-                self._charge_for_what_was_raised(error, model)
+                # OpenAI's client raises a reply that was cut off. It holds the tokens, which cost as much as others.
+                if usage := getattr(getattr(error, "completion", None), "usage", None):
+                    self._add(model.name, usage.prompt_tokens, usage.completion_tokens)
                 fault = faults.diagnose(error)
                 if fault.outage and (fault is not faults.SILENT or remaining >= self._timeout):
                     circuit.failed()

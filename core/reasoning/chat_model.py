@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from core.conversation import ModelExchange, Usage
 from core.errors import ModelTrouble
@@ -105,6 +105,7 @@ class ChatModelReasoner:
         self._writer = AskedModel(models.name, models.writing)
         self._judge = AskedModel(models.judge, models.judging)
         self._ballots = 0
+        self.trouble: None = None  #: troubles are raised
 
     @property
     def usage(self) -> Usage:
@@ -113,11 +114,6 @@ class ChatModelReasoner:
     @property
     def exchanges(self) -> tuple[ModelExchange, ...]:
         return tuple(self._calls.exchanges)
-
-    @property
-    def trouble(self) -> None:
-        """Always None: troubles are raised."""
-        return None
 
     async def plan(self, ask: Ask) -> Plan:
         reply = await self._structured(replies.PlanReply, prompts.plan(ask))
@@ -178,8 +174,10 @@ class ChatModelReasoner:
 
 
 Value = TypeVar("Value")
+P = ParamSpec("P")
 
 
+@dataclass(slots=True)
 class FallbackReasoner:
     """A reasoner for one turn: no question is lost to trouble with the model.
 
@@ -187,38 +185,28 @@ class FallbackReasoner:
     A draft of the extractive reasoner is made of quotes, which no model needs to check.
     """
 
-    def __init__(self, chat: Reasoner, extractive: Reasoner) -> None:
-        self._chat = chat
-        self._extractive = extractive
-        self._trouble: str | None = None
-        self._has_composed = False
-        self._has_quoted = False
-
-    @property
-    def trouble(self) -> str | None:
-        """The sentence of the first trouble with the model."""
-        return self._trouble
+    chat: Reasoner
+    extractive: Reasoner
+    trouble: str | None = field(default=None, init=False)  #: the sentence of the first one with the model
+    _has_composed: bool = field(default=False, init=False)
+    _has_quoted: bool = field(default=False, init=False)
 
     @property
     def usage(self) -> Usage:
-        return self._chat.usage
+        return self.chat.usage
 
     @property
     def exchanges(self) -> tuple[ModelExchange, ...]:
-        return self._chat.exchanges
+        return self.chat.exchanges
 
     async def plan(self, ask: Ask) -> Plan:
-        return await self._either(self._chat.plan(ask), lambda: self._extractive.plan(ask))
+        return await self._either(self.chat.plan, self.extractive.plan, ask)
 
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
-        return await self._either(
-            self._chat.grade(ask, passages), lambda: self._extractive.grade(ask, passages)
-        )
+        return await self._either(self.chat.grade, self.extractive.grade, ask, passages)
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
-        draft = await self._either(
-            self._chat.write(ask, strips, before), lambda: self._extractive.write(ask, strips, before)
-        )
+        draft = await self._either(self.chat.write, self.extractive.write, ask, strips, before)
         self._has_composed |= draft.composed
         self._has_quoted |= not draft.composed
         return draft
@@ -226,28 +214,26 @@ class FallbackReasoner:
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
     ) -> Grounded:
-        if self._only_quotes:
-            return await self._extractive.check_grounding(statements, strips, ballot)
-        return await self._either(
-            self._chat.check_grounding(statements, strips, ballot),
-            lambda: self._extractive.check_grounding(statements, strips, ballot),
-        )
+        judge, otherwise = self._judge.check_grounding, self.extractive.check_grounding
+        return await self._either(judge, otherwise, statements, strips, ballot)
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
-        if self._only_quotes:
-            return await self._extractive.check_usefulness(ask, text)
-        return await self._either(
-            self._chat.check_usefulness(ask, text), lambda: self._extractive.check_usefulness(ask, text)
-        )
+        return await self._either(self._judge.check_usefulness, self.extractive.check_usefulness, ask, text)
 
     @property
-    def _only_quotes(self) -> bool:
-        """True if every draft of this turn was made of quotes."""
-        return self._has_quoted and not self._has_composed
+    def _judge(self) -> Reasoner:
+        """No model, where every draft of this turn was made of quotes."""
+        return self.extractive if self._has_quoted and not self._has_composed else self.chat
 
-    async def _either(self, reply: Awaitable[Value], otherwise: Callable[[], Awaitable[Value]]) -> Value:
+    async def _either(
+        self,
+        step: Callable[P, Awaitable[Value]],
+        otherwise: Callable[P, Awaitable[Value]],
+        *given: P.args,
+        **named: P.kwargs,
+    ) -> Value:
         try:
-            return await reply
+            return await step(*given, **named)
         except ModelTrouble as trouble:
-            self._trouble = self._trouble or trouble.sentence
-            return await otherwise()
+            self.trouble = self.trouble or trouble.sentence
+            return await otherwise(*given, **named)

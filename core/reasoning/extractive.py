@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.characters import one_line
 from core.conversation import QUERY_LIMIT, ModelExchange, Usage
@@ -62,6 +62,7 @@ MEANING_PASSAGES = 3  # best passages whose sentences are compared by meaning
 MEANING_SENTENCES = 40  # sentences compared by meaning for one question
 CORRECT, AMBIGUOUS = 0.55, 0.25  # share of the question's weight in a passage and its headings
 NEAR, RELATED = 0.6, 0.35  # the same by cosine of the passage with the question
+SUPPORTING = 0.6  # share of a sentence's words that a strip must have to support it
 ENTRIES, ENTRIES_SHARE = 4, 0.7  # of a table of contents, and their share of its lines
 
 _ENTRY = re.compile(r"- .*\s(\d{1,4})")
@@ -77,17 +78,9 @@ _POLITE = re.compile(
 class ExtractiveReasoner:
     similarity: Similarity | None = None  #: None: by words alone
 
-    @property
-    def usage(self) -> Usage:
-        return Usage()
-
-    @property
-    def exchanges(self) -> tuple[ModelExchange, ...]:
-        return ()
-
-    @property
-    def trouble(self) -> None:
-        return None
+    usage: Usage = field(default_factory=Usage, init=False)
+    exchanges: tuple[ModelExchange, ...] = field(default=(), init=False)
+    trouble: None = field(default=None, init=False)
 
     async def plan(self, ask: Ask) -> Plan:
         if reply := small_talk(ask.question):
@@ -128,10 +121,12 @@ class ExtractiveReasoner:
         ballot: int = 0,  # noqa: ARG002
     ) -> Grounded:
         """A sentence is unsupported if no strip has enough of its words."""
-        return Grounded(
-            judged=tuple(statement.number for statement in statements),
-            unsupported=tuple(s.number for s in statements if not _is_supported(s.text, strips)),
-        )
+        held, unsupported = [set(terms(strip.text)) for strip in strips], []
+        for statement in statements:
+            words = set(query_terms(statement.text))
+            if words and not any(len(words & each) >= SUPPORTING * len(words) for each in held):
+                unsupported.append(statement.number)
+        return Grounded(judged=tuple(each.number for each in statements), unsupported=tuple(unsupported))
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002
         """No verdict: the library's confidence decides."""
@@ -153,7 +148,8 @@ class ExtractiveReasoner:
 
 def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
     """A draft of the best strips, verbatim, each with its footnote."""
-    strips = _on_subject(ask, tuple(strip for strip in strips if _is_quotable(strip)))
+    strips = tuple(strip for strip in strips if is_quotable(strip.passage.text, *strip.within))
+    strips = _on_subject(ask, strips)
     weights = _weights(ask, tuple(strip.retrieved for strip in strips))
     scores = [_strip_score(ask, weights, strip) for strip in strips]
     order = sorted(
@@ -174,14 +170,13 @@ def _on_subject(ask: Ask, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
     """For a follow-up, the strips of the document of its best passage: others share its few words by chance."""
     if not (strips and ask.history and ask.weights and _needs_subject(ask)):
         return strips
-    best = max(
-        strips, key=lambda strip: strip.retrieved.score + FOLLOW_UP_CREDIT * _is_where_talk_is(ask, strip)
-    )
+    best = max(strips, key=lambda strip: strip.retrieved.score + _follow_up_credit(ask, strip))
     return tuple(strip for strip in strips if _document_of(strip) == _document_of(best))
 
 
-def _is_where_talk_is(ask: Ask, strip: Strip) -> bool:
-    return points_back(ask.question) and strip.passage.source in cited_before(ask.history)
+def _follow_up_credit(ask: Ask, strip: Strip) -> float:
+    is_where_talk_is = points_back(ask.question) and strip.passage.source in cited_before(ask.history)
+    return FOLLOW_UP_CREDIT * is_where_talk_is
 
 
 def _document_of(strip: Strip) -> tuple[str, str]:
@@ -262,27 +257,26 @@ def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Seq
 
 def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
     """The score of its best sentence, read where it stands."""
-    hit = strip.retrieved
-    start, end = strip.start - hit.passage.start, strip.end - hit.passage.start
-    ranked = [
-        each
-        for each in candidates(ask.question, weights, (hit,))
-        if start <= each.span.start and each.span.end <= end
-    ]
+    start, end = strip.within
+    ranked = candidates(ask.question, weights, (strip.retrieved,))
+    score = next((each.score for each in ranked if start <= each.span.start and each.span.end <= end), 0.0)
     is_repeated = bool(ask.history) and strip.text[:REPEATED_LENGTH] in ask.history[-1].answer
-    score = (ranked[0].score if ranked else 0.0) * (REPEATED if is_repeated else 1.0)
-    return score + FOLLOW_UP_CREDIT * _is_where_talk_is(ask, strip)
+    return score * (REPEATED if is_repeated else 1.0) + _follow_up_credit(ask, strip)
 
 
 def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip]:
     """The best strip, and others that add something or directly follow a chosen one."""
+
+    def follows(strip: Strip, before: Strip) -> bool:
+        """True if only white space lies between them."""
+        return _document_of(strip) == _document_of(before) and 0 <= strip.start - before.end <= GAP
+
     chosen = list(likely[:1])
     for strip in likely[1:]:
-        if len(chosen) < QUOTES and (
-            any(_follows(strip, other) for other in chosen) or _added(strip, chosen, weights) >= ADDS
-        ):
+        is_next = any(follows(strip, other) for other in chosen)
+        if len(chosen) < QUOTES and (is_next or _added(strip, chosen, weights) >= ADDS):
             chosen.append(strip)
-    return chosen[:QUOTES]
+    return chosen
 
 
 def _with_older(chosen: Sequence[Strip], likely: Sequence[Strip]) -> tuple[list[Strip], bool]:
@@ -304,24 +298,9 @@ def _dated(strip: Strip) -> Dated:
 
 def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:
     """Share of the question's weight in the strip but not in the chosen strips or their headings."""
-    new = set(terms(strip.text)) - {term for other in chosen for term in _terms_of(other)}
+    known = (terms(" ".join((each.passage.title, *each.passage.path, each.text))) for each in chosen)
+    new = set(terms(strip.text)).difference(*known)
     return sum(weight for term, weight in weights.items() if term in new) / (sum(weights.values()) or 1.0)
-
-
-def _terms_of(strip: Strip) -> list[str]:
-    passage = strip.passage
-    return terms(" ".join((passage.title, *passage.path, strip.text)))
-
-
-def _follows(strip: Strip, before: Strip) -> bool:
-    """True if only white space lies between them."""
-    return _document_of(strip) == _document_of(before) and 0 <= strip.start - before.end <= GAP
-
-
-def _is_quotable(strip: Strip) -> bool:
-    """True if it holds more than headings and markup."""
-    passage = strip.passage
-    return is_quotable(passage.text, strip.start - passage.start, strip.end - passage.start)
 
 
 def lists_pages(passage: Passage) -> bool:
@@ -330,8 +309,3 @@ def lists_pages(passage: Passage) -> bool:
     pages = [int(found[1]) for line in lines if (found := _ENTRY.fullmatch(line))]
     is_printed = passage.location.startswith("page")
     return is_printed and len(pages) >= max(ENTRIES, ENTRIES_SHARE * len(lines)) and pages == sorted(pages)
-
-
-def _is_supported(sentence: str, strips: Sequence[Strip]) -> bool:
-    words = set(query_terms(sentence))
-    return not words or any(len(words & set(terms(s.text))) >= 0.6 * len(words) for s in strips)

@@ -84,16 +84,15 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
         logger.debug("%s was refused: %s", name, refused)
         raise SettingsError(f"{setting}={name} cannot be used: check its provider and key.") from refused
     if provider == GOOGLE:
-        _build_call_types()
-        if not _has_proxy(access.google_url or GOOGLE_URL):
+        from google.genai import types
+
+        for kind in CALL_TYPES:
+            getattr(types, kind).model_rebuild()
+        address = urlsplit(access.google_url or GOOGLE_URL)
+        has_proxy = address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
+        if not has_proxy:
             _leave_environment_alone(connected)
     return connected
-
-
-def _has_proxy(url: str) -> bool:
-    """True if the environment names a proxy for the address."""
-    address = urlsplit(url)
-    return address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
 
 
 def _leave_environment_alone(model: Any) -> None:
@@ -110,13 +109,6 @@ def _leave_environment_alone(model: Any) -> None:
         return found
 
     client._get_aiohttp_session = session  # noqa: SLF001
-
-
-def _build_call_types() -> None:
-    from google.genai import types
-
-    for name in CALL_TYPES:
-        getattr(types, name).model_rebuild()
 
 
 def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
@@ -144,21 +136,16 @@ def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
                 "api_key": access.anthropic_api_key,
                 "base_url": access.anthropic_url or ANTHROPIC_URL,
             }
-        case "ollama":
-            return _options_of_ollama(access)
+        case "ollama":  # its class drops the names that the others share
+            return {
+                "base_url": access.ollama_host or None,
+                "client_kwargs": {"timeout": access.timeout},
+                "num_predict": REPLY_TOKENS,
+                "num_ctx": OLLAMA_CONTEXT,
+                "reasoning": False,  # a model that thinks aloud would think in its answer
+                "disable_streaming": True,
+            }
     return options
-
-
-def _options_of_ollama(access: Access) -> dict[str, Any]:
-    """Ollama's class drops the names that the others share."""
-    return {
-        "base_url": access.ollama_host or None,
-        "client_kwargs": {"timeout": access.timeout},
-        "num_predict": REPLY_TOKENS,
-        "num_ctx": OLLAMA_CONTEXT,
-        "reasoning": False,  # a model that thinks aloud would think in its answer
-        "disable_streaming": True,
-    }
 
 
 async def disconnect(model: BaseChatModel) -> None:

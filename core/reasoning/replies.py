@@ -66,9 +66,8 @@ _MARKERS = re.compile(
 )
 _MARKS_ALONE = re.compile(r"\A(?:\s*+\[\d{1,4}\])+(?!\s*+\[\d{1,4}\])[ \t]*(?:\n|\Z)")  # before any text
 _IN_PARENTHESES = re.compile(rf"(?<=\S)([ \t]?)\(({_NUMBERS})\)(?=\s*(?:[.,;:!?。]|$))", re.MULTILINE)
-_DEFINITION = re.compile(
-    r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE
-)  # "[^1]: …" is the draft's own list of sources
+#: "[^1]: …" is the draft's own list of sources.
+_DEFINITION = re.compile(r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE)
 _RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
@@ -267,6 +266,7 @@ def to_grounded(
     found = {sentence: _among(named, numbers) for sentence, *named in filter(None, reply.elsewhere)}
     elsewhere = {number: named for number, named in found.items() if number in judged and named}
     lacking = (_LACKING.match(what) for what in reply.lacking)
+    named_lines = reply.stated if isinstance(reply, GroundingBetweenLanguagesReply) else []
     return Grounded(
         judged=tuple(judged),
         # A sentence that other strips state is supported: only its footnote is wrong.
@@ -276,9 +276,7 @@ def to_grounded(
         idle=_among(reply.idle, judged),
         absent=_among(reply.absent, judged),
         leaning=_among(reply.leaning, judged),
-        stated=_stated(reply.stated, judged, strips)
-        if isinstance(reply, GroundingBetweenLanguagesReply)
-        else {},
+        stated=_stated(named_lines, judged, strips),
     )
 
 
@@ -315,11 +313,8 @@ def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
     written = plain(text)[:DRAFT_LIMIT]
     kept = _NO_ANSWER.sub("", written)
     text = _MARKS_ALONE.sub("", _with_bold_headings(_prose(kept, strips))).strip()
-    return Draft(text=text, composed=True, answers=kept == written or _cites_before_giving_up(written))
-
-
-def _cites_before_giving_up(written: str) -> bool:
-    return bool(_MARKERS.search(written[: written.index(NO_ANSWER)]))
+    answers = kept == written or bool(_MARKERS.search(written[: written.index(NO_ANSWER)]))
+    return Draft(text=text, composed=True, answers=answers)
 
 
 def _with_bold_headings(text: str) -> str:

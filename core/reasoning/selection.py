@@ -119,16 +119,14 @@ class _Query:
 
     def agreement(self, heading: str, language: str) -> float:
         """How far a heading, or a part of it, names the question's subject and nothing else, 0 to 1."""
-        return max(self._agreement(part, language) for part in (heading, *_HEADING_PARTS.split(heading)))
-
-    def _agreement(self, heading: str, language: str) -> float:
-        words = [
-            found
-            for word in _HEADING_WORDS.split(heading)
-            if (found := terms(word, language)) and has_content(word, language)
-        ]
-        named = sum(any(term in self.weights for term in word) for word in words)
-        return self.share(frozenset(chain.from_iterable(words))) * (named / (len(words) or 1)) ** 2
+        most = 0.0
+        for part in (heading, *_HEADING_PARTS.split(heading)):
+            told = (word for word in _HEADING_WORDS.split(part) if has_content(word, language))
+            words = [found for word in told if (found := terms(word, language))]
+            named = sum(any(term in self.weights for term in word) for word in words)
+            share = self.share(frozenset(chain.from_iterable(words)))
+            most = max(most, share * (named / (len(words) or 1)) ** 2)
+        return most
 
     def phrases(self, language: str) -> frozenset[tuple[str, str]]:
         """Pairs of neighbouring terms, stemmed in a document's language."""
