@@ -29,7 +29,9 @@ from core.library.library import Library, Refresh, ScopedDocuments
 from core.library.passage_search import Hits, find_passages
 from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
-from core.models import open_models, prices_of, reasoner_maker
+from core.reasoning.extractive import ExtractiveReasoner
+from core.reasoning.limits import Prices, open_budget
+from core.reasoning.providers import Access
 from core.settings import Settings
 from core.storage.database import version_in
 from core.storage.sqlite import SqliteDatabase
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from core.graph.context import Deps
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
+    from core.reasoning.reasoner import Reasoner
     from core.sources.source import SourceKind
     from core.sources.sources import SourceSyncs
     from core.storage.database import Database
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
 #: What a question of this conversation and this author may read.
 Reads = Callable[[Conversation, str, Library], Awaitable[Readable]]
 LIBRARY = "library.sqlite"  # in the data folder
+RESERVE = 5.0  # seconds of a turn that the model may not use
 INGESTED_PAGE_LIMIT = 32_000_000  # bytes, as for a file
 
 Announce = Callable[[str], None]
@@ -122,15 +126,17 @@ async def open_footnote(
         open_now.callback(library.close)
         library.check_model()
         replicas, checkpoints = await _open_conversations(storage, purpose, open_now)
-        models = open_models(settings, storage, open_now)
+        prices = Prices(of=settings.prices, currency=settings.currency, is_shown=settings.show_cost)
+        models = _open_models(settings, storage, prices, open_now)
         meters = Meters(circuits=models.circuits if models else {})
-        log = _open_log(settings, storage, meters, open_now)
+        log = _open_log(settings, storage, prices, meters, open_now)
         answers = await _open_answers(settings, storage, library, open_now)
         sources = _open_sources(settings, storage, library, replicas, open_now, kinds=source_kinds)
         assistant = Assistant(
             graph=build_graph(checkpoints), checkpoints=checkpoints, replicas=replicas, sentence=sentence,
             make_deps=_deps_maker(settings, answers, reads, models, refresh), turn_timeout=settings.turn_timeout,
-            complete=_completer(settings, library, sources), completes_all=_completes_all(settings),
+            complete=_completer(settings, library, sources),
+            completes_all=bool(settings.source_url_base or settings.stale_after),  # also what has no address
             log=CountedUses(log, answers),
         )  # fmt: skip
         yield Footnote(
@@ -233,14 +239,59 @@ def open_vectors(database: Database, folder: Path) -> VectorIndex:
     return PgvectorIndex(database)
 
 
-def _open_log(settings: Settings, storage: Storage, meters: Meters, open_now: AsyncExitStack) -> QuestionLog:
-    """The log, which tells the meters and a collector of the turns that end; ``open_now`` closes it."""
+def access_of(settings: Settings, *, timeout: float) -> Access:
+    """How the services of models are reached; ``timeout``: seconds for one call."""
+    return Access(
+        google_api_key=settings.google_api_key,
+        google_url=settings.google_gemini_base_url,
+        openai_api_key=settings.openai_api_key,
+        openai_url=settings.openai_base_url,
+        anthropic_api_key=settings.anthropic_api_key,
+        anthropic_url=settings.anthropic_base_url,
+        ollama_host=settings.ollama_host,
+        timeout=timeout,
+    )
+
+
+def _open_models(
+    settings: Settings, storage: Storage, prices: Prices, open_now: AsyncExitStack
+) -> ChatModels | None:
+    """The chat models that the operator chose; ``open_now`` closes them."""
+    if not settings.has_chat_model:
+        return None
+    from core.reasoning.chat_model import ChatModels
+
+    day = settings.tokens_per_day
+    channel, person = settings.tokens_per_day_per_channel, settings.tokens_per_day_per_person
+    is_limited = bool(day or channel or person)
+    budget = open_budget(day, storage, per_channel=channel, per_person=person) if is_limited else None
+    models = ChatModels.open(
+        chat_model=settings.chat_model,
+        grader_model=settings.judging_model,
+        access=access_of(settings, timeout=settings.model_timeout),
+        budget=open_now.enter_context(budget) if budget else None,
+        prices=prices,
+        keeps_exchanges=settings.trace_texts,
+    )
+    open_now.push_async_callback(models.aclose)
+    return models
+
+
+def _open_log(
+    settings: Settings, storage: Storage, prices: Prices, meters: Meters, open_now: AsyncExitStack
+) -> QuestionLog:
+    """The log, which tells the meters of the turns that end, and a collector if the operator named one; ``open_now``
+    closes both.
+    """
     from core.traces.log import open_question_log
 
-    listeners = (meters.turn_ended, *_telemetry_of(settings, meters, open_now))
-    opening = open_question_log(
-        storage, days=settings.trace_days, prices=prices_of(settings), listeners=listeners
-    )
+    listeners: list[Listener] = [meters.turn_ended]
+    if endpoint := settings.otel_exporter_otlp_endpoint:
+        from core.traces.telemetry import open_telemetry
+
+        telemetry = open_telemetry(endpoint, has_texts=settings.trace_texts, gauges=meters.gauges)
+        listeners.append(open_now.enter_context(telemetry).turn_ended)
+    opening = open_question_log(storage, days=settings.trace_days, prices=prices, listeners=tuple(listeners))
     return open_now.enter_context(opening)
 
 
@@ -274,18 +325,6 @@ def _open_sources(
     )  # fmt: skip
 
 
-def _telemetry_of(settings: Settings, meters: Meters, open_now: AsyncExitStack) -> tuple[Listener, ...]:
-    """Who tells a collector of the turns that end, if the operator named one; ``open_now`` closes it."""
-    if not settings.otel_exporter_otlp_endpoint:
-        return ()
-    from core.traces.telemetry import open_telemetry
-
-    telemetry = open_telemetry(
-        settings.otel_exporter_otlp_endpoint, has_texts=settings.trace_texts, gauges=meters.gauges
-    )
-    return (open_now.enter_context(telemetry).turn_ended,)
-
-
 def _completer(settings: Settings, library: Library, sources: SourceSyncs) -> Callable[[Outcome], Outcome]:
     """A function that puts links to the documents into an outcome, and marks those not seen for too long."""
     from core.library.links import SourceLinks
@@ -294,11 +333,6 @@ def _completer(settings: Settings, library: Library, sources: SourceSyncs) -> Ca
     links = SourceLinks(templates=settings.source_url_base, store=library.store, private=settings.data_dir)
     sightings = Sightings(sources=sources.store, documents=library.store, stale_after=settings.stale_after)
     return lambda outcome: sightings.marked(links.linked(outcome))
-
-
-def _completes_all(settings: Settings) -> bool:
-    """True if documents without an address are linked, or marked, too."""
-    return bool(settings.source_url_base) or bool(settings.stale_after)
 
 
 def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadProgress) -> Embedder | None:
@@ -344,6 +378,29 @@ def make_web(settings: Settings) -> WebResearch | None:
     return WebResearch(engine=engine, fetcher=fetcher, trusted=trusted, blocked=blocked)
 
 
+def _reasoner_maker(
+    settings: Settings, library: Library, models: ChatModels | None
+) -> Callable[[Turn], Reasoner]:
+    """How a turn reasons: with the models, or from quotes alone."""
+
+    async def similarity(question: str, texts: Sequence[str]) -> Sequence[float]:
+        return await asyncio.to_thread(library.similarity, question, texts)
+
+    def extractive() -> ExtractiveReasoner:  # not earlier: the embedder may be set later
+        return ExtractiveReasoner(similarity if library.embedder else None)
+
+    if models is None:
+        return lambda _turn: extractive()
+    from core.reasoning.chat_model import FallbackReasoner
+
+    # Leaves time for quotes if the model hangs.
+    seconds = settings.turn_timeout - min(RESERVE, settings.turn_timeout / 5)
+    return lambda turn: FallbackReasoner(
+        models.reasoner(turn_timeout=seconds, channel=turn.conversation.channel_id, person=turn.author),
+        extractive(),
+    )
+
+
 def _deps_maker(
     settings: Settings,
     answers: Answers,
@@ -352,7 +409,7 @@ def _deps_maker(
     refresh: Refresh | None,
 ) -> Callable[[Turn, Report], Awaitable[Deps]]:
     web, library = make_web(settings), answers.library
-    make_reasoner = reasoner_maker(settings, library, models)
+    make_reasoner = _reasoner_maker(settings, library, models)
 
     async def make_deps(turn: Turn, report: Report) -> Deps:
         from core.graph.context import Deps

@@ -13,7 +13,6 @@ from bots.doctor.findings import Finding, State, from_error, ok, warning
 from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.embedding.embedder import Embedder
-from core.models import access_of
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed, Fault
 from core.reasoning.providers import ANTHROPIC, GOOGLE, KEYS, OLLAMA, OPENAI, connect, disconnect, split_name
@@ -78,6 +77,7 @@ async def _call(setting: str, name: str, settings: Settings, open_now: AsyncExit
     """Seconds until the model answered; ``open_now`` disconnects. Raises SettingsError, TimeoutError, CallFailed."""
     from langsmith import tracing_context
 
+    from core.bootstrap import access_of
     from core.reasoning.calls import CALL_CONFIG
     from core.reasoning.replies import check_ending
 
