@@ -13,7 +13,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from core.conversation import Answer, Citation, Grounding
-from core.grounding.claims import Claim, claims_of, rewritten
+from core.grounding.claims import Claim, claims_of, marks_of, rewritten
 from core.grounding.quotes import Part, Stated, quoted
 from core.reasoning.reasoner import Draft, Strip
 from core.text.blocks import split_blocks
@@ -45,8 +45,7 @@ class _Footnotes:
         return [self._strips[number] for number in numbers if number in self._strips]
 
     def number(self, strip: Strip, start: int, end: int) -> int:
-        passage = strip.passage
-        key = (passage.collection, passage.source, start, end)
+        key = (strip.passage.collection, strip.passage.source, start, end)
         return self._citations.setdefault(key, _citation(len(self._citations) + 1, strip, start, end)).number
 
     def numbers(self, claim: Claim, parts: Sequence[Part], stated: Stated) -> Iterator[int]:
@@ -70,21 +69,18 @@ def _composed(text: str, footnotes: _Footnotes, stated: Stated) -> str:
     marks: dict[int, str] = {}
     before, is_covered = frozenset[int](), False
     for number, claim in enumerate(claims):
-        code = _introduced_code(claim, claims[number + 1 :])
+        # The code block that a claim introduces, which its footnote stands for too; an item does so with a colon.
+        below = claims[number + 1 : number + 2]
+        is_code = bool(below) and below[0].kind == "code" and below[0].takes_footnotes
+        code = below if is_code and (claim.kind == "sentence" or claim.announces) else ()
         if not is_covered:
             parts = ((claim.text, claim.kind == "code"), *((each.text, True) for each in code))
             numbers = frozenset(footnotes.numbers(claim, parts, stated))
             is_shown = claim.takes_footnotes and numbers <= before
-            marks[number] = "" if is_shown else _written(numbers)
+            marks[number] = "" if is_shown else marks_of(sorted(numbers))
             before = before if claim.takes_footnotes else numbers
         is_covered = bool(code)
     return _marked(text, claims, marks)
-
-
-def _introduced_code(claim: Claim, below: Sequence[Claim]) -> Sequence[Claim]:
-    """The code block that a claim introduces, which its footnote stands for too; an item does so with a colon."""
-    is_code = bool(below) and below[0].kind == "code" and below[0].takes_footnotes
-    return below[:1] if is_code and (claim.kind == "sentence" or claim.announces) else ()
 
 
 def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
@@ -96,20 +92,13 @@ def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
     return rewritten(text, claims, (), marks)
 
 
-def _written(numbers: Iterable[int]) -> str:
-    """As people expect footnotes: in order, each once."""
-    return "".join(f"[{number}]" for number in sorted(set(numbers)))
-
-
 def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
     """The strips verbatim, each with its footnote."""
     paragraphs = []
     for strip in footnotes.existing(numbers):
-        passage = strip.passage
-        start, end = strip.start - passage.start, strip.end - passage.start
-        if is_quotable(passage.text, start, end):
-            marker = f"[{footnotes.number(strip, strip.start, strip.end)}]"
-            paragraphs.append(as_quoted(passage.text, start, end, marker))
+        if is_quotable(strip.passage.text, *strip.within):
+            marker = marks_of([footnotes.number(strip, strip.start, strip.end)])
+            paragraphs.append(as_quoted(strip.passage.text, *strip.within, marker))
     return "\n\n".join(paragraphs)
 
 
@@ -151,23 +140,22 @@ def by_place(answer: Answer) -> Answer:
     Numbers count from 1 in order of appearance; every citation keeps its quote.
     """
     places: dict[tuple[str | None, ...], int] = {}
-    numbers = {one.number: places.setdefault(_place(one), len(places) + 1) for one in answer.citations}
+    numbers: dict[int, int] = {}
+    for one in answer.citations:
+        address = (one.url or "").partition("#")[0]  # the anchor leads to the quote
+        place = (one.origin, one.collection, one.source, one.title, one.location, address)
+        numbers[one.number] = places.setdefault(place, len(places) + 1)
     if len(places) == len(answer.citations):
         return answer
     claims = claims_of(answer.text)
     marks = {
-        index: _written(numbers.get(number, number) for number in claim.own)
+        index: marks_of(sorted({numbers.get(number, number) for number in claim.own}))
         for index, claim in enumerate(claims)
         if claim.own
     }
     citations = (replace(one, number=numbers[one.number]) for one in answer.citations)
     ordered = tuple(sorted(citations, key=lambda one: one.number))
     return replace(answer, text=_marked(answer.text, claims, marks), citations=ordered)
-
-
-def _place(citation: Citation) -> tuple[str | None, ...]:
-    address = (citation.url or "").partition("#")[0]  # the anchor leads to the quote
-    return citation.origin, citation.collection, citation.source, citation.title, citation.location, address
 
 
 def footnotes_for(strips: Sequence[Strip]) -> tuple[Citation, ...]:

@@ -57,9 +57,8 @@ class Claim:
 
     @property
     def announces(self) -> bool:
-        return self.is_heading or (
-            self.kind in ("sentence", "item") and self.text.rstrip("*_ ").endswith((":", "："))
-        )
+        is_said = self.kind in ("sentence", "item")
+        return self.is_heading or (is_said and self.text.rstrip("*_ ").endswith((":", "：")))
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
@@ -76,18 +75,19 @@ def claims_of(text: str) -> tuple[Claim, ...]:
         if unit.kind == "table":
             claims += _rows(text, unit, number)
             continue
-        start, marks = unit.start, _leading_markers(text, unit)
+        start, marks = unit.start, None
+        if unit.kind != "code":  # a unit may have nothing else
+            alone = _ONLY_MARKERS.fullmatch(text, start, unit.end)
+            marks = alone or _LEADING_MARKERS.match(text, start, unit.end)
         are_alone = marks is not None and marks.end() == unit.end
         before = text[claims[-1].end : start] if claims else "\n\n"
         if "\n" in before:
-            leads = (
-                marks is not None
-                and not are_alone
-                and ("\n\n" in before or bool(claims[-1].own) or claims[-1].block != number)
-            )
+            begins = "\n\n" in before or bool(claims[-1].own) or claims[-1].block != number
+            leads = marks is not None and not are_alone and begins
         if marks and claims and (are_alone or not leads):
-            claims[-1] = _with_markers(claims[-1], text, marks.end())
             start = marks.end()
+            own = tuple(dict.fromkeys((*claims[-1].own, *cited(text[claims[-1].end : start]))))
+            claims[-1] = replace(claims[-1], end=start, own=own, cited=own)
         gap = _GAP.match(text, start, unit.end)
         start = gap.end() if gap else start
         if start < unit.end:
@@ -106,14 +106,6 @@ def _rows(text: str, unit: Unit, block: int) -> Iterator[Claim]:
             yield replace(row, above=above)
 
 
-def _leading_markers(text: str, unit: Unit) -> re.Match[str] | None:
-    """The markers at the beginning of a unit, which may have nothing else."""
-    if unit.kind == "code":
-        return None
-    alone = _ONLY_MARKERS.fullmatch(text, unit.start, unit.end)
-    return alone or _LEADING_MARKERS.match(text, unit.start, unit.end)
-
-
 def _claim(text: str, start: int, end: int, kind: str, block: int) -> Claim:
     written = text[start:end]
     own = () if kind == "code" else cited(written)
@@ -122,22 +114,9 @@ def _claim(text: str, start: int, end: int, kind: str, block: int) -> Claim:
     is_quotation = kind != "code" and bool(re.match(QUOTATION_MARK, line))
     depth = len(line) - len(line.lstrip()) if kind == "item" else 0
     return Claim(
-        start=start,
-        end=end,
-        kind=kind,
-        text=words,
-        own=own,
-        cited=own,
-        block=block,
-        depth=depth,
+        start=start, end=end, kind=kind, text=words, own=own, cited=own, block=block, depth=depth,
         is_quotation=is_quotation,
-    )
-
-
-def _with_markers(claim: Claim, text: str, end: int) -> Claim:
-    """The claim with the markers that follow it."""
-    own = tuple(dict.fromkeys((*claim.own, *cited(text[claim.end : end]))))
-    return replace(claim, end=end, own=own, cited=own)
+    )  # fmt: skip
 
 
 def _joined(text: str, claims: Sequence[Claim]) -> list[Claim]:
@@ -206,11 +185,8 @@ def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
         return tuple(takewhile(lambda other: other.kind == "item" and other.depth > claim.depth, below))
     if not (claim.announces or first.kind in ("item", "row") or first.takes_footnotes or _is_short(claim)):
         return ()
-    return (
-        tuple(takewhile(lambda c: c.kind == first.kind, below))
-        if first.kind in ("item", "row")
-        else below[:1]
-    )
+    is_list = first.kind in ("item", "row")
+    return tuple(takewhile(lambda other: other.kind == first.kind, below)) if is_list else below[:1]
 
 
 def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
@@ -224,26 +200,26 @@ def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
     for number in reversed(range(len(claims))):
         below = _introduced(claims, number)
         is_empty = below and all(number + 1 + offset in doomed for offset in range(len(below)))
-        if is_empty and not (_says_something(claims[number]) and below[0].kind == "code"):
+        says_something = bool(claims[number].own) and len(claims[number].text.split()) > SHORT_WORDS
+        if is_empty and not (says_something and below[0].kind == "code"):
             doomed.add(number)
     return doomed
-
-
-def _says_something(claim: Claim) -> bool:
-    return bool(claim.own) and len(claim.text.split()) > SHORT_WORDS
 
 
 def without_lost_code(claims: Sequence[Claim], cut: Collection[int]) -> tuple[Claim, ...]:
     """The claims, with a period in place of the colon before code that is cut."""
     lost = {number - 1 for number in cut if claims[number].kind == "code"} - set(cut)
     return tuple(
-        replace(claim, text=_finished(claim.text)) if number in lost and claim.announces else claim
+        replace(claim, text=_COLON.sub(lambda found: "。" if found[1] == "：" else ".", claim.text))
+        if number in lost and claim.announces
+        else claim
         for number, claim in enumerate(claims)
     )
 
 
-def _finished(text: str) -> str:
-    return _COLON.sub(lambda found: "。" if found[1] == "：" else ".", text)
+def marks_of(numbers: Iterable[int]) -> str:
+    """Markers as a draft and an answer have them: ``[1][2]``."""
+    return "".join(f"[{number}]" for number in numbers)
 
 
 def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: Mapping[int, str]) -> str:

@@ -104,8 +104,8 @@ def doubts_of(
     found = (
         *(f"the number {number}" for number in _missing_numbers(prose, sources)),
         *(f"`{code}`" for code in code_in(claim) if not is_written(code)),
-        *(f"the words “{words}”" for words in _quotations(prose) if not _is_quoted(words, squeezed)),
-        *(f"“{word}”" for word in _identifiers(prose) if not _is_known(word, squeezed, sources)),
+        *(f"the words “{words}”" for words in _missing_quotations(prose, squeezed)),
+        *(f"“{word}”" for word in _missing_identifiers(prose, squeezed, sources)),
     )
     return tuple(dict.fromkeys(found))
 
@@ -166,9 +166,15 @@ def _missing_numbers(claim: str, sources: Sequence[str]) -> Iterator[str]:
     for match in _NUMBER.finditer(written):
         values, held = values_of(match.group()), frozenset().union(*map(_numbers_of, sources))
         is_rounded = bool(_ABOUT.search(written, max(0, match.start() - ABOUT), match.start()))
-        if values & held or (is_rounded and any(_is_near(one, other) for one in values for other in held)):
-            continue
-        yield match.group()
+        near = (each for each in values if is_rounded and any(_is_near(each, other) for other in held))
+        if not values & held and next(near, None) is None:
+            yield match.group()
+
+
+def _is_near(one: Decimal | str, other: Decimal | str) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return False
+    return abs(one - other) <= ROUNDED * max(abs(one), abs(other))
 
 
 def values_of(written: str) -> set[Decimal | str]:
@@ -182,48 +188,37 @@ def values_of(written: str) -> set[Decimal | str]:
         whole, _, part = plain.partition(point)
         if _GROUPED.fullmatch(whole.replace(group, "_")):
             readings.add(f"{whole.replace(group, '')}.{part}")
-    return {_value(reading) for reading in readings}
+    values: set[Decimal | str] = set()
+    for reading in readings:
+        try:
+            values.add(Decimal(reading).normalize())
+        except InvalidOperation:
+            values.add(reading)
+    return values
 
 
-def _value(reading: str) -> Decimal | str:
-    try:
-        return Decimal(reading).normalize()
-    except InvalidOperation:
-        return reading
-
-
-def _is_near(one: Decimal | str, other: Decimal | str) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return False
-    return abs(one - other) <= ROUNDED * max(abs(one), abs(other))
-
-
-def _quotations(prose: str) -> Iterator[str]:
+def _missing_quotations(prose: str, squeezed: str) -> Iterator[str]:
+    """Quoted words of which the source lacks a part between dots of omission."""
     for match in _QUOTATION.finditer(prose):
         words = next(group for group in match.groups() if group)
-        if len(_squeezed(words)) >= QUOTED:
+        parts = re.split(r"\[?(?:\.{3}|…)\]?", words)
+        if len(_squeezed(words)) >= QUOTED and not all(_squeezed(part) in squeezed for part in parts):
             yield words
 
 
-def _is_quoted(words: str, squeezed: str) -> bool:
-    """True if the parts between dots of omission are in the source."""
-    parts = re.split(r"\[?(?:\.{3}|…)\]?", words)
-    return all(_squeezed(part) in squeezed for part in parts)
-
-
-def _identifiers(prose: str) -> Iterator[str]:
-    """Words with inner capitals, digits or underscores; no language inflects them."""
-    words = (word for word in _IDENTIFIER.findall(prose) if _ODD.search(word))
-    yield from (word for word in words if not OWN_NAME.fullmatch(word))
-
-
-def _is_known(word: str, squeezed: str, sources: Sequence[str]) -> bool:
-    """True if the sources have the word, or its singular: "API" for "APIs"."""
-    single = word[:-1] if _PLURAL.fullmatch(word) else word
-    if len(single) <= SHORT:
-        begins = re.compile(rf"(?<![A-Za-z])(?i:{re.escape(single)})|(?<=[a-z]){re.escape(single)}")
-        return any(begins.search(unicodedata.normalize("NFKC", source)) for source in sources)
-    return _squeezed(word) in squeezed or _squeezed(single) in squeezed
+def _missing_identifiers(prose: str, squeezed: str, sources: Sequence[str]) -> Iterator[str]:
+    """Words with inner capitals, digits or underscores, which no language inflects. "APIs" is there where "API" is."""
+    for word in _IDENTIFIER.findall(prose):
+        if not _ODD.search(word) or OWN_NAME.fullmatch(word):
+            continue
+        single = word[:-1] if _PLURAL.fullmatch(word) else word
+        if len(single) <= SHORT:
+            begins = re.compile(rf"(?<![A-Za-z])(?i:{re.escape(single)})|(?<=[a-z]){re.escape(single)}")
+            is_known = any(begins.search(unicodedata.normalize("NFKC", source)) for source in sources)
+        else:
+            is_known = _squeezed(word) in squeezed or _squeezed(single) in squeezed
+        if not is_known:
+            yield word
 
 
 def _code_lines(block: str) -> Iterator[str]:

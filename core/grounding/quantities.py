@@ -37,9 +37,8 @@ _WITH_POINT = re.compile(r"\d\.\d{1,2}(?!\d|\.\d)|\d,\d{3}\.\d")
 _DIGITS = r"(?:\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*)(?!\d)"
 _DELIMITERS = re.compile(r"(?=.*-)[|:\s-]+")  # between the head of a table and its rows
 _CELL = re.compile(r"(?<!\\)\|")
-_LABEL = re.compile(
-    r"(?:\A|; )([^:;]{1,100}): [^;]*\Z"
-)  # in a row of a spreadsheet: "Name: Ada; City: London"
+#: In a row of a spreadsheet: "Name: Ada; City: London".
+_LABEL = re.compile(r"(?:\A|; )([^:;]{1,100}): [^;]*\Z")
 _MINUS = re.compile(r"(?<![\w)%])[-−–]\s?\Z")
 _TO = re.compile(
     r"(?:\s*\(?(?:in |en |em |im Jahr )?(?:19|20)\d\d\)?)?\s*"
@@ -134,10 +133,8 @@ def vocabulary() -> Vocabulary:
     spelled = {
         word: unit for kind in ("shares", "currencies", "measures") for unit, words in table[kind].items() for word in words
     }  # fmt: skip
-    money, scale = (
-        _either(word for words in table["currencies"].values() for word in words),
-        _either([*scales, *of_money]),
-    )
+    money = _either(word for words in table["currencies"].values() for word in words)
+    scale = _either([*scales, *of_money])
     unit, one = _either(spelled), _either([*scales, *of_money, *spelled])
     behind = rf"(?:\s?(?P<scale>{scale}))?(?:[ \u00a0\u202f-]?(?P<unit>{unit}))?"
     # Behind a unit that nothing is known of, as in 60mph, it is a number all the same; but not in "the 12th".
@@ -164,9 +161,8 @@ def vocabulary() -> Vocabulary:
 def _either(words: Iterable[str]) -> str:
     """A pattern of these words, the longest first; a letter at the end ends the word."""
     ordered = (re.escape(word) for word in sorted({*words}, key=len, reverse=True))
-    return (
-        "(?:" + "|".join(f"{word}(?![A-Za-zÀ-ÿ])" if word[-1].isalpha() else word for word in ordered) + ")"
-    )
+    ended = (f"{word}(?![A-Za-zÀ-ÿ])" if word[-1].isalpha() else word for word in ordered)
+    return f"(?:{'|'.join(ended)})"
 
 
 def quantity_at(text: str, start: int) -> Quantity | None:
@@ -189,7 +185,8 @@ def _quantity(found: re.Match[str]) -> Quantity | None:
 def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
     """The numbers of a strip."""
     passage = strip.passage
-    is_comma = _has_comma(passage.text)
+    comma, point = len(_WITH_COMMA.findall(passage.text)), len(_WITH_POINT.findall(passage.text))
+    is_comma = comma > point or (comma == point and sure_language(passage.text) in _COMMA)
     headings = "\n".join((passage.title, *passage.path))
     found: list[Quantity] = []
     head: list[str] = []
@@ -209,7 +206,8 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
             column = head[place] if place < len(head) else ""
             labels, higher = ((column,), "") if cell == label else ((column, label), above)
             for each in _numbers(cell, is_comma=is_comma, is_cell=len(cells) > 1):
-                told = _labelled(each, (_label_before(cell, each), *labels), higher)
+                beside = _LABEL.search(cell[max(0, each.start - ABOVE) : each.start])
+                told = _labelled(each, (beside[1] if beside else "", *labels), higher)
                 found.append(replace(told, start=start + offset + each.start, end=start + offset + each.end))
         start += len(line)
         if len(found) > NUMBERS:
@@ -232,11 +230,6 @@ def _cells(line: str) -> list[tuple[int, str]]:
     return [(start, line[start:end]) for start, end in zip(starts, (*ends, len(line)), strict=True)]
 
 
-def _label_before(line: str, number: Quantity) -> str:
-    label = _LABEL.search(line[max(0, number.start - ABOVE) : number.start])
-    return label[1] if label else ""
-
-
 def _numbers(text: str, *, is_comma: bool, is_cell: bool) -> list[Quantity]:
     """The numbers of a cell or line, the last first; one before "to 12.4 million" has that scale and unit too."""
     numbers: list[Quantity] = []
@@ -244,32 +237,30 @@ def _numbers(text: str, *, is_comma: bool, is_cell: bool) -> list[Quantity]:
     for number in reversed([*filter(None, map(_quantity, vocabulary().number.finditer(text)))]):
         reading = (min if ("," in number.digits) == is_comma else max)(number.readings)
         is_bare = not (number.scale or number.unit)
-        has_next = last and is_bare and reading < SHARED and _TO.fullmatch(text, number.end, last.start)
+        shares = last and is_bare and reading < SHARED and _TO.fullmatch(text, number.end, last.start)
+        of = last if last and shares else number
+        # With a minus, or alone in the parentheses of accounts: (1,234).
+        before, after = (
+            text[max(0, number.start - ABOVE) : number.start].rstrip(),
+            text[number.end :].lstrip(),
+        )
+        is_alone = (is_cell and before.strip(" $€£¥*(") == "") or _LABEL.search(before.rstrip("( ") + " ")
+        is_enclosed = before.endswith("(") and after.startswith(")") and is_alone
+        is_negative = bool(_MINUS.search(before) or is_enclosed)
+        readings = frozenset({reading})
         numbers.append(
-            replace(
-                number,
-                readings=frozenset({reading}),
-                is_negative=_is_negative(text, number, is_cell=is_cell),
-                scale=last.scale if has_next and last else number.scale,
-                unit=last.unit if has_next and last else number.unit,
-            )
+            replace(number, readings=readings, is_negative=is_negative, scale=of.scale, unit=of.unit)
         )
         last = last if last and is_bare and _YEAR.fullmatch(number.digits) else numbers[-1]
     return numbers
-
-
-def _is_negative(text: str, number: Quantity, *, is_cell: bool) -> bool:
-    """With a minus, or alone in the parentheses of accounts: (1,234)."""
-    before, after = text[max(0, number.start - ABOVE) : number.start].rstrip(), text[number.end :].lstrip()
-    is_alone = (is_cell and before.strip(" $€£¥*(") == "") or _LABEL.search(before.rstrip("( ") + " ")
-    return bool(_MINUS.search(before)) or bool(before.endswith("(") and after.startswith(")") and is_alone)
 
 
 def _labelled(number: Quantity, labels: Iterable[str], above: str) -> Quantity:
     """The number with the unit and scale that its labels name, else with what stands above its table, which is
     said of money and not of people."""
     scale, unit = number.scale, number.unit
-    notes = [_note(label) or (0, _sign_in(label)) for label in labels]
+    signs = ((label, _SIGN.search(label)) for label in labels)
+    notes = [_note(label) or (0, vocabulary().units[sign[0]] if sign else "") for label, sign in signs]
     if above and not any(vocabulary().counts.search(label) for label in labels):
         notes.append(_note(above) or (0, ""))
     for power, own in notes:
@@ -282,14 +273,3 @@ def _note(text: str) -> tuple[int, str] | None:
     """The scale and the unit that the last note of a text names."""
     notes = [found["words"] for found in vocabulary().note.finditer(text)]
     return vocabulary().meaning(*vocabulary().word.findall(notes[-1])) if notes else None
-
-
-def _sign_in(label: str) -> str:
-    sign = _SIGN.search(label)
-    return vocabulary().units[sign[0]] if sign else ""
-
-
-def _has_comma(text: str) -> bool:
-    """True if a text writes 12,4 and not 12.4."""
-    comma, point = len(_WITH_COMMA.findall(text)), len(_WITH_POINT.findall(text))
-    return comma > point or (comma == point and sure_language(text) in _COMMA)

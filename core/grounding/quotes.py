@@ -48,9 +48,8 @@ class Sought:
     language: str  #: of the source, ISO 639-1
     weights: Mapping[Key, float]
     signs: frozenset[str]  #: its numbers, code and identifiers
-    exact: frozenset[
-        str
-    ]  #: those of them with a name for the reader's own, which the source has to the letter
+    #: those of them with a name for the reader's own, which the source has to the letter
+    exact: frozenset[str]
     total: float  #: weight
 
     @classmethod
@@ -150,8 +149,8 @@ def quoted(
 
 
 def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
-    text, offset = strip.passage.text, strip.passage.start
-    for start, end, kind in quotable(text, strip.start - offset, strip.end - offset):
+    text = strip.passage.text
+    for start, end, kind in quotable(text, *strip.within):
         words = without_pictures(text[start:end])
         is_picture = words != text[start:end] and not _WORD.search(as_words(words))
         held = sought.held(text[start:end] if is_picture else words)
@@ -177,17 +176,23 @@ def _within(pieces: Sequence[_Piece], spans: Sequence[Span], offset: int) -> lis
 
 
 def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
-    """The piece that shows most, with the neighbours that add much; none if nothing is shown."""
+    """The piece that shows most, with the neighbours that add much, and the code with a sign of the sentence that it
+    announces; none if nothing is shown."""
     best = max(range(len(pieces)), key=lambda number: pieces[number].rank, default=0)
     if not pieces or not pieces[best].held:
         return []
     if (listed := _said_below(pieces, sought, best)) is not None:
         return listed
-    return [best] + [
-        number
-        for number in (best - 1, best + 1)
-        if 0 <= number < len(pieces) and _belongs(pieces, best, number, sought)
-    ]
+    chosen = [best]
+    for number in (best - 1, best + 1):
+        if not 0 <= number < len(pieces):
+            continue
+        piece = pieces[number]
+        is_announced = piece.kind == "code" and number > best and pieces[best].announces
+        adds_much = sought.share(piece.held - pieces[best].held) >= GAIN and _may_join(piece, sought)
+        if (is_announced and piece.held & sought.signs) or adds_much:
+            chosen.append(number)
+    return chosen
 
 
 def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
@@ -205,16 +210,6 @@ def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int
     if most is None or sought.share(held[most]) <= pieces[best].share:
         return None
     return lists[most][: 1 + ITEMS]
-
-
-def _belongs(pieces: Sequence[_Piece], best: int, number: int, sought: Sought) -> bool:
-    """True if a neighbour adds much, or is the code with a sign of the sentence that the best piece
-    announces.
-    """
-    piece = pieces[number]
-    if piece.kind == "code" and number > best and pieces[best].announces and piece.held & sought.signs:
-        return True
-    return _may_join(piece, sought) and sought.share(piece.held - pieces[best].held) >= GAIN
 
 
 def _further(pieces: Sequence[_Piece], chosen: Sequence[int], sought: Sought) -> list[int]:

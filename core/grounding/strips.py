@@ -48,9 +48,17 @@ def refine(
             continue
         evidence = grade.evidence if grade else ()
         text = hit.passage.text
-        spans = [] if whole else _spans(text, evidence, around)
-        named = _named(text, evidence)
-        strips += [_strip(hit, start, end, named) for start, end in spans or [(0, len(text))]]
+        units, offset = split_units(text), hit.passage.start
+        known = [number - 1 for number in sorted(set(evidence)) if 1 <= number <= len(units)]
+        spans = [] if whole else _spans(text, units, known, around)
+        named = [units[number] for number in known if units[number].kind not in ("heading", "markup")]
+        for start, end in spans or [(0, len(text))]:
+            inside = (unit for unit in named if start <= unit.start < end)
+            evident = tuple((offset + unit.start, offset + unit.end) for unit in inside)
+            at, until = offset + start, offset + end
+            strips.append(
+                Strip(number=0, retrieved=hit, text=text[start:end], start=at, end=until, evidence=evident)
+            )
         stating = len(strips) if grade and grade.relevance == "correct" and around else stating
     limit = max(STRIP_LIMIT, min(stating, STATING))
     shown = [strip for strip in strips if strip.text.strip()][:limit]
@@ -72,37 +80,16 @@ def evidence_alone(strip: Strip) -> Strip:
 
 def shortened(strip: Strip, limit: int) -> Strip:
     """The first sentences that fit in ``limit``, at least one; never more than twice the limit."""
-    passage = strip.passage
-    units = units_within(passage.text, strip.start - passage.start, strip.end - passage.start)
-    ends = [passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]
+    units = units_within(strip.passage.text, *strip.within)
+    ends = [strip.passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]
     fitting = [end for end in ends if end - strip.start <= limit] or ends[:1]
     end = min(fitting[-1] if fitting else strip.end, strip.start + 2 * limit)
     return replace(strip, text=strip.text[: end - strip.start], end=end)
 
 
-def _strip(hit: Retrieved, start: int, end: int, named: Sequence[Unit]) -> Strip:
-    offset = hit.passage.start
-    evidence = tuple((offset + unit.start, offset + unit.end) for unit in named if start <= unit.start < end)
-    return Strip(
-        number=0, retrieved=hit, text=hit.passage.text[start:end], start=offset + start, end=offset + end,
-        evidence=evidence,
-    )  # fmt: skip
-
-
-def _named(text: str, evidence: Sequence[int]) -> list[Unit]:
-    """The units that the evidence names, in the order of the text, without headings."""
-    units = split_units(text)
-    found = (units[number - 1] for number in sorted(set(evidence)) if 1 <= number <= len(units))
-    return [unit for unit in found if unit.kind not in ("heading", "markup")]
-
-
-def _spans(text: str, evidence: Sequence[int], around: int) -> list[tuple[int, int]]:
-    """Spans of the text with the evidence (unit numbers from 1) and what it needs."""
-    units = split_units(text)
-    keep: set[int] = set()
-    for number in evidence:
-        if 1 <= number <= len(units):
-            keep |= _needed(text, units, number - 1, around)
+def _spans(text: str, units: Sequence[Unit], evidence: Sequence[int], around: int) -> list[tuple[int, int]]:
+    """Spans of the text with the evidence (numbers of units, from 0) and what it needs."""
+    keep = set[int]().union(*(_needed(text, units, number, around) for number in evidence))
     spans: list[tuple[int, int]] = []
     last = -2
     for index in sorted(keep):
@@ -119,7 +106,9 @@ def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[in
     """The numbers of the unit, of its neighbours, and of what it refers to or introduces."""
     first = last = index
     for _ in range(PREVIOUS_SENTENCES):
-        if _refers_back(text, units[first]) and (before := _prose_before(units, first)) is not None:
+        unit = units[first]
+        refers_back = unit.kind == "sentence" and _REFERS_BACK.match(text[unit.start : unit.end])
+        if refers_back and (before := _prose_before(units, first)) is not None:
             first = before
     if units[index].kind in ("code", "table"):
         introduction = _prose_before(units, index)
@@ -144,10 +133,6 @@ def _prose_before(units: Sequence[Unit], index: int) -> int | None:
     while before >= 0 and units[before].kind == "markup":
         before -= 1
     return before if before >= 0 and _is_prose(units[before]) else None
-
-
-def _refers_back(text: str, unit: Unit) -> bool:
-    return unit.kind == "sentence" and bool(_REFERS_BACK.match(text[unit.start : unit.end]))
 
 
 def _is_prose(unit: Unit) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.conversation import Omission
-from core.grounding.claims import Claim, claims_of, dependent, rewritten, without_lost_code
+from core.grounding.claims import Claim, claims_of, dependent, marks_of, rewritten, without_lost_code
 from core.grounding.doubts import doubts_of
 from core.grounding.quotes import NAMED, Stated, likeness
-from core.library.documents import Passage, is_kept
+from core.library.documents import is_kept
 from core.reasoning.reasoner import Calculation, Grounded, Span, Statement, Strip
 from core.text.language import sure_language
 
@@ -44,9 +44,8 @@ class Verdict:
     is_absent: bool = False  #: says that something is not in the strips
     names_gap: bool = False  #: at least one vote says that it does
     needs_previous: bool = False  #: cannot be understood without the sentence before it
-    stated: Mapping[int, tuple[Span, ...]] = field(
-        default_factory=dict
-    )  #: where, by strip, in another language
+    #: where, by strip, in another language
+    stated: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +59,13 @@ class Edited:
 
 
 def readable(strip: Strip) -> str:
-    """The strip with its title, file, headings and dates."""
+    """The strip with its title, file, headings and dates, as the judge sees them; the file without numbers that could
+    be of anything, such as days in its path."""
     passage = strip.passage
-    dates = (passage.published or "", passage.changed_on)
-    return "\n".join((passage.title, _file(passage), *passage.path, *dates, strip.text))
-
-
-def _file(passage: Passage) -> str:
-    """The file of a document, as the judge sees it; without numbers that could be of anything, such as days in its path."""
     is_file = passage.origin == "documents" and not is_kept(passage.source)
-    return _SMALL_NUMBER.sub("", passage.source) if is_file else ""
+    file = _SMALL_NUMBER.sub("", passage.source) if is_file else ""
+    dates = (passage.published or "", passage.changed_on)
+    return "\n".join((passage.title, file, *passage.path, *dates, strip.text))
 
 
 def statements_of(
@@ -84,29 +80,25 @@ def statements_of(
     for number, claim in enumerate(claims, start=1):
         cites = tuple(cited for cited in claim.cited if cited in sources)
         own = tuple(each for each in calculations if each.shown in claim.text)
-        text = f"{claim.above}\n{claim.text}" if claim.above else claim.text
-        stated = replace(claim, text=as_stated(claim.text, own))
-        doubts = doubts_of(stated.text, [sources[cited] for cited in cites], is_code=claim.kind == "code")
+        stated, is_code = claim.text, claim.kind == "code"
+        for each in own:
+            stated = stated.replace(each.shown, each.inputs)
+        doubts = doubts_of(stated, [sources[cited] for cited in cites], is_code=is_code)
         doubts += tuple(doubt for each in own for doubt in each.doubts)
-        is_apart = _is_apart(stated, "\n".join(sources[cited] for cited in cites), language)
-        statements.append(
-            Statement(
-                number=number,
-                text=text,
-                cites=cites,
-                doubts=doubts if cites else (),
-                is_apart=is_apart,
-                calculations=own,
-            )
+        source = "\n".join(sources[cited] for cited in cites)
+        # An introduction has words of its own.
+        is_comparable = bool(source and language) and not replace(claim, text=stated).announces
+        is_comparable = is_comparable and sure_language(source) == language
+        statement = Statement(
+            number=number,
+            text=f"{claim.above}\n{claim.text}" if claim.above else claim.text,
+            cites=cites,
+            doubts=doubts if cites else (),
+            is_apart=is_comparable and likeness(((stated, is_code),), source) < LITTLE,
+            calculations=own,
         )
+        statements.append(statement)
     return tuple(statements)
-
-
-def as_stated(text: str, calculations: Iterable[Calculation]) -> str:
-    """A sentence with the numbers that its figures are computed from in place of these."""
-    for each in calculations:
-        text = text.replace(each.shown, each.inputs)
-    return text
 
 
 def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
@@ -117,12 +109,6 @@ def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
     return any(sources.keys() & set(claim.cited) or _nearest(claim, sources, NEAR) for claim in claims)
 
 
-def _is_apart(claim: Claim, source: str, language: str) -> bool:
-    """True if what a claim cites shares little with it; an introduction has words of its own."""
-    is_comparable = bool(source and language) and sure_language(source) == language and not claim.announces
-    return is_comparable and likeness(((claim.text, claim.kind == "code"),), source) < LITTLE
-
-
 def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
     """Verdicts by the number of the statement.
 
@@ -130,31 +116,25 @@ def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> d
     votes are split on most of the draft, the judge is erratic: then only all votes together reject a statement
     that is not doubted either way.
     """
-    is_erratic = _disagree(statements, votes)
+    split = 0
+    for each in statements:
+        judged = [each.number in vote.unsupported for vote in votes if each.number in vote.judged]
+        split += any(judged) and not all(judged)
+    is_erratic = len(statements) >= ENOUGH_TO_TELL and split > ERRATIC * len(statements)
     return {
-        statement.number: _verdict(
-            statement, votes, needs_all=is_erratic and not (statement.doubts or statement.is_apart)
-        )
-        for statement in statements
+        each.number: _verdict(each, votes, needs_all=is_erratic and not (each.doubts or each.is_apart))
+        for each in statements
     }
 
 
 def are_settled(statements: Sequence[Statement], votes: Sequence[Grounded]) -> bool:
     """True if a third vote can change no verdict of two, since they agree on every sentence."""
-    return all(len({_said_of(each.number, vote) for vote in votes}) == 1 for each in statements)
 
+    def said_of(number: int, vote: Grounded) -> tuple[object, ...]:
+        kinds = (vote.judged, vote.unsupported, vote.idle, vote.absent, vote.leaning)
+        return (*(number in kind for kind in kinds), vote.elsewhere.get(number, ()))
 
-def _said_of(number: int, vote: Grounded) -> tuple[object, ...]:
-    kinds = (vote.judged, vote.unsupported, vote.idle, vote.absent, vote.leaning)
-    return (*(number in kind for kind in kinds), vote.elsewhere.get(number, ()))
-
-
-def _disagree(statements: Sequence[Statement], votes: Sequence[Grounded]) -> bool:
-    split = 0
-    for statement in statements:
-        judged = [statement.number in vote.unsupported for vote in votes if statement.number in vote.judged]
-        split += any(judged) and not all(judged)
-    return len(statements) >= ENOUGH_TO_TELL and split > ERRATIC * len(statements)
+    return all(len({said_of(each.number, vote) for vote in votes}) == 1 for each in statements)
 
 
 def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool) -> Verdict:
@@ -167,6 +147,13 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
     named = Counter(strip for vote in agreeing for strip in vote.elsewhere.get(number, ()))
     corrected = tuple(strip for strip, count in named.items() if 2 * count > len(agreeing))
     is_idle = _is_most(number in vote.idle for vote in judged)
+    stated = {
+        strip: spans[:NAMED]
+        for vote in agreeing
+        for (sentence, strip), spans in vote.stated.items()
+        if sentence == number
+    }
+    computed = {strip: spans for each in statement.calculations for strip, spans in each.places.items()}
     return Verdict(
         is_supported=is_idle or not (judged and is_rejected),
         cites=corrected or statement.cites,
@@ -175,13 +162,7 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         is_absent=_is_most(number in vote.absent for vote in judged),
         names_gap=any(number in vote.absent for vote in judged),
         needs_previous=_is_most(number in vote.leaning for vote in judged),
-        stated={
-            strip: spans[:NAMED]
-            for vote in agreeing
-            for (n, strip), spans in vote.stated.items()
-            if n == number
-        }
-        | {strip: spans for each in statement.calculations for strip, spans in each.places.items()},
+        stated=stated | computed,
     )
 
 
@@ -195,18 +176,15 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
     claims = claims_of(text)
     held = {strip.number: readable(strip) for strip in strips}
     marks = {number: _marks(claim, verdicts[number + 1], held) for number, claim in enumerate(claims)}
-    rejected = {
-        number for number in marks if not verdicts[number + 1].is_supported or (marks[number] is None)
-    }
+    rejected = {n for n, mark in marks.items() if mark is None or not verdicts[n + 1].is_supported}
     for number in range(1, len(claims)):
         if number - 1 in rejected and verdicts[number + 1].needs_previous:
             rejected.add(number)
     lost = dependent(claims, rejected)
     gone = lost | _idle_ends(claims, verdicts, lost)
     claims = without_lost_code(claims, gone)
-    shown = _shown(
-        claims, verdicts, {n: mark for n, mark in marks.items() if mark is not None and n not in gone}
-    )
+    kept = {number: mark for number, mark in marks.items() if mark is not None and number not in gone}
+    shown = _shown(claims, verdicts, kept)
     if not any(shown.values()):
         gone = set(marks)  # a draft that only says what is unknown is no answer
     return Edited(
@@ -244,7 +222,7 @@ def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict
     for before, number in zip((None, *marks), marks, strict=False):
         is_covered = before is not None and bool(marks[before] or claims[before].takes_footnotes)
         if claims[number].takes_footnotes and not (is_covered or _says_nothing(verdicts[number + 1])):
-            marks[number] = marks[number] or _written(verdicts[number + 1].cites)
+            marks[number] = marks[number] or marks_of(verdicts[number + 1].cites)
     return marks
 
 
@@ -275,17 +253,13 @@ def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, str]) -> str | Non
         return ""
     if not existing:
         nearest = _nearest(claim, held, NEAR)
-        return _written(nearest) if nearest else None
+        return marks_of(nearest) if nearest else None
     is_named = bool(claim.own) or verdict.cites != claim.cited
-    return _written(existing if is_named else _nearest(claim, existing) or existing)
+    return marks_of(existing if is_named else _nearest(claim, existing) or existing)
 
 
 def _says_nothing(verdict: Verdict) -> bool:
     return verdict.is_idle or verdict.is_absent
-
-
-def _written(numbers: Iterable[int]) -> str:
-    return "".join(f"[{number}]" for number in numbers)
 
 
 def _nearest(claim: Claim, held: Mapping[int, str], least: float = 0.0) -> list[int]:
