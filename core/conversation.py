@@ -23,20 +23,19 @@ def value(cls: type[Value]) -> type[Value]:
     A checkpoint returns every tuple as a list; it becomes a tuple again here, so that the value read equals the
     value written. LangGraph's serializer tests for ``_asdict`` first and for dataclasses late; defining it is faster.
     """
-    cls.__post_init__ = _freeze  # type: ignore[attr-defined]
-    cls._asdict = _as_dict  # type: ignore[attr-defined]
+
+    def freeze(self: Any) -> None:
+        for name in self.__dataclass_fields__:
+            content = getattr(self, name)
+            if isinstance(content, list):
+                object.__setattr__(self, name, tuple(content))
+
+    def as_dict(self: Any) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    cls.__post_init__ = freeze  # type: ignore[attr-defined]
+    cls._asdict = as_dict  # type: ignore[attr-defined]
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
-
-
-def _freeze(self: Any) -> None:
-    for name in self.__dataclass_fields__:
-        content = getattr(self, name)
-        if isinstance(content, list):
-            object.__setattr__(self, name, tuple(content))
-
-
-def _as_dict(self: Any) -> dict[str, Any]:
-    return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 Verdict = Literal["approve", "deny"]

@@ -38,10 +38,21 @@ def _seconds(raw: str) -> float:
     return seconds
 
 
-def _tokens(raw: str) -> int:
-    if not (raw.isascii() and raw.isdecimal()):
-        raise ValueError(f"must be a number of tokens, 0 for no limit, not “{raw}”")
-    return int(raw)
+def _whole(what: str, most: int | None = None) -> Callable[[str], int]:
+    def parse(raw: str) -> int:
+        if not (raw.isascii() and raw.isdecimal()) or (most is not None and int(raw) > most):
+            raise ValueError(f"must be a number of {what}, not “{raw}”")
+        return int(raw)
+
+    return parse
+
+
+_tokens = _whole("tokens, 0 for no limit")
+_days = _whole(f"days, at most {LONGEST_KEPT:,}", LONGEST_KEPT)
+
+
+def _switch(raw: str) -> bool:
+    return _one_of("on", "off")(raw) == "on"
 
 
 def _prices(raw: str) -> dict[str, Price]:
@@ -74,12 +85,6 @@ def bare_name(model: str) -> str:
     return model.partition(":")[2]
 
 
-def _days(raw: str) -> int:
-    if not (raw.isascii() and raw.isdecimal()) or int(raw) > LONGEST_KEPT:
-        raise ValueError(f"must be a number of days, at most {LONGEST_KEPT:,}, not “{raw}”")
-    return int(raw)
-
-
 def _rate(raw: str) -> Rate | None:
     if raw.lower() == "off":
         return None
@@ -93,10 +98,6 @@ def _rate(raw: str) -> Rate | None:
 
 def _names(raw: str) -> tuple[str, ...]:
     return tuple(name for part in raw.split(",") if (name := part.strip()))
-
-
-def _names_or_off(raw: str) -> tuple[str, ...]:
-    return () if raw.lower() == "off" else _names(raw)
 
 
 def _experts(raw: str) -> dict[str, tuple[str, ...]]:
@@ -115,10 +116,6 @@ def _review_days(raw: str) -> int:
     if (days := _days(raw)) < 1:
         raise ValueError(f"must be a number of days, at least 1, not “{raw}”")
     return days
-
-
-def _stale_days(raw: str) -> int:
-    return 0 if raw.lower() == "off" else _days(raw)
 
 
 def _channels(raw: str) -> tuple[str, ...]:
@@ -181,9 +178,8 @@ def _tokens_of_hosts(raw: str) -> dict[str, str]:
             name = pattern(host) if equals else ""
         except SettingsError:
             name = ""
-        if (
-            not name or not token or not token.isprintable() or " " in token
-        ):  # not repeated: it may hold a token
+        if not name or not token or not token.isprintable() or " " in token:
+            # not repeated: it may hold a token
             raise ValueError("must be HOST=TOKEN, or HOST=USER:TOKEN, several with commas")
         if name in tokens:
             raise ValueError(f"names the host {name} twice")
@@ -210,9 +206,8 @@ def _url(raw: str) -> str:
 def _database(raw: str) -> str:
     raw = re.sub("^postgres://", "postgresql://", raw)  # as some hosts of databases still write it
     if not raw.startswith(("sqlite:///", "postgresql://")):
-        raise ValueError(
-            "must begin with sqlite:/// or postgresql://"
-        )  # not repeated: it may hold a password
+        # not repeated: it may hold a password
+        raise ValueError("must begin with sqlite:/// or postgresql://")
     return raw
 
 
@@ -239,10 +234,6 @@ def _embedding(raw: str) -> str:
     return raw
 
 
-def _level(raw: str) -> str:
-    return _one_of("debug", "info", "warning", "error")(raw).upper()
-
-
 PARSERS: Mapping[str, Callable[[str], object]] = {
     "data_dir": _folder,
     "google_gemini_base_url": _url,
@@ -257,18 +248,18 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "searxng_url": _url,
     "web_approval": _one_of("asker", "anyone", "approvers", "never_ask"),
     "web_approvers": _names,
-    "notify_approvers": lambda raw: _one_of("on", "off")(raw) == "on",
+    "notify_approvers": _switch,
     "learners": _names,
     "experts": _experts,
     "review_after": _review_days,
-    "stale_after": _stale_days,
+    "stale_after": lambda raw: 0 if raw.lower() == "off" else _days(raw),
     "gaps_channel": _channels,
     "web_trusted_hosts": _hosts,
     "web_blocked_hosts": _hosts,
     "private_hosts": _hosts,
     "git_tokens": _tokens_of_hosts,
     "confluence_tokens": _tokens_of_hosts,
-    "confluence_everyone": _names_or_off,
+    "confluence_everyone": lambda raw: () if raw.lower() == "off" else _names(raw),
     "confluence_open_spaces": _names,
     "model_timeout": _seconds,
     "search_timeout": _seconds,
@@ -278,14 +269,14 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "tokens_per_day_per_person": _tokens,
     "prices": _prices,
     "currency": _currency,
-    "show_cost": lambda raw: _one_of("on", "off")(raw) == "on",
+    "show_cost": _switch,
     "questions_per_person": _rate,
     "questions_per_channel": _rate,
     "trace_days": _days,
-    "trace_texts": lambda raw: _one_of("on", "off")(raw) == "on",
+    "trace_texts": _switch,
     "otel_exporter_otlp_endpoint": _url,
     "source_url_base": _url_bases,
     "database_url": _database,
-    "log_level": _level,
+    "log_level": lambda raw: _one_of("debug", "info", "warning", "error")(raw).upper(),
     "log_format": _one_of("text", "json"),
 }

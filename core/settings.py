@@ -33,9 +33,8 @@ class Settings:
     openai_base_url: str = field(default="", repr=False)  #: for whatever else speaks OpenAI's protocol
     anthropic_api_key: str = field(default="", repr=False)
     anthropic_base_url: str = field(default="", repr=False)
-    ollama_host: str = field(
-        default="", repr=False
-    )  #: as Ollama itself reads it: a host, a host and port, or an address
+    #: as Ollama itself reads it: a host, a host and port, or an address
+    ollama_host: str = field(default="", repr=False)
     chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
     grader_model: str = ""  #: plans, grades and checks; empty: Google's small model, or the one that writes
     embedding_model: str = "auto"
@@ -56,22 +55,19 @@ class Settings:
     stale_after: int = (
         0  #: days after which a document is marked that was not seen at its source since; 0: never
     )
-    private_hosts: tuple[
-        str, ...
-    ] = ()  #: hosts that are not public, which the operator's own sources may be read from
+    #: hosts that are not public, which the operator's own sources may be read from
+    private_hosts: tuple[str, ...] = ()
     git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
     confluence_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the same
     #: groups of Confluence that hold everybody: what they may view is for all who may read the collection
     confluence_everyone: tuple[str, ...] = ("confluence-users",)
-    confluence_open_spaces: tuple[
-        str, ...
-    ] = ()  #: keys of spaces of which nobody asks who may view them: the collection decides; or * for all
+    #: keys of spaces of which nobody asks who may view them: the collection decides; or * for all
+    confluence_open_spaces: tuple[str, ...] = ()
     drive_credentials: str = (
         ""  #: path of the JSON file of a service account's key; what is in it is read when it is used
     )
-    notion_token: str = field(
-        default="", repr=False
-    )  #: of an integration; pages are shared with it in Notion
+    #: of an integration; pages are shared with it in Notion
+    notion_token: str = field(default="", repr=False)
     model_timeout: float = 60.0  #: seconds for one model call
     search_timeout: float = 20.0  #: seconds for one web search, and for one page
     turn_timeout: float = 180.0  #: seconds for a whole turn
@@ -88,13 +84,11 @@ class Settings:
     trace_texts: bool = (
         False  #: whether questions and answers are in the spans, and exchanges with models in the traces
     )
-    otel_exporter_otlp_endpoint: str = field(
-        default="", repr=False
-    )  #: may hold a password; empty: none is sent
+    #: may hold a password; empty: none is sent
+    otel_exporter_otlp_endpoint: str = field(default="", repr=False)
     source_url_base: Mapping[str, str] = field(default_factory=dict)  #: by collection, core.library.links
-    database_url: str = field(
-        default="", repr=False
-    )  #: PostgreSQL for all stores, or a file for the queue of turns; empty: files in the data folder
+    #: PostgreSQL for all stores, or a file for the queue of turns; empty: files in the data folder
+    database_url: str = field(default="", repr=False)
     log_level: str = "WARNING"
     log_format: Literal["text", "json"] = "text"
 

@@ -83,17 +83,17 @@ what is missing, ask under search for up to {} steps, each a line of its own:
 For every fact that is missing, one step, where it most likely stands, and none that was made before. Otherwise leave \
 it empty."""
 
-_PEOPLE = """\
+PEOPLE = """\
 What is marked “from a colleague” is what that person answered to the question after the “>”. It is evidence like a \
 document, and may differ from one. The day is when it was said, not what it is about."""
 
 PEOPLE_GRADED = f"""\
-{_PEOPLE} That two of them differ makes neither incorrect, nor the evidence insufficient: the answer will give both. Under \
+{PEOPLE} That two of them differ makes neither incorrect, nor the evidence insufficient: the answer will give both. Under \
 disputed, give for every colleague's answer that a document contradicts, or shows to be overtaken, its number, then \
 those of the documents; not where a document only adds to it, or speaks of another case."""
 
 PEOPLE_WRITTEN = f"""\
-{_PEOPLE} Where a colleague and a document differ, give each side in a sentence of its own: who said it and when, or that the \
+{PEOPLE} Where a colleague and a document differ, give each side in a sentence of its own: who said it and when, or that the \
 documents say so. Do not decide between them unless one of them does. Where two colleagues differ, answer with what was \
 said last, with who said it and when; then say in a sentence of its own who said what before, and when."""
 
@@ -102,20 +102,20 @@ What is marked “from a colleague” is what that person answered, on that day,
 the question and the answer together, and who said it, where and when. That another strip says otherwise makes a \
 sentence unsupported only where it claims that they agree."""
 
-_DATES = """\
+DATES = """\
 “last changed” is the day on which a document was last changed, not what it is about."""
 
 DATES_GRADED = f"""\
-{_DATES} That two documents contradict each other makes neither incorrect, nor the evidence insufficient: the answer will give \
+{DATES} That two documents contradict each other makes neither incorrect, nor the evidence insufficient: the answer will give \
 both, what was changed last first."""
 
 DATES_WRITTEN = f"""\
-{_DATES} Where documents contradict each other, answer with the one that was changed last and name that day; then say in a \
+{DATES} Where documents contradict each other, answer with the one that was changed last and name that day; then say in a \
 sentence of its own that an older document says otherwise, what it says, and on what day that was last changed. Where \
 they do not contradict each other, leave the days out."""
 
 DATES_CHECKED = f"""\
-{_DATES} It is stated by the strip, and so is which of two strips is the older one. That an older strip says otherwise makes a \
+{DATES} It is stated by the strip, and so is which of two strips is the older one. That an older strip says otherwise makes a \
 sentence unsupported only where it claims that they agree."""
 
 WRITE = f"""\

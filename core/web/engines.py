@@ -116,22 +116,18 @@ def read_results(reply: EngineReply) -> list[Hit]:
 
 
 def results_on(page: str) -> list[Hit]:
+    """The results that lead to a page, without DuckDuckGo's redirect around it."""
     from ddgs.engines.duckduckgo import Duckduckgo
 
-    engine = Duckduckgo()
+    engine, hits = Duckduckgo(), []
     # The prefix gives lxml a document even if the page is blank or starts with a declaration.
-    rows = engine.post_extract_results(engine.extract_results("<html><body>" + page))
-    hits = (Hit(title=row.title, url=target_of(row.href), snippet=row.body) for row in rows)
-    return [hit for hit in hits if hit.url.startswith(("http://", "https://"))]
-
-
-def target_of(href: str) -> str:
-    """Where a link of the page leads, without DuckDuckGo's redirect around it.
-
-    ddgs has percent-decoded the link already, so the target ends at the redirect's last parameter.
-    """
-    _, redirect, target = href.partition("duckduckgo.com/l/?uddg=")
-    return (target.rpartition("&rut=")[0] or target) if redirect else href
+    for row in engine.post_extract_results(engine.extract_results("<html><body>" + page)):
+        # ddgs has percent-decoded the link already, so the target ends at the redirect's last parameter.
+        _, redirect, target = row.href.partition("duckduckgo.com/l/?uddg=")
+        url = (target.rpartition("&rut=")[0] or target) if redirect else row.href
+        if url.startswith(("http://", "https://")):
+            hits.append(Hit(title=row.title, url=url, snippet=row.body))
+    return hits
 
 
 TAVILY_RESULT_LIMIT = 20  # results, Tavily "max_results"
@@ -162,20 +158,18 @@ class Tavily:
     name: ClassVar[str] = "Tavily"
 
     async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]:
-        reply = await ask(self.name, lambda: self._send(query, limit), within=self.timeout)
-        require_ok(self.name, reply, TAVILY_SENTENCES)
-        rows = records(read_json(self.name, reply), "results", self.name)
-        found = (hit_of(row, snippet="content", published="published_date") for row in rows)
-        return clean_hits(found, limit=limit)
-
-    async def _send(self, query: str, limit: int) -> EngineReply:
-        return await exchange(
+        send = partial(
+            exchange,
             self.name,
             "POST",
             f"{self.base_url.rstrip('/')}/search",
             headers={"Authorization": f"Bearer {self.api_key}".encode()},
             json={"query": query, "max_results": min(limit, TAVILY_RESULT_LIMIT), "search_depth": "basic"},
         )
+        reply = await ask(self.name, send, within=self.timeout)
+        require_ok(self.name, reply, TAVILY_SENTENCES)
+        _, rows = read_json(self.name, reply)
+        return clean_hits((hit_of(row, "published_date") for row in rows), limit=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,18 +181,15 @@ class SearXNG:
     name: ClassVar[str] = "SearXNG"
 
     async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]:
-        reply = await ask(self.name, lambda: self._send(query), within=self.timeout)
+        url, params = f"{self.base_url.rstrip('/')}/search", {"q": query, "format": "json"}
+        reply = await ask(
+            self.name, partial(exchange, self.name, "GET", url, params=params), within=self.timeout
+        )
         require_ok(self.name, reply, SEARXNG_SENTENCES)
-        answer = read_json(self.name, reply)
-        rows = records(answer, "results", self.name)
+        answer, rows = read_json(self.name, reply)
         if not rows and answer.get("unresponsive_engines"):
             raise SearchTrouble("None of the engines behind SearXNG answered; try again in a minute.")
-        found = (hit_of(row, snippet="content", published="publishedDate") for row in rows)
-        return clean_hits(found, limit=limit)
-
-    async def _send(self, query: str) -> EngineReply:
-        params = {"q": query, "format": "json"}
-        return await exchange(self.name, "GET", f"{self.base_url.rstrip('/')}/search", params=params)
+        return clean_hits((hit_of(row, "publishedDate") for row in rows), limit=limit)
 
 
 async def exchange(engine: str, method: str, url: str, **content: Any) -> EngineReply:
@@ -213,43 +204,34 @@ async def exchange(engine: str, method: str, url: str, **content: Any) -> Engine
             httpx.AsyncClient(timeout=None, verify=tls) as client,  # noqa: S113 - see above
             client.stream(method, url, headers=headers, **content) as response,
         ):
-            body = (
-                await read_body(response, sender=engine, limit=REPLY_LIMIT)
-                if response.status_code == OK
-                else b""
-            )
-            retry_after = seconds_asked(response.headers.get("retry-after"))
-            return EngineReply(status=response.status_code, body=body, retry_after=retry_after)
+            is_ok, after = response.status_code == OK, response.headers.get("retry-after")
+            body = await read_body(response, sender=engine, limit=REPLY_LIMIT) if is_ok else b""
+            return EngineReply(status=response.status_code, body=body, retry_after=seconds_asked(after))
     except httpx.RequestError as trouble:
         raise ConnectionError(type(trouble).__name__) from trouble
     except httpx.InvalidURL:
         raise SearchTrouble(f"The address that is set for {engine} is not a web address.") from None
 
 
-def read_json(engine: str, reply: EngineReply) -> Mapping[str, Any]:
+def read_json(engine: str, reply: EngineReply) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    """The engine's answer, and the results in it."""
     try:
         answer = json.loads(reply.body)
     except (ValueError, RecursionError):
         raise unreadable(engine) from None
-    if not isinstance(answer, dict):
-        raise unreadable(engine)
-    return answer
-
-
-def records(answer: Mapping[str, Any], key: str, engine: str) -> list[Mapping[str, Any]]:
-    rows = answer.get(key)
+    rows = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(rows, list):
         raise unreadable(engine)
-    return [row for row in rows if isinstance(row, dict)]
+    return answer, [row for row in rows if isinstance(row, dict)]
 
 
-def hit_of(row: Mapping[str, Any], *, snippet: str, published: str) -> Hit:
+def hit_of(row: Mapping[str, Any], published: str) -> Hit:
     """A result as the engine sent it; a field that is missing or not a string is empty."""
-    title, url, body, date = (
+    title, url, snippet, date = (
         value if isinstance(value := row.get(key), str) else ""
-        for key in ("title", "url", snippet, published)
+        for key in ("title", "url", "content", published)
     )
-    return Hit(title=title, url=url, snippet=body, published=date)
+    return Hit(title=title, url=url, snippet=snippet, published=date)
 
 
 EngineName = Literal["duckduckgo", "tavily", "searxng", "off"]

@@ -119,10 +119,6 @@ class GuardedFetcher:
         async with self._bounded(url):
             return await self._follow(url, accept)
 
-    def _named_private(self, url: str) -> str:
-        """The host of an address, if it may be private; empty if not."""
-        return host_of(url) if self.private and is_allowed(url, trusted=self.private) else ""
-
     @asynccontextmanager
     async def _bounded(self, url: str) -> AsyncIterator[None]:
         import httpx
@@ -140,9 +136,9 @@ class GuardedFetcher:
         import httpx
 
         tls = await asyncio.to_thread(default_tls) if self.tls is None else self.tls
-        private = self._named_private(url)
+        named = host_of(url) if self.private and is_allowed(url, trusted=self.private) else ""
         for _ in range(REDIRECT_LIMIT + 1):
-            is_private = bool(private) and host_of(url) == private
+            is_private = bool(named) and host_of(url) == named
             ports = ALL_PORTS if is_private else self.ports
             target = check_url(url, ports=ports, trusted=self.trusted, blocked=self.blocked)
             addresses = await self._addresses(target, is_private=is_private)
@@ -191,11 +187,9 @@ class GuardedFetcher:
         content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_type not in accept:
             raise SearchTrouble(f"{ascii_host(target)} sent something that is not a page of text.")
+        data = await read_body(response, sender=ascii_host(target), limit=self.body_limit)
         return Resource(
-            url=str(target),
-            content_type=content_type,
-            data=await read_body(response, sender=ascii_host(target), limit=self.body_limit),
-            charset=response.charset_encoding,
+            url=str(target), content_type=content_type, data=data, charset=response.charset_encoding
         )
 
 

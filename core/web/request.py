@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from html import unescape
+from itertools import zip_longest
 from math import ceil
 from typing import Protocol
 
 from core.conversation import Progress
 from core.errors import FetchRefused, SearchTrouble
 from core.library.chunking import cut
-from core.library.documents import Passage, Piece, Retrieved
+from core.library.documents import Passage, Retrieved
 from core.library.formats import markdown
 from core.priority import waiting
 from core.text.terms import weight_of, weights_among
@@ -254,8 +255,13 @@ class WebResearch:
         hits = filter_hits(found, trusted=self.trusted, blocked=self.blocked)[:HITS]
         report(Progress(stage="fetching", count=min(len(hits), PAGES)))
         pages = await asyncio.gather(*(self._page(hit) for hit in hits[:PAGES]))
-        texts = [*pages, *([None] * (len(hits) - len(pages)))]
-        passages = await asyncio.to_thread(_passages, hits, texts, question)
+
+        def cut_out() -> list[Passage]:
+            numbered = enumerate(zip_longest(hits, pages))
+            found = (_passage(number, hit, page, question) for number, (hit, page) in numbered)
+            return [passage for passage in found if passage.text.strip()]
+
+        passages = await asyncio.to_thread(cut_out)  # cutting a large page takes a second
         return tuple(
             Retrieved(passage=passage, score=1 - index / (2 * len(passages)))
             for index, passage in enumerate(passages)
@@ -271,17 +277,17 @@ class WebResearch:
             return None
 
 
-def _passages(hits: Sequence[Hit], pages: Sequence[Page | None], question: str) -> list[Passage]:
-    """A passage for each hit that has text. Cutting a large page takes a second: call it in a thread."""
-    found = (_passage(i, hit, page, question) for i, (hit, page) in enumerate(zip(hits, pages, strict=True)))
-    return [passage for passage in found if passage.text.strip()]
-
-
 def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
+    """The piece of a hit's page that covers most of the question, or what the engine says of it."""
     text, start = hit.snippet, 0
     path: tuple[str, ...] = ()
-    if page is not None and (piece := best_piece(page, f"{question} {hit.snippet}")):
-        text, start, path = piece.text, piece.start, piece.path
+    if page is not None and (pieces := cut(markdown.parse(page.text))):
+        weights, present = weights_among(
+            f"{question} {hit.snippet}", [" ".join((*piece.path, piece.text)) for piece in pieces]
+        )
+        covered = [weight_of(found, weights) for found in present]
+        best = pieces[covered.index(max(covered))]
+        text, start, path = best.text, best.start, best.path
     return Passage(
         id=f"web{index + 1}",
         collection="",
@@ -296,11 +302,3 @@ def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
         origin="web",
         published=hit.published,
     )
-
-
-def best_piece(page: Page, wanted: str) -> Piece | None:
-    """The piece of a page that covers most of what is wanted; None for a page without text."""
-    pieces = cut(markdown.parse(page.text))
-    weights, present = weights_among(wanted, [" ".join((*piece.path, piece.text)) for piece in pieces])
-    covered = [weight_of(found, weights) for found in present]
-    return pieces[covered.index(max(covered))] if pieces else None
