@@ -32,9 +32,8 @@ _COMMENT = re.compile(r"<!--(?!.*-->)")
 _HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
 _UNDERLINE = re.compile(r"([^\w\s])\1+")  # below a title, and over it in reStructuredText
 _TABLE_ROW = re.compile(r"\||\+[-=]{2,}[-=+]*\+\Z")
-_DELIMITER_ROW = re.compile(
-    r":?-++:?\s*+(?:\|\s*+:?-++:?\s*+)+"
-)  # below the header of a table without outer |
+#: Below the header of a table without outer bars.
+_DELIMITER_ROW = re.compile(r":?-++:?\s*+(?:\|\s*+:?-++:?\s*+)+")
 _MARKUP = re.compile(
     r"""
       \{[*!%\#].*[*!%\#]\} | \{\{[<%].*[>%]\}\} | \{/\*.*\*/\}  # {* file *}, {% tag %}, {{< shortcode >}}
@@ -55,11 +54,10 @@ _CODE_SIGN = re.compile(  # an indented line without one of these is prose
 )
 _LITERAL = re.compile(
     r"\A(?!\.\. )(?:.*[^:])?::\Z|\A\.\. (?:code|sourcecode|parsed-literal)"
-)  # reStructuredText's
+)  # reStructuredText
 _HAS_OPTIONS = re.compile(r":{3}|/{3}")  # indented lines right below are its options
-_HAS_BODY = re.compile(
-    r"(?:!!!|\?\?\?\+?|===[!+]?) |\.\. (?!code|sourcecode|parsed-literal)"
-)  # indented lines below are its text
+#: Indented lines below are its text.
+_HAS_BODY = re.compile(r"(?:!!!|\?\?\?\+?|===[!+]?) |\.\. (?!code|sourcecode|parsed-literal)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +91,23 @@ def split_blocks(text: str) -> Iterator[TextBlock]:
         line = lines[number]
         if line.words:
             is_nested = margin is not None and line.indent >= margin
-            kind = _kind(lines, number, is_nested=is_nested)
+            kind = _opened(line.words)
+            if _is_indented_code(lines, number, is_nested=is_nested):
+                kind = "code"
+            elif _is_title(lines, number):
+                kind = "heading"
+            elif _heads_table(lines, number):
+                kind = "table"
             last = _last(lines, number, kind)
             yield TextBlock(_start(line, kind), lines[last].end, kind)
-            margin = margin if is_nested else _margin(line, kind)
+            marker = _ITEM.match(line.words) if kind == "item" else None
+            if marker and not is_nested:
+                sign = len(marker.group().rstrip())
+                margin = line.indent + min(max(marker.end(), sign + 1), sign + CODE_INDENT)
+            elif not is_nested:
+                margin = line.indent + 1 if kind == "markup" and _HAS_BODY.match(line.words) else None
             number = last
         number += 1
-
-
-def _margin(line: _Line, kind: TextBlockKind) -> int | None:
-    """Columns from which the following lines belong to this block; None: it holds no other lines."""
-    if kind == "item" and (marker := _ITEM.match(line.words)):
-        sign = len(marker.group().rstrip())
-        return line.indent + min(max(marker.end(), sign + 1), sign + CODE_INDENT)
-    return line.indent + 1 if kind == "markup" and _HAS_BODY.match(line.words) else None
 
 
 def _line(text: str, match: re.Match[str]) -> _Line:
@@ -127,16 +128,6 @@ def _start(line: _Line, kind: TextBlockKind) -> int:
         return line.at
     fence = _FENCE.match(line.words)
     return line.at + fence.start(1) if fence else line.start
-
-
-def _kind(lines: Sequence[_Line], number: int, *, is_nested: bool = False) -> TextBlockKind:
-    """The kind of block that the line opens, outside a paragraph."""
-    line = lines[number]
-    if _is_indented_code(lines, number, is_nested=is_nested):
-        return "code"
-    if _is_title(lines, number):
-        return "heading"
-    return "table" if _heads_table(lines, number) else _opened(line.words)
 
 
 def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -> bool:

@@ -103,9 +103,15 @@ def without_pictures(text: str) -> str:
 
 def without_targets(text: str, *, inner_alone: bool = False) -> str:
     """The text with links reduced to their words; of ``inner_alone``, those that lead nowhere outside the document."""
-    pattern = _INNER_LINK if inner_alone else _LINK
+    pattern, bare = _INNER_LINK if inner_alone else _LINK, text
+
+    def words_of(link: re.Match[str]) -> str:
+        """Those of a link, unless it begins inside code, which is blank there."""
+        return link[0] if bare[link.start()] == " " else link["words"]
+
     for _ in range(LINK_DEPTH if "](" in text else 0):
-        text = pattern.sub(_words_outside(without_code(text)), text)
+        bare = without_code(text)
+        text = pattern.sub(words_of, text)
     return text
 
 
@@ -115,13 +121,14 @@ def without_tags(text: str) -> str:
 
 
 def _untagged(prose: str) -> str:
-    return _TAGS.sub(_blank_between_words, prose)
+    def blank_between_words(tags: re.Match[str]) -> str:
+        start, end = tags.span()
+        is_inside = (
+            start > 0 and end < len(prose) and not (prose[start - 1].isspace() or prose[end].isspace())
+        )
+        return " " if is_inside and _PARTS.search(tags[0]) else ""
 
-
-def _blank_between_words(tags: re.Match[str]) -> str:
-    text, start, end = tags.string, tags.start(), tags.end()
-    is_inside = start > 0 and end < len(text) and not (text[start - 1].isspace() or text[end].isspace())
-    return " " if is_inside and _PARTS.search(tags[0]) else ""
+    return _TAGS.sub(blank_between_words, prose)
 
 
 def as_words(text: str) -> str:
@@ -131,11 +138,6 @@ def as_words(text: str) -> str:
     it for a footnote of the answer.
     """
     return outside_code(without_targets(text), _plain)
-
-
-def _words_outside(prose: str) -> Callable[[re.Match[str]], str]:
-    """Replaces a link by its words, unless it begins inside code, which is blank in ``prose``."""
-    return lambda link: link[0] if prose[link.start()] == " " else link["words"]
 
 
 def _plain(prose: str) -> str:

@@ -54,7 +54,10 @@ _WORD = re.compile(r"(?<![\w./:@#\\-])[^\W\d_]++(?![/@\\_\d]|[.:-]\w)")
 def language_of(text: str) -> str:
     """ISO 639-1; "en" when unsure."""
     prose = _CODE.sub(" ", text[:READ])
-    return _by_script(prose) or _by_words(prose)
+    if script := _by_script(prose):
+        return script
+    votes = _votes(prose)
+    return max(votes, key=votes.__getitem__)
 
 
 @lru_cache(maxsize=256)
@@ -94,11 +97,6 @@ def _by_script(text: str) -> str | None:
         return None
     letters = len(_LETTER.findall(text))
     return next((name for name, sign in _SCRIPTS.items() if len(sign.findall(text)) > _SHARE * letters), None)
-
-
-def _by_words(text: str) -> str:
-    votes = _votes(text)
-    return max(votes, key=votes.__getitem__)
 
 
 def _votes(text: str) -> dict[str, float]:

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain
 from math import log
 from threading import Lock
 from typing import Any
@@ -44,17 +43,8 @@ _UNSPACED = re.compile(
 )
 _VOICING = "\u3099\u309a"  # marks that turn one kana into another
 _LETTERS = {
-    "ß": "ss",
-    "ø": "o",
-    "Ø": "O",
-    "æ": "ae",
-    "Æ": "AE",
-    "œ": "oe",
-    "Œ": "OE",
-    "ł": "l",
-    "Ł": "L",
-    "đ": "d",
-}
+    "ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ł": "l", "Ł": "L", "đ": "d",
+}  # fmt: skip
 
 
 def terms(text: str, language: str = "en") -> list[str]:
@@ -83,13 +73,11 @@ def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
     words = [tuple(dict.fromkeys(_stem(word, name) for name in every)) for word in _content_words(text, own)]
     unsure = {stem for stems in words[:LOOKED_UP] if len(stems) > 1 for stem in stems}
     held = {stem for stem, passages in count(unsure).items() if passages} if unsure else unsure
-    return list(dict.fromkeys(chain.from_iterable(_chosen(stems, held) for stems in words)))
-
-
-def _chosen(stems: Sequence[str], held: Collection[str]) -> Sequence[str]:
-    """The first stem; the others if documents hold those but not the first."""
-    others = [stem for stem in stems if stem in held]
-    return others if others and stems[0] not in held else stems[:1]
+    chosen: dict[str, None] = {}
+    for first, *further in words:
+        others = [] if first in held else [stem for stem in further if stem in held]
+        chosen |= dict.fromkeys(others or [first])
+    return list(chosen)
 
 
 def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
@@ -126,16 +114,11 @@ class _Folding(dict[int, str]):
     """Characters without accent, vowel sign or compatibility form; filled at first use."""
 
     def __missing__(self, code: int) -> str:
-        sign = chr(code)
-        bare = "".join(part for part in unicodedata.normalize("NFKD", sign) if _is_kept(part))
+        kinds = ((part, unicodedata.category(part)) for part in unicodedata.normalize("NFKD", chr(code)))
+        # Neither a mark nor a format character such as a soft hyphen or a joiner.
+        bare = "".join(part for part, kind in kinds if part in _VOICING or (kind[0] != "M" and kind != "Cf"))
         self[code] = unicodedata.normalize("NFC", _LETTERS.get(bare, bare))
         return self[code]
-
-
-def _is_kept(sign: str) -> bool:
-    """Neither a mark nor a format character such as a soft hyphen or a joiner."""
-    category = unicodedata.category(sign)
-    return sign in _VOICING or not (category.startswith("M") or category == "Cf")
 
 
 _FOLDING = _Folding()
@@ -211,7 +194,13 @@ def _parts(word: str) -> Iterator[str]:
     """The word and its parts, in lower case."""
     if not word.isascii() and _UNSPACED.search(word):
         for run in _UNSPACED.split(word):
-            yield from _pairs(run) if _UNSPACED.fullmatch(run) else _parts(run)
+            if not _UNSPACED.fullmatch(run):
+                yield from _parts(run)
+                continue
+            for start in range(
+                max(1, len(run) - 1)
+            ):  # pairs of neighbouring characters; a single one as it is
+                yield run[start : start + 2]
         return
     whole = word.replace("_", "").casefold()
     if whole:
@@ -229,12 +218,6 @@ def _joints(word: str) -> list[str]:
         return word.split("_")
     spelled = word if len(word) == len(folded) else folded
     return [spelled[slice(*joint.span())] for joint in _JOINTS.finditer(folded)]
-
-
-def _pairs(run: str) -> Iterator[str]:
-    """Pairs of neighbouring characters; a single one as it is."""
-    for start in range(max(1, len(run) - 1)):
-        yield run[start : start + 2]
 
 
 def _stem(word: str, language: str) -> str:
