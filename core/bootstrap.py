@@ -280,9 +280,7 @@ def _open_models(
 def _open_log(
     settings: Settings, storage: Storage, prices: Prices, meters: Meters, open_now: AsyncExitStack
 ) -> QuestionLog:
-    """The log, which tells the meters of the turns that end, and a collector if the operator named one; ``open_now``
-    closes both.
-    """
+    """The log, which tells meters and a collector of turns that end; ``open_now`` closes both."""
     from core.traces.log import open_question_log
 
     listeners: list[Listener] = [meters.turn_ended]

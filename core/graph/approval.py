@@ -24,9 +24,7 @@ def may_decide(
 def may_allow_reading(
     question: Question, author: str, groups: Iterable[str], *, approval: WebApproval, approvers: Iterable[str]
 ) -> bool:
-    """True if the author may let the attachments of a question be read: its asker, or who may decide a
-    search.
-    """
+    """True if the author may let a question's attachments be read: its asker, or who may decide a search."""
     return author == question.author or _decides_for_others(author, groups, approval, approvers)
 
 

@@ -30,9 +30,7 @@ LISTED = 4  # documents whose sections a judge is shown
 
 
 async def regrade(state: State, runtime: Runtime[Deps]) -> State:
-    """Retrieve with the wordings not tried yet and around what helped, make the steps that the last judge asked for,
-    and grade what that finds with what helped.
-    """
+    """Look in new wordings, around what helped and where the last judge asked, and grade what that finds."""
     deps, work = runtime.context, state["work"]
     queries, steps = queries_to_try(work, deps.policy), steps_to_make(work, deps.policy)
     helped, limit = helpful(work), deps.policy.passages
@@ -120,8 +118,7 @@ def helpful(work: Work) -> tuple[Retrieved, ...]:
 def unseen(
     work: Work, found: Iterable[Retrieved], around: Sequence[Passage], limit: int
 ) -> tuple[Retrieved, ...]:
-    """Passages not graded yet: neighbours of correct ones in half of the places, then what ranks best; what says
-    the same counts once."""
+    """Passages not graded yet: half of them neighbours of correct ones, then the best; no repeats."""
     known = {hit.passage.id for hit in work.passages}
     hits = {hit.passage.id: hit for hit in sorted(found, key=lambda hit: hit.score)}
     beside = (Retrieved(passage=passage, score=BESIDE) for passage in around if passage.id not in hits)

@@ -200,9 +200,7 @@ async def _look(state: State, deps: Deps, work: Work, limit: int) -> Retrieval:
 
 
 async def with_beginning(deps: Deps, work: Work, passages: tuple[Retrieved, ...]) -> tuple[Retrieved, ...]:
-    """The passages found in a question's own files, and their beginnings: “summarise this” shares no word
-    with them.
-    """
+    """The passages of a question's own files, and their beginnings: “summarise this” shares no words."""
     room = deps.policy.passages - len(passages)
     if room <= 0:
         return passages

@@ -69,8 +69,7 @@ def may_go_on(work: Work, readable: Collection[str]) -> bool:
 def history_within(
     history: tuple[Exchange, ...], readable: Collection[str], withdrawn: Collection[str] = ()
 ) -> tuple[Exchange, ...]:
-    """The history, in which answers from other collections are withheld, and those from sources that were withdrawn;
-    questions are people's own words."""
+    """The history without answers from other collections or withdrawn sources; questions are people's own."""
 
     def is_readable(exchange: Exchange) -> bool:
         is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version

@@ -225,9 +225,7 @@ def grounding_votes(policy: Policy) -> int:
 def strips_for(
     ballot: int, statements: tuple[Statement, ...], strips: tuple[Strip, ...]
 ) -> tuple[Strip, ...]:
-    """The strips that a grounding vote reads: the first vote every strip, others what is cited, unless
-    another may state it.
-    """
+    """The strips that a vote reads: the first vote all, others what is cited, unless another may state it."""
     cited = {number for statement in statements for number in statement.cites}
     may_be_elsewhere = any(not each.cites or each.doubts or each.is_apart for each in statements)
     return tuple(each for each in strips if not ballot or may_be_elsewhere or each.number in cited)

@@ -86,8 +86,7 @@ class Work:
         return any(self.relevance_of(hit) == "correct" for hit in self.passages)
 
     def with_grades(self, grades: Grades) -> Work:
-        """The old and the new grades, the better of two on a passage; the last overall verdict is kept if the new
-        one is missing."""
+        """The better of old and new grades on each passage, and the last overall verdict that there is."""
         again = {
             name: self.grades[name].or_better(new) for name, new in grades.of.items() if name in self.grades
         }
@@ -158,9 +157,7 @@ def asked_beside(turn: Question) -> ThreadMessage | None:
 
 
 def context_of(state: State, work: Work) -> tuple[Exchange, ...]:
-    """The texts that a question may refer to: the messages of its thread, what the bot was asked, and what it
-    quotes.
-    """
+    """The texts that a question may refer to: of its thread, asked of the bot before, and quoted by it."""
     before = _exchanges(subjects(state.get("thread_context", ())))
     return (*before, *history_before(state.get("history", ()), work), *_exchanges(work.quoted))
 

@@ -146,8 +146,7 @@ class _Beside:
         )  # fmt: skip
 
     def fitted(self, result: Result) -> Result:
-        """The result in this unit and scale; Impossible where they are not its own. Where it has none, that is
-        doubted."""
+        """The result in this unit and scale, doubted where it has none; Impossible where it has others."""
         figure, doubts = result.figure, [*result.doubts]
         own = figure.unit.partition("/")[0]  # $25 a kilometre
         if self.unit in (PERCENT, POINTS) and own:

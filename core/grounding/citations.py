@@ -49,9 +49,7 @@ class _Footnotes:
         return self._citations.setdefault(key, _citation(len(self._citations) + 1, strip, start, end)).number
 
     def numbers(self, claim: Claim, parts: Sequence[Part], stated: Stated) -> Iterator[int]:
-        """The footnotes of a claim, which may take them from what introduces it: then only where a quote
-        shows it.
-        """
+        """The footnotes of a claim; those of what introduces it only where a quote shows it."""
         cited, least = (claim.cited, OWN) if claim.takes_footnotes else (claim.own, 0.0)
         for strip in self.existing(cited):
             named = [span for text, _ in parts for span in stated.get((text, strip.number), ())]

@@ -54,9 +54,7 @@ class Sought:
 
     @classmethod
     def of(cls, parts: Iterable[Part], source: str, beside: str = "") -> Sought:
-        """The words that a source is to show of these parts; little weight for words that stand ``beside``
-        them.
-        """
+        """The words that a source is to show of these parts, with little weight for those ``beside`` them."""
         parts, language = tuple(parts), language_of(source)
         weights: dict[Key, float] = dict.fromkeys(terms(beside, language), COMMON)
         for text, _ in parts:
@@ -196,9 +194,7 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
 
 
 def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
-    """The lead of a list and the items of it that the sentence names, if together they show more than the
-    best.
-    """
+    """The lead of a list and the items that the sentence names, if together they show more than the best."""
     lists: dict[int, list[int]] = {}
     above = -1
     for number, piece in enumerate(pieces):

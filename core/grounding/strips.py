@@ -66,8 +66,7 @@ def refine(
 
 
 def evidence_alone(strip: Strip) -> Strip:
-    """The first of its sentences that a judge named, with those that follow it and were named too; all of it where
-    none was."""
+    """The first sentence that a judge named, with named ones that follow it; all of it where none was."""
     if not strip.evidence:
         return strip
     (start, end), *others = strip.evidence

@@ -59,8 +59,7 @@ class Edited:
 
 
 def readable(strip: Strip) -> str:
-    """The strip with its title, file, headings and dates, as the judge sees them; the file without numbers that could
-    be of anything, such as days in its path."""
+    """The strip as the judge sees it; its file without numbers that could be of anything, such as days."""
     passage = strip.passage
     is_file = passage.origin == "documents" and not is_kept(passage.source)
     file = _SMALL_NUMBER.sub("", passage.source) if is_file else ""
@@ -71,9 +70,7 @@ def readable(strip: Strip) -> str:
 def statements_of(
     claims: Sequence[Claim], strips: Sequence[Strip], calculations: Sequence[Calculation] = ()
 ) -> tuple[Statement, ...]:
-    """The claims as the judge sees them, with the strips they cite and the doubts about them. Of a computed figure
-    its sources need hold no more than the numbers that it comes from.
-    """
+    """The claims as the judge sees them. Of a computed figure its sources need only hold the inputs."""
     sources = {strip.number: readable(strip) for strip in strips}
     language = sure_language("\n".join(claim.text for claim in claims))
     statements = []
@@ -102,9 +99,7 @@ def statements_of(
 
 
 def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
-    """True if a draft cites a strip, or a strip shows half of a sentence: of another one a judge would leave
-    nothing.
-    """
+    """True if a draft cites a strip, or one shows half of a sentence: else a judge would leave nothing."""
     sources = {strip.number: readable(strip) for strip in strips}
     return any(sources.keys() & set(claim.cited) or _nearest(claim, sources, NEAR) for claim in claims)
 
@@ -204,9 +199,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
 
 
 def _told(reason: str, strips: Sequence[Strip]) -> str:
-    """The judge's reason about a sentence, with the titles of strips; nothing if it names one that is not
-    there.
-    """
+    """The judge's reason, with the titles of strips; nothing if it names one that is not there."""
     titles = {strip.number: f"“{strip.passage.title}”" for strip in strips}
 
     def named(found: re.Match[str]) -> str:

@@ -184,9 +184,7 @@ def _document_of(strip: Strip) -> tuple[str, str]:
 
 
 def _likely(ordered: Sequence[tuple[Strip, bool]]) -> list[Strip]:
-    """The strips that are worth a quote, and what else people answered to a question that one of these
-    answers.
-    """
+    """The strips worth a quote, and what else people answered to a question that one of them answers."""
     likely = [strip for strip, is_worth in ordered if is_worth]
     answers = [dated for strip in likely if (dated := _dated(strip)).question]
     return likely + [

@@ -223,8 +223,7 @@ def _conversation(ask: Ask) -> list[str]:
 
 
 def _before(fence: Fence, ask: Ask) -> list[str]:
-    """The messages from before the assistant was called, the latest exchanges, and what the question quotes and
-    brings along."""
+    """The earlier messages, the latest exchanges, and what the question quotes and brings along."""
     blocks = _thread_messages(fence, ask.thread_context)
     for exchange in ask.history[-HISTORY_SHOWN:]:
         blocks.append(fence.quote("earlier question", exchange.question[:EXCHANGE_LIMIT]))

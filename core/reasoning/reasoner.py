@@ -237,8 +237,7 @@ class Reasoner(Protocol):
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
     ) -> Grounded:
-        """One vote; each ballot has its own order. The judge does not see the question: knowing it lowers
-        recall from 46% to 9%."""
+        """One vote. The judge does not see the question: knowing it lowers recall from 46% to 9%."""
         ...
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:

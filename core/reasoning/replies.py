@@ -88,9 +88,7 @@ def _slim(schema: dict[str, Any]) -> None:
 
 
 class Reply(BaseModel):
-    """A structured reply. The prompts say what its fields mean and when they are empty: its schema says no
-    more than their types.
-    """
+    """A structured reply. Prompts say what its fields mean and when they are empty; its schema only types."""
 
     model_config = ConfigDict(strict=True, extra="ignore", json_schema_extra=_slim)
 

@@ -84,9 +84,7 @@ def points_back(question: str) -> bool:
 
 
 def replaces_subject(question: str) -> bool:
-    """True if it names what takes the place of the subject before it, and asks nothing of its own: “And of
-    mercury?”.
-    """
+    """True if it only names what takes the place of the subject before it: “And of mercury?”."""
     opened = _SUBSTITUTION.match(question)
     rest = question[opened.end() :] if opened else ""
     words = re.findall(r"\w+", rest)
