@@ -46,13 +46,14 @@ def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, Sta
         graph.add_node(name, traced(name, node))
 
     graph.add_edge(START, "enter")
-    graph.add_conditional_edges("enter", nodes.after_enter)
-    graph.add_conditional_edges("open", nodes.after_open)
-    graph.add_conditional_edges("regrade", nodes.after_regrade)
+    looked = ["generate", "regrade", "propose", "give_up"]
+    graph.add_conditional_edges("enter", nodes.after_enter, ["open", "web_search", "decline", END])
+    graph.add_conditional_edges("open", nodes.after_open, ["converse", "clarify", "verify", *looked, END])
+    graph.add_conditional_edges("regrade", nodes.after, looked)
     graph.add_edge("generate", "verify")
-    graph.add_conditional_edges("verify", nodes.after_verify)
-    graph.add_conditional_edges("propose", web_nodes.after_propose)
-    graph.add_conditional_edges("web_search", web_nodes.after_web)
+    graph.add_conditional_edges("verify", nodes.after, [*looked, END])
+    graph.add_conditional_edges("propose", nodes.after, ["web_search", END])
+    graph.add_conditional_edges("web_search", nodes.after, ["generate", "propose", END])
     for last in ("converse", "clarify", "decline", "give_up"):
         graph.add_edge(last, END)
 

@@ -12,41 +12,17 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from time import perf_counter
-from typing import Literal
 
+from langgraph.graph import END
 from langgraph.runtime import Runtime
 
 from core.characters import without_shaping
 from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
-from core.graph import outcomes
+from core.graph import asking, outcomes, routing
 from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
-from core.graph.asking import (
-    ask_of,
-    cast_votes,
-    grade,
-    strips_ahead,
-    strips_of,
-    usable,
-    with_draft,
-    writing_ahead,
-)
 from core.graph.context import Deps
 from core.graph.looking import asking_to_search
 from core.graph.rights import history_within
-from core.graph.routing import (
-    after_checking,
-    after_looking,
-    certainty_of,
-    falls_short,
-    grounding_votes,
-    is_for_bot,
-    is_half_answer,
-    is_plain_answer,
-    is_useless,
-    may_join,
-    oddity_to_mend,
-    route_of,
-)
 from core.graph.state import (
     State,
     Work,
@@ -63,7 +39,7 @@ from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of, verdicts_on
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
-from core.reasoning.reasoner import Draft, Plan, Rejected, Strip
+from core.reasoning.reasoner import DOCUMENTS, Draft, Plan, Rejected, Strip
 from core.text.intent import asks_for_calculation, small_talk
 from core.wording import Sentence
 
@@ -128,10 +104,10 @@ async def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -
     return fault_of_query(turn.query)
 
 
-async def after_enter(state: State) -> Literal["open", "web_search", "decline", "__end__"]:
+async def after_enter(state: State) -> str:
     turn = state["turn"]
     if state.get("outcome"):
-        return "__end__"
+        return END
     if isinstance(turn, Question):
         return "open"
     return "web_search" if turn.verdict == "approve" else "decline"
@@ -169,16 +145,16 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
         retrieve_ms=elapsed,
         tried=(work.question,),
     )
-    if not work.is_addressed and not may_join(work, deps.policy, state.get("history", ())):
+    if not work.is_addressed and not routing.may_join(work, deps.policy, state.get("history", ())):
         return outcomes.end_unshown(state, work)
-    ask = ask_of(state, work)
+    ask = asking.ask_of(state, work)
     if asks_for_calculation(work.question):  # its numbers may stand in several places
         ask = await asking_to_search(deps, work, ask, passages)
-    async with writing_ahead(deps, ask, work) as writing:
-        plan, grades = await asyncio.gather(deps.reasoner.plan(ask), grade(deps, ask, passages))
+    async with asking.writing_ahead(deps, ask, work) as writing:
+        plan, grades = await asyncio.gather(deps.reasoner.plan(ask), asking.grade(deps, ask, passages))
         work = replace(work, plan=plan).with_grades(grades)
-        work = await with_draft(replace(work, next=after_looking(work, deps.policy)), writing)
-    if not work.is_addressed and not is_for_bot(work, deps.policy):
+        work = await asking.with_draft(replace(work, next=routing.after_looking(work, deps.policy)), writing)
+    if not work.is_addressed and not routing.is_for_bot(work, deps.policy):
         return outcomes.end_unshown(state, work)
     return {"work": work.with_step("open")}
 
@@ -210,36 +186,27 @@ async def with_beginning(deps: Deps, work: Work, passages: tuple[Retrieved, ...]
     return (*passages, *islice(new, room))
 
 
-async def after_open(
-    state: State, runtime: Runtime[Deps]
-) -> Literal["converse", "clarify", "generate", "verify", "regrade", "propose", "give_up", "__end__"]:
-    work = state["work"]
+async def after_open(state: State, runtime: Runtime[Deps]) -> str:
     if state.get("outcome"):
-        return "__end__"
-    route = route_of(work, runtime.context.policy, has_web=runtime.context.web is not None)
-    if route == "none":
-        return "converse"
-    if route == "clarify":
-        return "clarify"
-    if route == "web":
-        return "propose"
-    return "verify" if work.is_ahead else _next_of(work)
+        return END
+    work, deps = state["work"], runtime.context
+    route = routing.route_of(work, deps.policy, has_web=deps.web is not None)
+    if route in DOCUMENTS:
+        return "verify" if work.is_ahead else await after(state)
+    return {"none": "converse", "clarify": "clarify"}.get(route, "propose")
 
 
-def _next_of(work: Work) -> Literal["generate", "regrade", "propose", "give_up"]:
-    return work.next if work.next in ("generate", "regrade", "give_up") else "propose"
-
-
-async def after_regrade(state: State) -> Literal["generate", "regrade", "propose", "give_up"]:
-    return _next_of(state["work"])
+async def after(state: State) -> str:
+    """The node that follows any other, by what that one left."""
+    return END if state.get("outcome") else state["work"].next or "propose"
 
 
 async def generate(state: State, runtime: Runtime[Deps]) -> State:
     """Write a draft from the strips worth reading."""
     deps, work = runtime.context, state["work"]
     deps.report(Progress(stage="writing"))
-    strips = strips_of(work, deps.policy)
-    draft = await deps.reasoner.write(ask_of(state, work), strips, work.rejected)
+    strips = asking.strips_of(work, deps.policy)
+    draft = await deps.reasoner.write(asking.ask_of(state, work), strips, work.rejected)
     return {"work": replace(work, draft=draft, drafts=work.drafts + 1, is_ahead=False).with_step("generate")}
 
 
@@ -247,7 +214,7 @@ async def verify(state: State, runtime: Runtime[Deps]) -> State:
     """Check the draft. A question that nobody addressed to the bot ends here: with a plain answer, or unshown."""
     update = await _verified(state, runtime.context)
     work = state["work"]
-    if work.is_addressed or is_plain_answer(update.get("outcome")):
+    if work.is_addressed or routing.is_plain_answer(update.get("outcome")):
         return update
     return outcomes.end_unshown(state, work)
 
@@ -256,52 +223,51 @@ async def _verified(state: State, deps: Deps) -> State:
     """Check each claim against its strips, cut what is not supported, and check the rest for usefulness."""
     work = state["work"]
     # With the numbers by which the draft cites them.
-    strips = strips_ahead(work) if work.is_ahead else strips_of(work, deps.policy)
+    strips = asking.strips_ahead(work) if work.is_ahead else asking.strips_of(work, deps.policy)
     draft = work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
         return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
-    ask = ask_of(state, work)
+    ask = asking.ask_of(state, work)
     text, calculations = calculated(draft.text, strips)
     claims = claims_of(text) if draft.answers else ()
     rests = rests_on_any(claims, strips)
-    if oddity := oddity_to_mend(work, deps.policy, draft, rests_on_any=rests):
+    if oddity := routing.oddity_to_mend(work, deps.policy, draft, rests_on_any=rests):
         work = replace(work, rejected=Rejected(failing=(), standing=draft.text, oddity=oddity))
         return {"work": replace(work, next="generate").with_step("verify")}
     if draft.answers and not rests:  # no judge is needed to cut all of it
         return _quoted(state, deps, work, quote(ask, strips), strips)
-    draft = replace(draft, text=text)
     statements = statements_of(claims, strips, calculations)
-    votes, useful = await cast_votes(deps, ask, work, text, statements=statements, strips=strips)
-    kept = edited(draft.text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
+    votes, useful = await asking.cast_votes(deps, ask, work, text, statements=statements, strips=strips)
+    kept = edited(text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
-        useful = usable([await deps.reasoner.check_usefulness(ask, kept.text)])
+        useful = asking.usable([await deps.reasoner.check_usefulness(ask, kept.text)])
     deps.tracer.checked(work, strips, statements, votes=votes, useful=useful, left_out=kept.left_out)
-    standing = as_written(kept.text, calculations)
-    rejected = Rejected(failing=kept.left_out, standing=standing) if kept.left_out else None
-    work = replace(work, rejected=rejected)
+    rejected = Rejected(failing=kept.left_out, standing=as_written(kept.text, calculations))
+    work = replace(work, rejected=rejected if kept.left_out else None)
     shares = [vote.share_unsupported for vote in votes]
-    shares += shares[-1:] * (grounding_votes(deps.policy) - len(shares))  # of a vote that was not needed
-    is_half = is_half_answer(work, deps.policy, kept)
-    follows = after_checking(
+    not_needed = routing.grounding_votes(deps.policy) - len(shares)
+    shares += shares[-1:] * not_needed
+    is_half = routing.is_half_answer(work, deps.policy, kept)
+    follows = routing.after_checking(
         work, deps.policy, unsupported=shares, useful=useful, is_empty=not kept.text, is_half=is_half
     )
-    work = replace(work, next=follows)
+    work = replace(work, next=follows).with_step("verify")
     if follows == "answer":
-        leaves_open = falls_short(work) or (is_half and is_useless(useful))
+        leaves_open = routing.falls_short(work) or (is_half and routing.is_useless(useful))
         missing = outcomes.missing_of(work) if leaves_open else ""
-        return _composed(state, deps, work.with_step("verify"), kept, strips, missing=missing)
+        return _composed(state, deps, work, kept, strips, missing=missing)
     may_quote_instead = follows == "propose" and not kept.text and draft.answers and deps.policy.weights
-    if may_quote_instead and certainty_of(work, deps.policy) == "sure":
-        strips = strips_of(work, deps.policy)
+    if may_quote_instead and routing.certainty_of(work, deps.policy) == "sure":
+        strips = asking.strips_of(work, deps.policy)
         quotes = to_answer(quote(ask, strips), strips)
-        return outcomes.end_with_answer(state, work.with_step("verify"), quotes, Sentence("composed_in_vain"))
-    return {"work": work.with_step("verify")}
+        return outcomes.end_with_answer(state, work, quotes, Sentence("composed_in_vain"))
+    return {"work": work}
 
 
 def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[Strip, ...]) -> State:
     """Answer with quotes; or, when unsure, with the first of them and a proposed search."""
-    certainty = certainty_of(work, deps.policy) if draft.answers else "none"
+    certainty = routing.certainty_of(work, deps.policy) if draft.answers else "none"
     if certainty == "none":
         return {"work": replace(work, next="propose").with_step("verify")}
     work = work.with_step("verify")
@@ -328,10 +294,6 @@ def _composed(
     beside = propose_beside(state, work, deps, reason) if missing else None
     remark = outcomes.what_was_not_read(work, deps.policy)
     return outcomes.end_with_answer(state, work, answer, remark, beside)
-
-
-async def after_verify(state: State) -> Literal["generate", "regrade", "propose", "give_up", "__end__"]:
-    return "__end__" if state.get("outcome") else _next_of(state["work"])
 
 
 async def converse(state: State, _: Runtime[Deps]) -> State:

@@ -29,7 +29,7 @@ HISTORY_LIMIT = 12  # exchanges a conversation remembers
 PROPOSAL_LIMIT = 50  # proposals a conversation remembers; the oldest decided ones go first
 ANSWER_REMEMBERED = 1_000  # characters of an answer that follow-ups may need
 
-Next = Literal["generate", "regrade", "propose", "give_up", "answer"]
+Next = Literal["generate", "regrade", "propose", "web_search", "give_up", "answer"]
 
 
 @value

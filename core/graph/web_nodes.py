@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from time import time
-from typing import Literal
 
 from langgraph.func import task
 from langgraph.runtime import Runtime
@@ -52,7 +51,7 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
         allowed = replace(
             proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
         )
-        work = replace(work, proposal=allowed, next=None)
+        work = replace(work, proposal=allowed, next="web_search")
         return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
     return outcomes.end_with_proposal(state, work, proposal)
 
@@ -106,10 +105,6 @@ def propose_beside(
     proposal = proposal_of(state, work, queries, reason, closest)
     known = proposal_by_id(state, proposal.id)
     return proposal if known is None or known.is_open else None
-
-
-async def after_propose(state: State) -> Literal["web_search", "__end__"]:
-    return "__end__" if state.get("outcome") else "web_search"
 
 
 async def web_search(state: State, runtime: Runtime[Deps]) -> State:
@@ -176,12 +171,6 @@ async def find_on_web(
 ) -> tuple[Retrieved, ...]:
     """The hits. A task's result is stored at once: after a kill during grading there is no second search."""
     return await web.find(query, question, report)
-
-
-async def after_web(state: State) -> Literal["generate", "propose", "__end__"]:
-    if state.get("outcome"):
-        return "__end__"
-    return "generate" if state["work"].next == "generate" else "propose"
 
 
 async def decline(state: State, _: Runtime[Deps]) -> State:
