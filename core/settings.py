@@ -175,26 +175,11 @@ def broken_lines(env_file: Path) -> list[int]:
 def _missing(settings: Settings) -> list[str]:
     """The settings that are missing because another one needs them."""
     needed = (
-        (
-            settings.web_search == "tavily" and not settings.tavily_api_key,
-            "TAVILY_API_KEY is needed for WEB_SEARCH=tavily",
-        ),
-        (
-            settings.web_search == "searxng" and not settings.searxng_url,
-            "SEARXNG_URL is needed for WEB_SEARCH=searxng",
-        ),
-        (
-            settings.web_approval == "approvers" and not settings.web_approvers,
-            "WEB_APPROVERS is needed for WEB_APPROVAL=approvers",
-        ),
-        (
-            settings.notify_approvers and not settings.web_approvers,
-            "WEB_APPROVERS is needed for NOTIFY_APPROVERS=on",
-        ),
-        (
-            settings.show_cost and not settings.prices,
-            "PRICES is needed for SHOW_COST=on",
-        ),
-        *((True, f"PRICES names no price of {model}") for model in settings.unpriced),
-    )
-    return [sentence for is_missing, sentence in needed if is_missing]
+        (settings.web_search == "tavily" and not settings.tavily_api_key, "TAVILY_API_KEY", "WEB_SEARCH=tavily"),
+        (settings.web_search == "searxng" and not settings.searxng_url, "SEARXNG_URL", "WEB_SEARCH=searxng"),
+        (settings.web_approval == "approvers" and not settings.web_approvers, "WEB_APPROVERS", "WEB_APPROVAL=approvers"),
+        (settings.notify_approvers and not settings.web_approvers, "WEB_APPROVERS", "NOTIFY_APPROVERS=on"),
+        (settings.show_cost and not settings.prices, "PRICES", "SHOW_COST=on"),
+    )  # fmt: skip
+    missing = [f"{name} is needed for {choice}" for is_missing, name, choice in needed if is_missing]
+    return [*missing, *(f"PRICES names no price of {model}" for model in settings.unpriced)]

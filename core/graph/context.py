@@ -10,8 +10,7 @@ from time import perf_counter
 from typing import Protocol
 
 from core.conversation import Exchange, Omission, Progress, Usage, WebApproval
-from core.graph.evidence import verdicts
-from core.graph.policy import Policy
+from core.graph.policy import Policy, verdicts
 from core.graph.routing import evidence_of
 from core.graph.state import State, Work
 from core.library.contents import Contents

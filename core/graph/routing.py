@@ -7,8 +7,7 @@ from typing import Literal
 
 from core.characters import as_query
 from core.conversation import QUERY_LIMIT, Exchange, Outcome, Proposal
-from core.graph.evidence import Evidence, is_mixed, probability
-from core.graph.policy import Policy, WebQuery
+from core.graph.policy import Evidence, Policy, WebQuery, is_mixed, probability
 from core.graph.state import Next, Work
 from core.grounding.doubts import oddity_of
 from core.grounding.verdicts import Edited

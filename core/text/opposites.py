@@ -17,13 +17,7 @@ _OF_TROUBLE = re.compile(
 )
 
 
-def _both_ways(pairs: str) -> tuple[tuple[str, str], ...]:
-    halves = [pair.partition("/") for pair in pairs.split()]
-    return tuple(ways for one, _, other in halves for ways in ((one, other), (other, one)))
-
-
-#: Pairs of opposites, in both directions.
-_PAIRS = _both_ways(
+_PAIRS = (
     "accept/reject accepted/rejected after/before all/none allow/prohibit allowed/prohibited "
     "always/never ancient/modern best/worst better/worse biggest/smallest cold/hot common/rare "
     "cool/warm decrease/increase decreased/increased decreasing/increasing difficult/easy earlier/later "
@@ -37,25 +31,20 @@ _PAIRS = _both_ways(
     "poorest/richest private/public safe/unsafe shortest/tallest strong/weak stronger/weaker "
     "strongest/weakest successful/unsuccessful thick/thin"
 )
+_OPPOSITES: dict[str, list[str]] = {}
+for _one, _other in (pair.split("/") for pair in _PAIRS.split()):
+    _OPPOSITES.setdefault(_one, []).append(_other)
+    _OPPOSITES.setdefault(_other, []).append(_one)
 
 
 def is_opposed(question: str, sentence: str) -> bool:
-    """True if question and sentence contradict: one has a "not" or the opposite word."""
-    return _is_denied(question, sentence) or _is_turned_round(question, sentence)
-
-
-def _is_denied(question: str, sentence: str) -> bool:
+    """True if question and sentence contradict: one has a "not", or one word of a pair and the sentence the other."""
     asks_denial = bool(_DENIAL.search(question)) and not _OF_TROUBLE.search(question)
-    return asks_denial and not _DENIAL.search(sentence)
-
-
-def _is_turned_round(question: str, sentence: str) -> bool:
-    """True if the question has one word of a pair and the sentence only the other."""
-    query, answer = _words(question), _words(sentence)
+    if asks_denial and not _DENIAL.search(sentence):
+        return True
+    asked, said = (set(re.findall(r"\w+", text.lower())) for text in (question, sentence))
     return any(
-        (one in query and other in answer and not (other in query or one in answer)) for one, other in _PAIRS
+        other in said and other not in asked and one not in said
+        for one in asked & _OPPOSITES.keys()
+        for other in _OPPOSITES[one]
     )
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))

@@ -133,7 +133,9 @@ def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit
         if code and code[0][0] < match.start():
             continue
         last = _before_next(text, start, match, code[0][0] if code else end)
-        following = _first_visible(text, last, end)
+        following = last
+        while following < end and text[following].isspace():
+            following += 1
         if following == end or _is_boundary(text, start, match, following):
             yield Unit(start, last, kind)
             start = following
@@ -149,12 +151,6 @@ def _before_next(text: str, start: int, match: re.Match[str], code: int) -> int:
     return bold if is_open and last < len(text) and not text[last].isspace() else last
 
 
-def _first_visible(text: str, start: int, end: int) -> int:
-    while start < end and text[start].isspace():
-        start += 1
-    return start
-
-
 def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) -> bool:
     """True if the punctuation ends a sentence rather than an abbreviation, an initial or an ordinal."""
     if text[following].islower() or text[following] == ",":
@@ -164,29 +160,22 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
     before = _WORD_BEFORE.search(text[max(begin, match.start() - _WORD_BEFORE_LIMIT) : match.start()])
     word = _SPACE.sub("", before.group()) if before else ""
     if not (len(word) == 1 and word.isupper()):
-        if _is_abbreviation(word, text) or (len(word) == 1 and _LETTER_AND_STOP.match(text, following)):
+        # In English or in the language of the text, as written or in lower case.
+        spelled = {word, word.lower()}
+        is_abbreviation = any(
+            spelled & known and name in ("en", language_of(text)) for name, known in ABBREVIATIONS.items()
+        )
+        if is_abbreviation or (len(word) == 1 and _LETTER_AND_STOP.match(text, following)):
             return False
         if word.lower() in BEFORE_NUMBERS:
             return not text[following].isdecimal()
-    if not _may_go_on(word, text):
+    # A sentence may continue after an initial, or a German ordinal, and its full stop.
+    is_initials = bool(_INITIALS.fullmatch(word)) and (len(word) > 1 or word.isupper())
+    is_ordinal = len(word) <= ORDINAL_LENGTH and word.isdecimal() and language_of(text) == "de"
+    if not (is_initials or is_ordinal or word.lower() in MAYBE_LAST):
         return True
     first = _FIRST_WORD.match(text, following, following + _WORD_BEFORE_LIMIT)
     return first is not None and first.group(1).lower() in _openers(language_of(text))
-
-
-def _is_abbreviation(word: str, text: str) -> bool:
-    """True if it is an abbreviation in English or in the language of the text, as written or in lower case."""
-    return any(
-        (word in known or word.lower() in known) and name in ("en", language_of(text))
-        for name, known in ABBREVIATIONS.items()
-    )
-
-
-def _may_go_on(word: str, text: str) -> bool:
-    """True if a sentence may continue after the word and its full stop: an initial, a German ordinal."""
-    is_initials = bool(_INITIALS.fullmatch(word)) and (len(word) > 1 or word.isupper())
-    is_number = len(word) <= ORDINAL_LENGTH and word.isdecimal()
-    return is_initials or word.lower() in MAYBE_LAST or (is_number and language_of(text) == "de")
 
 
 @cache

@@ -10,8 +10,7 @@ from fakes.passages import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.graph.evidence import Evidence, is_mixed, log_odds, probability
-from core.graph.policy import PRESETS, EvidenceWeights
+from core.graph.policy import PRESETS, Evidence, EvidenceWeights, is_mixed, log_odds, probability
 from core.reasoning.reasoner import Relevance
 
 DEFAULT = PRESETS["footnote"]

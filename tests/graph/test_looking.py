@@ -13,9 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from core.graph import routing
-from core.graph.evidence import log_odds
 from core.graph.looking import helpful, unseen, with_further
-from core.graph.policy import PRESETS, EvidenceWeights
+from core.graph.policy import PRESETS, EvidenceWeights, log_odds
 from core.graph.state import Work
 from core.reasoning.reasoner import Grade, Grades, Plan, Relevance
 
