@@ -235,7 +235,7 @@ def _may_join(piece: _Piece, sought: Sought) -> bool:
 
 def _unmatched(pieces: Sequence[_Piece], strip: Strip) -> Span:
     offset = strip.passage.start
-    evident = [pieces[number] for number in _within(pieces, strip.evidence, offset)] or list(pieces)
+    evident = [pieces[number] for number in _within(pieces, strip.evidence, offset)] or pieces
     if not evident:
         return strip.start, strip.end
     first = evident[0].start

@@ -107,7 +107,10 @@ class StructuredModel:
 def _ask_for(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], Awaitable[StructuredReply]]:
     how: dict[str, Any] = {"method": "json_schema"} if type(model).__name__ in WITH_TOOLS else {}
     steps = getattr(model.with_structured_output(shape, **how), "steps", None)
-    if isinstance(steps, list) and _is_read_by_client(steps[0]):
+    given = getattr(steps[0], "kwargs", {}).get("response_format") if isinstance(steps, list) else None
+    if isinstance(given, type):
+        # OpenAI's client reads a reply itself where it is given a class, and raises for what does not fit: its text
+        # and its tokens would be lost. Given JSON, it leaves the reply to us.
         as_json = model.with_structured_output(shape.model_json_schema(), method="json_schema", strict=True)
         steps = getattr(as_json, "steps", None)
     match steps:
@@ -118,13 +121,6 @@ def _ask_for(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], A
                 _ask_and_parse, _without_tracing(with_schema), lambda reply: parser.parse_result([reply])
             )
     return partial(_ask_whole, model.with_structured_output(shape, include_raw=True))
-
-
-def _is_read_by_client(with_schema: Runnable[Any, Any]) -> bool:
-    """OpenAI's client reads a reply itself where it is given a class, and raises for what does not fit: its text and
-    its tokens would be lost. Given JSON, it leaves the reply to us."""
-    given = getattr(with_schema, "kwargs", {}).get("response_format")
-    return isinstance(given, type)
 
 
 async def _ask_and_parse(

@@ -58,15 +58,8 @@ SPENT_TODAY: Mapping[Spender, Fault] = {
 DOWN = Fault(key="model_down", lasting=True)
 
 OF_STATUS: Mapping[int, Fault] = {
-    400: REFUSED,
-    401: KEY_REFUSED,
-    403: KEY_REFUSED,
-    404: UNKNOWN,
-    408: BUSY,
-    413: REFUSED,
-    422: REFUSED,
-    429: BUSY,
-}
+    400: REFUSED, 401: KEY_REFUSED, 403: KEY_REFUSED, 404: UNKNOWN, 408: BUSY, 413: REFUSED, 422: REFUSED, 429: BUSY,
+}  # fmt: skip
 CUT_SHORT = "it was cut off because it was too long; be shorter."  # for the model
 #: What OpenAI's client raises by itself for the ending of a reply with a schema.
 OF_CLASS: Mapping[str, Fault] = {
@@ -99,20 +92,15 @@ def diagnose(error: BaseException) -> Fault:
             return OF_CLASS[type(link).__name__]
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     if status is not None:
-        return replace(_of_status(status, chain), pause=_asked_pause(chain))
+        fault = BUSY if status >= 500 else OF_STATUS.get(status, UNREADABLE)
+        if status == 400 and any(BAD_KEY in str(link) for link in chain):
+            fault = KEY_REFUSED
+        return replace(fault, pause=_asked_pause(chain))
     if is_timeout(error):
         return SILENT
     if any(isinstance(link, OSError) or _package(link) in TRANSPORTS for link in chain):
         return UNREACHABLE
     return UNREADABLE
-
-
-def _of_status(status: int, chain: tuple[BaseException, ...]) -> Fault:
-    if status == 400 and any(BAD_KEY in str(link) for link in chain):
-        return KEY_REFUSED
-    if status >= 500:
-        return BUSY
-    return OF_STATUS.get(status, UNREADABLE)
 
 
 def _status(error: BaseException) -> int | None:

@@ -59,9 +59,10 @@ def _kinds(text: str, known: dict[str, SmallTalk | None]) -> list[SmallTalk]:
         if not text[position].isalnum():
             position += 1
             continue
-        phrase = next(
-            (p for p in known if text.startswith(p, position) and _ends(text, position + len(p))), None
-        )
+        here = (each for each in known if text.startswith(each, position))
+        # None ends inside a word, except in a script without spaces.
+        ends = ((each, text[position + len(each) :][:1]) for each in here)
+        phrase = next((each for each, after in ends if not (after.isascii() and after.isalnum())), None)
         if phrase is None:
             return []
         if kind := known[phrase]:
@@ -84,11 +85,6 @@ def _phrases() -> dict[str, dict[str, SmallTalk | None]]:
     return {
         language: dict(sorted(of.items(), key=lambda pair: -len(pair[0]))) for language, of in found.items()
     }
-
-
-def _ends(text: str, at: int) -> bool:
-    """True if a phrase may end here: not inside a word, except in a script without spaces."""
-    return at == len(text) or not (text[at].isascii() and text[at].isalnum())
 
 
 def _plain(text: str) -> str:

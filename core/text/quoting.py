@@ -40,13 +40,8 @@ class _Lead:
         found = _LEAD.match(line)
         if found is None:
             return cls(0, "", is_all=not line, is_quotation=False)
-        indent = len(found["indent"].expandtabs(CODE_INDENT))
-        return cls(
-            indent,
-            found["marker"] or "",
-            is_all=found.end() == len(line),
-            is_quotation=bool(found["quotation"]),
-        )
+        indent, marker = len(found["indent"].expandtabs(CODE_INDENT)), found["marker"] or ""
+        return cls(indent, marker, is_all=found.end() == len(line), is_quotation=bool(found["quotation"]))
 
 
 def is_quotable(text: str, start: int, end: int) -> bool:
@@ -79,18 +74,32 @@ def as_quoted(text: str, start: int, end: int, footnote: str) -> str:
 
 
 def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
-    """Each unit with the gap before it."""
+    """Each unit without quotation marks and indentation, with the gap before it."""
     leads = [_Lead.of(text, unit.start) for unit in units]
     layout = _Layout.of(leads)
     for number, (unit, lead) in enumerate(zip(units, leads, strict=True)):
         was_list = layout.is_list
         marker, indent = layout.place(lead, is_first=number == 0)
-        gap = _gap(text[units[number - 1].end : unit.start], units[number - 1], unit) if number else ""
-        gap = "\n\n" if number and marker and not was_list else gap
-        first, *further = _words(text[unit.start : unit.end], unit, lead).split("\n")
+        gap = ""
+        if number:  # a blank line if the kind changes, a list begins or lines lie between, else as it is
+            before = units[number - 1]
+            gap = text[before.end : unit.start]
+            is_same = before.kind == unit.kind and unit.kind in ("sentence", "item")
+            if lines := gap.count("\n"):
+                gap = "\n" if lines == 1 and is_same else "\n\n"
+            gap = "\n\n" if marker and not was_list else gap
+        words = text[unit.start : unit.end]
+        words = _QUOTATION.sub("", words) if lead.is_quotation else words
+        if unit.kind == "code":
+            words = _code(words, lead.indent + len(lead.marker))
+        elif unit.kind == "heading":
+            words = f"**{as_words(HEADING_SIGNS.sub('', words))}**"
+        else:
+            words = _INDENTATION.sub("", as_words(words))
+        first, *further = words.split("\n")
         hanging = " " * (indent + len(marker))
-        lines = (first, *(f"{hanging}{line}" if line else line for line in further))
-        yield gap + " " * indent + _BULLET.sub("-", marker) + "\n".join(lines)
+        shown = (first, *(f"{hanging}{line}" if line else line for line in further))
+        yield gap + " " * indent + _BULLET.sub("-", marker) + "\n".join(shown)
 
 
 @dataclass(slots=True)
@@ -122,23 +131,6 @@ class _Layout:
         elif lead.marker and not indent:
             self.inner = len(lead.marker)
         return lead.marker, indent
-
-
-def _gap(between: str, before: Unit, unit: Unit) -> str:
-    """The gap between two units: a blank line if the kind changes or lines lie between, else as it is."""
-    lines = between.count("\n")
-    is_same = before.kind == unit.kind and unit.kind in ("sentence", "item")
-    return between if not lines else "\n" if lines == 1 and is_same else "\n\n"
-
-
-def _words(words: str, unit: Unit, lead: _Lead) -> str:
-    """The unit without quotation marks and indentation."""
-    words = _QUOTATION.sub("", words) if lead.is_quotation else words
-    if unit.kind == "code":
-        return _code(words, lead.indent + len(lead.marker))
-    if unit.kind == "heading":
-        return f"**{as_words(HEADING_SIGNS.sub('', words))}**"
-    return _INDENTATION.sub("", as_words(words))
 
 
 def _code(words: str, indent: int) -> str:
