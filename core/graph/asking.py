@@ -23,9 +23,8 @@ from core.text.language import language_of
 
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
 AT_ONCE = 2  #: grounding votes; a third one decides nothing where two agree
-NO_MODEL = (
-    Usage().name
-)  # quoting is local and needs the grades' evidence: a draft ahead of them gains nothing
+#: Quoting is local and needs the grades' evidence: a draft ahead of them gains nothing.
+NO_MODEL = Usage().name
 
 
 def ask_of(state: State, work: Work) -> Ask:
@@ -70,15 +69,10 @@ def strips_ahead(work: Work) -> tuple[Strip, ...]:
 def may_pay(work: Work, deps: Deps) -> bool:
     """True if a draft ahead of its grades will probably be kept: where local confidence is high, waiting for the
     grades costs a round trip and seldom changes it."""
-    has_model = deps.reasoner.usage.name != NO_MODEL
+    if deps.reasoner.usage.name == NO_MODEL or not work.is_addressed or not work.passages:
+        return False
     is_in_language = not work.languages or language_of(work.question) in work.languages
-    return (
-        has_model
-        and work.is_addressed
-        and is_in_language
-        and bool(work.passages)
-        and work.confidence >= deps.policy.speculate_at
-    )
+    return is_in_language and work.confidence >= deps.policy.speculate_at
 
 
 @asynccontextmanager

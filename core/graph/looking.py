@@ -66,9 +66,8 @@ async def asking_to_search(deps: Deps, work: Work, ask: Ask, hits: Sequence[Retr
     left = deps.policy.search_steps - len(work.steps_made)
     if left <= 0 or deps.reasoner.usage.name == NO_MODEL:
         return ask
-    known = [
-        hit.passage for hit in hits if hit.passage.origin == "documents" and not is_kept(hit.passage.source)
-    ]
+    passages = (hit.passage for hit in hits)
+    known = [each for each in passages if each.origin == "documents" and not is_kept(each.source)]
     contents = await deps.documents.contents(known, work.sources, limit=LISTED)
     return replace(ask, contents=tuple(contents), steps_left=left, steps_made=work.steps_made)
 
@@ -108,11 +107,8 @@ def in_turn(
 
 def helpful(work: Work) -> tuple[Retrieved, ...]:
     """The documents' passages that were not graded incorrect."""
-    return tuple(
-        hit
-        for hit in work.passages
-        if hit.passage.origin == "documents" and work.relevance_of(hit) in ("correct", "ambiguous")
-    )
+    graded = (hit for hit in work.passages if work.relevance_of(hit) in ("correct", "ambiguous"))
+    return tuple(hit for hit in graded if hit.passage.origin == "documents")
 
 
 def unseen(

@@ -132,11 +132,9 @@ def is_for_bot(work: Work, policy: Policy) -> bool:
 
 def is_plain_answer(outcome: Outcome | None) -> bool:
     """True if such a question may be answered with this: sure, whole, and without a proposed search."""
-    answer = outcome.answer if outcome else None
-    is_whole = outcome is not None and outcome.proposal is None and outcome.reason is None
-    return (
-        answer is not None and is_whole and answer.is_sure and bool(answer.citations) and not answer.missing
-    )
+    if outcome is None or outcome.answer is None or outcome.proposal or outcome.reason is not None:
+        return False
+    return outcome.answer.is_sure and bool(outcome.answer.citations) and not outcome.answer.missing
 
 
 def falls_short(work: Work) -> bool:
@@ -164,9 +162,8 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
     chance = probability(evidence_of(work, unsupported=unsupported), policy.weights)
     if chance < _bar(work, policy):
         return "none"
-    is_read_alone = (
-        not work.sufficient and work.proposal is None and work.is_addressed
-    )  # else it is sure: may_join
+    # What nobody addressed to the bot is sure: may_join.
+    is_read_alone = not work.sufficient and work.proposal is None and work.is_addressed
     return "unsure" if is_read_alone and chance < policy.quote_at else "sure"
 
 
@@ -318,10 +315,8 @@ def _first_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
 
 def _gate_after_looking(work: Work, policy: Policy) -> Next:
     """The gates of the published systems: each verdict decides alone."""
-    verdicts = [
-        work.grades[hit.passage.id].relevance for hit in work.passages if hit.passage.id in work.grades
-    ]
-    share = sum(v != "incorrect" for v in verdicts) / len(verdicts) if verdicts else 0.0
+    verdicts = [verdict for hit in work.passages if (verdict := work.relevance_of(hit))]
+    share = sum(each != "incorrect" for each in verdicts) / len(verdicts) if verdicts else 0.0
     falls_short = {
         "any_irrelevant": share < 1.0,
         "few_relevant": share <= policy.relevant_share,

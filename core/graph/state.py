@@ -51,9 +51,7 @@ class Work:
     confidence: float = 0.0  #: of the documents
     languages: tuple[str, ...] = ()  #: of the documents that may be read, ISO 639-1
     web_coverage: float = 0.0  #: how much of the question the best web passage covers, 0 to 1
-    looks: dict[str, int] = field(
-        default_factory=dict
-    )  #: by passage id, best first: the look that brought it
+    looks: dict[str, int] = field(default_factory=dict)  #: by passage id, best first: what look brought it
     grades: dict[str, Grade] = field(default_factory=dict)  #: by passage id
     sufficient: tuple[bool, ...] = ()  #: the last verdict on all passages together; empty: none
     missing: str = ""  #: what the last grade said to look for next

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +25,7 @@ from core.conversation import ModelExchange, Usage, value
 from core.priority import waiting
 from core.reasoning import faults, prompts
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.limits import NO_PRICES, Allowance, Circuit, Prices, Spender, with_tokens
+from core.reasoning.limits import Allowance, Circuit, Prices, Spender, with_tokens
 from core.reasoning.prompts import Messages
 from core.reasoning.replies import Reply
 
@@ -175,6 +175,7 @@ class AskedModel:
     circuit: Circuit
 
 
+@dataclass(slots=True, kw_only=True)
 class Calls:
     """The calls of one turn.
 
@@ -182,32 +183,17 @@ class Calls:
     fails at once with the same sentence, so that a model that hangs costs one timeout and not six.
     """
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        timeout: float,
-        turn_timeout: float,
-        limits: Limits,
-        allowance: Allowance | None = None,
-        prices: Prices = NO_PRICES,
-        keeps_exchanges: bool = False,
-    ) -> None:
-        self.exchanges: list[ModelExchange] = []  #: in the order in which they ended, if they are kept
-        self._keeps_exchanges = keeps_exchanges
-        self._usage = prices.priced(Usage(name=name))
-        self._prices = prices
-        self._allowance = allowance
-        self._timeout = timeout
-        self._ends_at = time.monotonic() + turn_timeout
-        self._limits = limits
-        self._unpaid = 0  # tokens that the budget has not been charged yet
-        self._lasting: Fault | None = None
-        self._finished_trips = 0
-
-    @property
-    def usage(self) -> Usage:
-        return self._usage
+    usage: Usage
+    timeout: float  #: seconds for one call
+    ends_at: float  #: of the monotonic clock
+    limits: Limits
+    allowance: Allowance | None
+    prices: Prices
+    keeps_exchanges: bool
+    exchanges: list[ModelExchange] = field(default_factory=list)  #: in the order in which they ended, if kept
+    _unpaid: int = 0  #: tokens that the budget has not been charged yet
+    _lasting: Fault | None = None
+    _finished_trips: int = 0
 
     async def ask(
         self,
@@ -237,7 +223,7 @@ class Calls:
         self._add(model.name, read, written)
 
     def _add(self, model: str, read: int, written: int) -> None:
-        self._usage = self._prices.priced(with_tokens(self._usage, model, read, written))
+        self.usage = self.prices.priced(with_tokens(self.usage, model, read, written))
         self._unpaid += read + written
 
     async def _try(
@@ -251,17 +237,17 @@ class Calls:
             return read(await self._send(send, messages, model))
         finally:
             unpaid, self._unpaid = self._unpaid, 0
-            if unpaid and self._allowance is not None:
-                await self._allowance.charge(unpaid)
+            if unpaid and self.allowance is not None:
+                await self.allowance.charge(unpaid)
 
     async def _send(
         self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, model: AskedModel
     ) -> Any:
-        spent = await self._allowance.spent() if self._allowance is not None else None
-        remaining, circuit = self._ends_at - time.monotonic(), model.circuit
+        spent = await self.allowance.spent() if self.allowance is not None else None
+        remaining, circuit = self.ends_at - time.monotonic(), model.circuit
         with self._counted(remaining, circuit, spent), tracing_context(enabled=False):
             try:
-                async with asyncio.timeout(min(self._timeout, remaining)):
+                async with asyncio.timeout(min(self.timeout, remaining)):
                     with waiting():
                         reply = await send(messages)
                 circuit.succeeded()
@@ -272,17 +258,17 @@ class Calls:
                 if usage := getattr(getattr(error, "completion", None), "usage", None):
                     self._add(model.name, usage.prompt_tokens, usage.completion_tokens)
                 fault = faults.diagnose(error)
-                if fault.outage and (fault is not faults.SILENT or remaining >= self._timeout):
+                if fault.outage and (fault is not faults.SILENT or remaining >= self.timeout):
                     circuit.failed()
                 logger.warning("%s (%s)", fault.sentence, type(error).__name__)
                 logger.debug("the model's client says: %s", error)
-                if fault is faults.SILENT and remaining >= self._timeout:
-                    fault = faults.silent(self._timeout)
+                if fault is faults.SILENT and remaining >= self.timeout:
+                    fault = faults.silent(self.timeout)
                 self._keep(model, messages, "", fault.sentence)
                 raise CallFailed(fault) from error
 
     def _keep(self, model: AskedModel, messages: Messages, reply: str, trouble: str = "") -> None:
-        if self._keeps_exchanges:
+        if self.keeps_exchanges:
             told = ModelExchange(model=model.name, messages=messages, reply=reply, trouble=trouble)
             self.exchanges.append(told)
 
@@ -295,14 +281,14 @@ class Calls:
             raise CallFailed(replace(self._lasting, again=False))
         if remaining <= 0:
             raise CallFailed(faults.SILENT)
-        if self._usage.calls >= self._limits.calls or trip > self._limits.round_trips:
+        if self.usage.calls >= self.limits.calls or trip > self.limits.round_trips:
             raise CallFailed(faults.SPENT)
         if spent is not None:
             raise CallFailed(faults.SPENT_TODAY[spent])
         if not circuit.lets_through():
             raise CallFailed(faults.DOWN)
-        self._usage = replace(
-            self._usage, calls=self._usage.calls + 1, round_trips=max(self._usage.round_trips, trip)
+        self.usage = replace(
+            self.usage, calls=self.usage.calls + 1, round_trips=max(self.usage.round_trips, trip)
         )
         try:
             yield
@@ -315,7 +301,7 @@ class Calls:
             raise CallFailed(fault)
         if fault.complaint:
             return
-        pause = self._limits.pause if fault.pause is None else fault.pause
-        if pause > min(self._limits.longest_pause, self._ends_at - time.monotonic()):
+        pause = self.limits.pause if fault.pause is None else fault.pause
+        if pause > min(self.limits.longest_pause, self.ends_at - time.monotonic()):
             raise CallFailed(fault)
         await asyncio.sleep(pause * random.uniform(1.0, 1.5))  # noqa: S311 - so that turns do not retry together

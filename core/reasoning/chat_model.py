@@ -8,6 +8,7 @@ the replies.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -75,9 +76,9 @@ class ChatModels:
     def reasoner(self, *, turn_timeout: float, channel: str = "", person: str = "") -> ChatModelReasoner:
         """A reasoner for a turn that begins now and has this many seconds; whose tokens it takes."""
         calls = Calls(
-            name=self.name,
+            usage=self.prices.priced(Usage(name=self.name)),
             timeout=self.timeout,
-            turn_timeout=turn_timeout,
+            ends_at=time.monotonic() + turn_timeout,
             limits=self.limits,
             allowance=self.budget.allowance(channel, person) if self.budget else None,
             prices=self.prices,

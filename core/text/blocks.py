@@ -52,9 +52,8 @@ _CODE_SIGN = re.compile(  # an indented line without one of these is prose
     r"[={}<>\\|`]|\w\(|\w_\w|::|;\Z|\A(?:[$#@]|--?\w|\w+:\Z)"
     r"|\A(?:import|from|def|class|return|pip|npm|git|docker|curl|cd|sudo|make|python\d?)\b"
 )
-_LITERAL = re.compile(
-    r"\A(?!\.\. )(?:.*[^:])?::\Z|\A\.\. (?:code|sourcecode|parsed-literal)"
-)  # reStructuredText
+#: Of reStructuredText.
+_LITERAL = re.compile(r"\A(?!\.\. )(?:.*[^:])?::\Z|\A\.\. (?:code|sourcecode|parsed-literal)")
 _HAS_OPTIONS = re.compile(r":{3}|/{3}")  # indented lines right below are its options
 #: Indented lines below are its text.
 _HAS_BODY = re.compile(r"(?:!!!|\?\?\?\+?|===[!+]?) |\.\. (?!code|sourcecode|parsed-literal)")
