@@ -7,11 +7,13 @@ import inspect
 import json
 import logging
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -40,6 +42,7 @@ Value = TypeVar("Value")
 TRACING = "ls_structured_output_format"  # an argument for LangSmith that is built at every call
 #: Classes that have the model call a tool with its reply, unless they are told otherwise; some models cannot be made to.
 WITH_TOOLS = frozenset({"ChatAnthropic"})
+OBJECTS_TRIED = 30  # places in a reply at which the object may begin
 DECODER = json.JSONDecoder(strict=False)  # a model may leave line breaks in a string as they are
 
 
@@ -88,6 +91,9 @@ class StructuredReply:
 class StructuredModel:
     """A chat model that replies in JSON of a schema.
 
+    Servers exist that take a schema and ignore it, with a 200. The first reply in prose shows it; from
+    then on the schema also stands in the prompt, which costs its tokens.
+
     LangChain's structured model is a sequence: the model with a schema, then a parser. They run here one
     after the other, because the raw reply is needed too, for its ending and its tokens. LangChain's own way
     to keep it (``include_raw``), built at every call, took longer than the rest of the call.
@@ -95,13 +101,21 @@ class StructuredModel:
 
     def __init__(self, model: BaseChatModel) -> None:
         self.model = model
+        self.tells_schema = False
         self._asks: dict[type[Reply], Callable[[Messages], Awaitable[StructuredReply]]] = {}
 
     async def ask(self, shape: type[Reply], messages: Messages) -> StructuredReply:
         """Raises what the model's client raises."""
         if shape not in self._asks:
             self._asks[shape] = _ask_for(self.model, shape)
-        return await self._asks[shape](messages)
+        if self.tells_schema:
+            messages = prompts.with_schema(messages, shape.model_json_schema())
+        reply = await self._asks[shape](messages)
+        said = words_of(reply).lstrip()
+        self.tells_schema |= (
+            reply.parsed is None and bool(said) and not said.startswith("{")
+        )  # else it was cut short
+        return reply
 
 
 def _ask_for(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], Awaitable[StructuredReply]]:
@@ -135,15 +149,22 @@ async def _ask_and_parse(
 
 
 def _parse_json(shape: type[Reply], reply: ChatGeneration) -> Reply:
-    """The first JSON object in a reply.
+    """The first JSON object of the shape in a reply, which may think aloud before it.
 
     LangChain's parser completes JSON that was cut short: it removes one character after another and parses
     again. 32,000 characters of prose take it 7 seconds, and a list of faults that was cut short would pass
     for the whole list.
     """
     text = reply.text.strip()
-    found, _ = DECODER.raw_decode(text, max(0, text.find("{")))
-    return shape.model_validate(found)
+    begins = [each.start() for each in islice(re.finditer(r"\{", text), OBJECTS_TRIED)] or [0]
+    trouble: ValueError | None = None
+    for begin in begins:
+        try:
+            return shape.model_validate(DECODER.raw_decode(text, begin)[0])
+        except ValueError as fault:  # pydantic's are some, too
+            trouble = trouble or fault
+    assert trouble is not None
+    raise trouble
 
 
 async def _ask_whole(model: Runnable[Any, Any], messages: Messages) -> StructuredReply:

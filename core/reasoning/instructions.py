@@ -183,6 +183,8 @@ Strips whose lines are numbered are in another language than the sentences. Give
 - stated: for every sentence that such a strip states, the sentence's number, the strip's, and those of the one or \
 two lines in brackets that state it."""
 
+AS_JSON = "Reply with one JSON object and nothing else. Its JSON Schema:"
+
 USEFULNESS = """\
 You read a question and the answer that a colleague was given. Say whether it is useful: true when it settles \
 what was asked, the main part of it, or a part and says what is missing, also by giving both sides where those who know \

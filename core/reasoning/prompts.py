@@ -7,11 +7,12 @@ question: a judge that knows it forgives too much.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from core.characters import storable
 from core.conversation import ThreadMessage
@@ -205,6 +206,13 @@ def ask_again(messages: Messages, reply: str, complaint: str) -> Messages:
         *shown,
         ("human", f"Your last reply could not be used: {complaint} Reply again, in full."),
     )
+
+
+def with_schema(messages: Messages, schema: Mapping[str, Any]) -> Messages:
+    """The same request of a model that is not held to the schema of its reply."""
+    (kind, told), *rest = messages
+    wanted = f"{instructions.AS_JSON}\n{json.dumps(schema, ensure_ascii=False)}"
+    return (kind, f"{told}\n\n{wanted}"), *rest
 
 
 def _messages(fence: Fence, told: Iterable[str], *blocks: str) -> Messages:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 
 import pytest
 from fakes.chat_servers import ChatServer, FakeAnthropic, FakeOllama, FakeOpenAI, Refusal, TooLong
-from fakes.gemini import Cut, Hang, Status
+from fakes.gemini import Cut, Hang, Status, default_reply
 from fakes.passages import statements
 
 from core.errors import ModelTrouble, SettingsError
@@ -51,6 +52,11 @@ PROVIDERS = {
     "untooled": Provider("anthropic:claude-opus-5-5", FakeAnthropic),  # cannot be made to use a tool
     "ollama": Provider("ollama:llama3.1:8b", FakeOllama),
 }
+
+
+ALOUD = (
+    '<think>They want {"passages"} of {some kind}, so {"x": 1}.</think>\nHere it is:\n```json\n@\n```\nDone.'
+)
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -127,6 +133,44 @@ async def test_every_step_of_a_turn_is_asked_and_read_and_its_tokens_are_counted
         map(sum, zip(*server.tokens, strict=True))
     )
     assert reasoner.usage.input_tokens > 0
+
+
+def unbound(call):
+    """What a model says that nobody holds to a schema: prose, until it is told of one, and then aloud."""
+    if not call.schema:
+        return None
+    if "Its JSON Schema:" not in call.prompt:
+        return "Sure! I would look at the guide first."
+    return ALOUD.replace("@", json.dumps(default_reply(call)))
+
+
+async def test_a_server_that_ignores_the_schema_is_told_it_in_the_prompt_from_then_on(open_models, server):
+    server.reply = unbound
+    models = open_models()
+    reasoner = models.reasoner(turn_timeout=60)
+
+    plan = await reasoner.plan(ASK)
+    grades = await reasoner.grade(ASK, (FOUND,))
+    grounded = await reasoner.check_grounding(statements("At most five. [1]"), STRIPS)
+    after = await models.reasoner(turn_timeout=60).plan(ASK)
+
+    assert (plan.route, grades.sufficient, grounded.unsupported, after.route) == (
+        "documents",
+        True,
+        (),
+        "documents",
+    )
+    assert [call.step for call in server.calls] == ["plan", "plan", "grade", "grounding", "plan"]
+
+
+async def test_a_model_that_is_held_to_the_schema_is_not_told_it(open_models, server):
+    server.queue("plan", TooLong())
+    reasoner = open_models().reasoner(turn_timeout=60)
+
+    await reasoner.plan(ASK)
+    await reasoner.grade(ASK, (FOUND,))
+
+    assert not [call for call in server.calls if "Its JSON Schema:" in call.prompt]
 
 
 @pytest.mark.parametrize(
