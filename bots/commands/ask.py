@@ -27,11 +27,15 @@ from bots.terminal.screen import Screen
 from bots.terminal.session import Session, conversation_named, fresh_conversation, run_in_order, situation
 from core.conversation import Conversation, Decision, Outcome, Proposal, Turn, check_question, value
 from core.errors import FootnoteError, NotFound, QuestionRejected, SettingsError
+from core.reasoning.local_servers import find_local_servers
 from core.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 
+HISTORY = (
+    "history"  # of the lines that were typed, in the data folder; without it, this is the first conversation
+)
 READ_AHEAD = 8  # lines read ahead of the next result, for each question that may run at a time
 
 
@@ -324,12 +328,15 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
         if not store.entries():
             raise SettingsError(texts.NOTHING_INDEXED)
         vectors = await backend.background_vectors(targets, screen)
+        if not settings.has_chat_model and not (settings.data_dir / HISTORY).exists():
+            for server in await find_local_servers():
+                screen.note(server.told)
         session = Session(
             backend=backend,
             conversation=conversation,
             sources=targets.addresses,
             lines=open_lines(
-                settings.data_dir / "history", lambda: (entry.source for entry in store.entries())
+                settings.data_dir / HISTORY, lambda: (entry.source for entry in store.entries())
             ),
             screen=screen,
             vectors=vectors,

@@ -15,6 +15,7 @@ from core.errors import SettingsError
 from core.library.embedding.embedder import Embedder
 from core.reasoning import faults
 from core.reasoning.faults import CallFailed, Fault
+from core.reasoning.local_servers import find_local_servers
 from core.reasoning.providers import ANTHROPIC, GOOGLE, KEYS, OLLAMA, OPENAI, connect, disconnect, split_name
 from core.settings import Settings
 
@@ -54,7 +55,14 @@ _OTHERWISE: tuple[State, str] = ("failed", "Choose another {setting}; LOG_LEVEL=
 async def examine(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
     if not settings.has_chat_model:
-        return [warning(NAME, "No key: Footnote quotes your documents and composes nothing.", _KEY)]
+        offers = [each.told for each in await find_local_servers()]
+        return [
+            warning(
+                NAME,
+                "No key: Footnote quotes your documents and composes nothing.",
+                " ".join((_KEY, *offers)),
+            )
+        ]
     named = (("CHAT_MODEL", settings.chat_model), ("GRADER_MODEL", settings.judging_model))
     async with AsyncExitStack() as open_now:
         calls = (_examine_model(setting, name, settings, open_now) for setting, name in named)
