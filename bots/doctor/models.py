@@ -7,9 +7,11 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 from bots.chat.texts import duration
 from bots.doctor.findings import Finding, State, from_error, ok, warning
+from bots.doctor.model_proofs import prove
 from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.embedding.embedder import Embedder
@@ -18,6 +20,9 @@ from core.reasoning.faults import CallFailed, Fault
 from core.reasoning.local_servers import find_local_servers
 from core.reasoning.providers import ANTHROPIC, GOOGLE, KEYS, OLLAMA, OPENAI, connect, disconnect, split_name
 from core.settings import Settings
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 NAME, EMBEDDING = "model", "embedding"
 TIMEOUT = 12.0  # seconds for the call, or MODEL_TIMEOUT if that is less
@@ -71,18 +76,29 @@ async def examine(configuration: Configuration) -> list[Finding]:
 
 async def _examine_model(setting: str, name: str, settings: Settings, open_now: AsyncExitStack) -> Finding:
     try:
-        seconds = await _call(setting, name, settings, open_now)
+        model, seconds = await _call(setting, name, settings, open_now)
     except SettingsError as error:
         return from_error(NAME, error, f"Correct {setting}, or take it out for its default.")
     except TimeoutError:
         return _report_fault(setting, name, faults.SILENT)
     except CallFailed as refused:
         return _report_fault(setting, name, refused.fault)
-    return report_time(setting, name, seconds)
+    finding = report_time(setting, name, seconds)
+    return finding if not _is_own(name, settings) else await prove(setting, name, model, finding)
 
 
-async def _call(setting: str, name: str, settings: Settings, open_now: AsyncExitStack) -> float:
-    """Seconds until the model answered; ``open_now`` disconnects. Raises SettingsError, TimeoutError, CallFailed."""
+def _is_own(name: str, settings: Settings) -> bool:
+    """True for a model on a server of the operator's, which may be held to less than a provider's."""
+    provider, _ = split_name(name)
+    return provider == OLLAMA or (provider == OPENAI and bool(settings.openai_base_url))
+
+
+async def _call(
+    setting: str, name: str, settings: Settings, open_now: AsyncExitStack
+) -> tuple[BaseChatModel, float]:
+    """The model, and the seconds until it answered; ``open_now`` disconnects. Raises SettingsError, TimeoutError,
+    CallFailed.
+    """
     from langsmith import tracing_context
 
     from core.bootstrap import access_of
@@ -102,7 +118,7 @@ async def _call(setting: str, name: str, settings: Settings, open_now: AsyncExit
     except Exception as error:  # the boundary to the model's client, whichever that is
         logger.debug("%s: %s", name, error)
         raise CallFailed(faults.diagnose(error)) from error
-    return time.monotonic() - begun
+    return model, time.monotonic() - begun
 
 
 def report_time(setting: str, name: str, seconds: float) -> Finding:
