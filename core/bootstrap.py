@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from core.conversation import Conversation, Outcome, Turn
 from core.errors import FootnoteError
-from core.graph.policy import PRESETS
+from core.graph.policy import BRIEF, PRESETS
 from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, share_data_dir
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
@@ -389,14 +389,19 @@ def _reasoner_maker(
 
     if models is None:
         return lambda _turn: extractive()
+    from core.reasoning.brief import BriefReasoner
     from core.reasoning.chat_model import FallbackReasoner
 
     # Leaves time for quotes if the model hangs.
     seconds = settings.turn_timeout - min(RESERVE, settings.turn_timeout / 5)
-    return lambda turn: FallbackReasoner(
-        models.reasoner(turn_timeout=seconds, channel=turn.conversation.channel_id, person=turn.author),
-        extractive(),
-    )
+
+    def reasoner(turn: Turn) -> Reasoner:
+        chat = models.reasoner(turn_timeout=seconds, channel=turn.conversation.channel_id, person=turn.author)
+        quoting = extractive()
+        asked = BriefReasoner(chat, quoting) if settings.policy == BRIEF else chat
+        return FallbackReasoner(asked, quoting)
+
+    return reasoner
 
 
 def _deps_maker(

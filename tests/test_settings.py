@@ -121,7 +121,7 @@ def test_after_how_many_days_a_document_is_marked(raw, days):
 @pytest.mark.parametrize(
     ("name", "raw", "sentence"),
     [
-        ("policy", "best", "POLICY must be one of footnote, combined, crag-any, self-rag, crag-ratio, adaptive, not “best”"),
+        ("policy", "best", "POLICY must be one of footnote, combined, crag-any, self-rag, crag-ratio, adaptive, brief, not “best”"),
         ("web_search", "google", "WEB_SEARCH must be one of duckduckgo, tavily, searxng, off, not “google”"),
         ("web_approval", "nobody", "WEB_APPROVAL must be one of asker, anyone, approvers, never_ask, not “nobody”"),
         ("log_level", "loud", "LOG_LEVEL must be one of debug, info, warning, error, not “loud”"),

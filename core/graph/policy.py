@@ -99,6 +99,7 @@ _PUBLISHED = Policy(
 #: Corrective RAG, which neither routes nor checks what it wrote.
 _CORRECTIVE = replace(_PUBLISHED, routes=False, checks_grounding=False, checks_usefulness=False)
 
+BRIEF = "brief"  # for slow models: core/reasoning/brief.py
 PRESETS: Mapping[str, Policy] = {
     policy.name: policy
     for policy in (
@@ -112,6 +113,10 @@ PRESETS: Mapping[str, Policy] = {
         replace(_CORRECTIVE, name="crag-ratio", web_when="few_relevant"),
         replace(
             _PUBLISHED, name="adaptive", web_when="routed", rewrites=2, web_joins=False, when_useless="rewrite"
+        ),
+        replace(
+            Policy(name=BRIEF), hops=0, rewrites=0, search_steps=0, redrafts=0, votes=1, checks_usefulness=False,
+            speculate_at=1.1, web_attempts=1,
         ),
     )
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 Each question is asked of a library of its own through the real client of a local server, whose model
 writes the draft (--which good or bad) and judges by its labels; --error is the share of its verdicts on
-single sentences that are wrong. --limit asks only so many questions; --item asks one, and shows its draft
+single sentences that are wrong; --policy another one than ours. --limit asks only so many questions; --item asks one, and shows its draft
 beside the answer.
 """
 
@@ -130,13 +130,15 @@ async def asked_of(question: str, docs: Path, settings: Settings) -> Outcome:
         return await run_in_order(footnote.assistant, ask(question, here))
 
 
-async def play_all(items: Iterable[Item], which: Which = "good", error: float = 0.0) -> list[DraftRun]:
+async def play_all(
+    items: Iterable[Item], which: Which = "good", error: float = 0.0, policy: str = "footnote"
+) -> list[DraftRun]:
     """Several side by side; in the order of the items."""
     free = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def one(item: Item) -> DraftRun:
         async with free:
-            return await play(item, which, error)
+            return await play(item, which, error, policy)
 
     return await asyncio.gather(*map(one, items))
 
@@ -169,6 +171,7 @@ def run(
     data: Path = DATA,
     which: str = "good",
     error: float = 0.0,
+    policy: str = "footnote",
     limit: int = 1_000,
     item: str = "",
 ) -> Section:
@@ -177,7 +180,7 @@ def run(
     if not chosen or which not in ("good", "bad"):
         raise FootnoteError(f"There are no {which} drafts of {item or 'any item'}.")
     say(f"{len(chosen)} drafts")
-    rows = asyncio.run(play_all(chosen, "bad" if which == "bad" else "good", error))
+    rows = asyncio.run(play_all(chosen, "bad" if which == "bad" else "good", error, policy))
     costs = [row.cost for row in rows if row.cost] or [0.0]
     faults = [(row.item.id, text) for row in rows for text in (*row.unmatched, *row.rejected)]
     return Section(
