@@ -60,6 +60,9 @@ class Policy:
     web_query: WebQuery = "rewritten"  #: which wording is proposed, and in which order
     web_joins: bool = True  #: document strips stay in the context together with web passages
     grades_web: bool = True
+    judges_passages: bool = (
+        True  #: a model does so before it writes; False: the draft says whether they answer
+    )
     refines: bool = True  #: the writer reads strips; False: whole passages
     checks_grounding: bool = True
     checks_usefulness: bool = True
@@ -116,7 +119,7 @@ PRESETS: Mapping[str, Policy] = {
         ),
         replace(
             Policy(name=BRIEF), hops=0, rewrites=0, search_steps=0, redrafts=0, votes=1, checks_usefulness=False,
-            speculate_at=1.1, web_attempts=1,
+            speculate_at=1.1, web_attempts=1, judges_passages=False, draft_at=0.02, answer_at=0.02,
         ),
     )
 }  # fmt: skip

@@ -108,7 +108,8 @@ def after_looking(work: Work, policy: Policy) -> Next:
     if can_rewrite(work, policy):
         return "regrade"
     is_worth_it = chance >= policy.draft_at or (evidence.is_partial and work.proposal is None)
-    return "generate" if work.passages and evidence.is_judged and is_worth_it else "propose"
+    is_for_draft = evidence.is_judged or not policy.judges_passages
+    return "generate" if work.passages and is_for_draft and is_worth_it else "propose"
 
 
 def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:

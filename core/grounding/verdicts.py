@@ -19,6 +19,7 @@ APART = 2  # what a vote against a sentence counts whose cited strips share litt
 ENOUGH_TO_TELL = 3  # sentences; with fewer no judge is called erratic
 ERRATIC = 0.67  # share of sentences with split votes; a judge that errs on one in ten has .27
 LITTLE = 0.4  # share of a claim below which the strips that it cites share little with it
+NEARLY_ALL = 0.95  # the same from which they say it nearly word for word
 NEAR = 0.5  # share of a claim that a strip shows which may become its missing footnote
 
 
@@ -86,12 +87,14 @@ def statements_of(
         # An introduction has words of its own.
         is_comparable = bool(source and language) and not replace(claim, text=stated).announces
         is_comparable = is_comparable and sure_language(source) == language
+        shared = likeness(((stated, is_code),), source) if is_comparable else None
         statement = Statement(
             number=number,
             text=f"{claim.above}\n{claim.text}" if claim.above else claim.text,
             cites=cites,
             doubts=doubts if cites else (),
-            is_apart=is_comparable and likeness(((stated, is_code),), source) < LITTLE,
+            is_apart=shared is not None and shared < LITTLE,
+            is_close=shared is not None and shared >= NEARLY_ALL,
             calculations=own,
         )
         statements.append(statement)

@@ -11,9 +11,7 @@ from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Plan, Reasoner
 
 @dataclass(frozen=True, slots=True)
 class BriefReasoner:
-    """Plans and grades without a model. A sentence is taken as it is where the strips that it cites hold its names,
-    numbers and most of its words.
-    """
+    """Plans and grades without a model: whether the passages answer is for the one that writes to say."""
 
     chat: Reasoner
     extractive: Reasoner
@@ -52,5 +50,5 @@ class BriefReasoner:
 
 
 def is_doubted(statement: Statement) -> bool:
-    """True if a judge has to look at a sentence: a program found something missing, little in common, or no strip."""
-    return bool(statement.doubts or statement.fault or statement.is_apart or not statement.cites)
+    """True unless the strips that a sentence cites say it nearly word for word, and hold all its names and numbers."""
+    return bool(statement.doubts or statement.fault or not statement.is_close)

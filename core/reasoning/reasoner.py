@@ -171,6 +171,7 @@ class Statement:
     cites: tuple[int, ...]
     doubts: tuple[str, ...] = ()  #: what code did not find in the strips it cites
     is_apart: bool = False  #: the strips it cites share little with it, though they are in its language
+    is_close: bool = False  #: they say it nearly word for word
     calculations: tuple[Calculation, ...] = ()  #: its computed figures
 
     @property
