@@ -42,7 +42,7 @@ class ScriptedOperations:
     async def carry_out(self, name, details, told, *, is_again):
         self.runs.append((name, is_again))
         self.begun.set()
-        told.note("It begins.")
+        told.announce("It begins.")
         told.notify("reading", 1, 2)
         if name == "fail":
             raise NotFound("There is nothing of this name.")
@@ -53,7 +53,7 @@ class ScriptedOperations:
                 await asyncio.get_running_loop().create_future()
             finally:
                 self.ended.set()
-        told.note("It ends.")
+        told.announce("It ends.")
         return {"given": dict(details)}
 
 
