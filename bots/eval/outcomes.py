@@ -214,12 +214,9 @@ def costs(outcomes: Sequence[Outcome], price: Price | None, concurrency: int) ->
         tables.append(_model(outcomes, cost))
     how = "one at a time" if concurrency == 1 else f"up to {concurrency} at a time"
     return Section(
-        name="costs",
-        title="Time and cost",
-        what=f"From the question to its outcome, asked {how}.",
-        tables=tuple(tables),
-        figures=figures,
-    )
+        name="costs", title="Time and cost", what=f"From the question to its outcome, asked {how}.",
+        tables=tuple(tables), figures=figures,
+    )  # fmt: skip
 
 
 def _usage(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, list[int]]]:

@@ -114,13 +114,9 @@ def _texts(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
 
 
 async def ask_all(
-    questions: Sequence[EvalQuestion],
-    assistant: CommandTurns,
-    *,
-    sources: tuple[str, ...],
-    concurrency: int,
-    on_answer: Callable[[], None],
-) -> list[Outcome]:
+    questions: Sequence[EvalQuestion], assistant: CommandTurns, *, sources: tuple[str, ...],
+    concurrency: int, on_answer: Callable[[], None],
+) -> list[Outcome]:  # fmt: skip
     """The outcome of each question, in their order; every conversation is forgotten afterwards.
 
     ``sources`` are the paths or URLs that may be cited; ``on_answer`` is called after each outcome.
@@ -271,14 +267,12 @@ def judge(question: EvalQuestion, outcome: Outcome, corpus: Corpus) -> Judgement
         right_source = any(citation.source in acceptable for citation in citations)
     words_found = tuple(occurs(words, answer) for words in question.words)
     return Judgement(
-        question=question,
-        outcome=outcome,
+        question=question, outcome=outcome,
         verdict=verdict_of(question, outcome, right_source=right_source, words_found=words_found),
-        right_source=right_source,
-        words_found=words_found,
+        right_source=right_source, words_found=words_found,
         gold_quoted=any(normalized(each) in answer for each in question.gold) if question.gold else None,
         verbatim=tuple(map(corpus.contains, citations if outcome.answer else outcome.closest)),
-    )
+    )  # fmt: skip
 
 
 def verdict_of(

@@ -60,19 +60,12 @@ class GapReports:
             return None, False
         made_at, report = self._made[key]
         is_fresh = self.clock() - made_at < FRESH
-        if await self._may_be_shown(report, may_read, is_fresh=is_fresh):
+        # Of an older one, the questions may have been closed to its reader meanwhile; of any, forgotten.
+        questions = [] if is_fresh else [each for group in report.groups for each in group.questions]
+        if await self.finder.holds(report) and len(await may_read(questions)) == len(questions):
             return report, is_fresh
         self._made.clear()
         return None, False
-
-    async def _may_be_shown(self, report: GapReport, may_read: MayRead, *, is_fresh: bool) -> bool:
-        """True if nothing in it was forgotten; in an older one, nor closed to its reader."""
-        if not await self.finder.holds(report):
-            return False
-        if is_fresh:
-            return True
-        questions = [each for group in report.groups for each in group.questions]
-        return len(await may_read(questions)) == len(questions)
 
     def _make(self, key: ReportKey, may_read: MayRead) -> asyncio.Task[GapReport]:
         if key not in self._making:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from bots.chat.access import CHANNEL, CLOSED, EVERYONE, PERSON, access_rules, readers
 from bots.chat.channels import AccessRule, channel_of, own_collection, thread_collection
 from bots.page.sessions import PageSession
-from bots.page.site import Site, Speaker, Visit
+from bots.page.site import Asker, Site, Visit, nobody_in
 from bots.page.threads import PLATFORM, SPACE, collections_of
 from bots.terminal.session import PLATFORM as TERMINAL
 from core.conversation import Conversation, value
@@ -17,9 +17,6 @@ from core.library.library import DEFAULT_COLLECTION
 from core.library.readers import ReaderSets, base_of, is_restricted
 from core.traces.log import LoggedQuestion
 from core.traces.trace import Trace
-
-#: The id of a conversation, and who asked there.
-Asker = tuple[str, str]
 
 
 async def reads_in(site: Site, askers: Iterable[Asker]) -> dict[Asker, frozenset[str]]:
@@ -128,7 +125,7 @@ async def _told(
     database = visit.site.channels.database
     rules = await database.call(access_rules, database.database, names)
     channels = {each: channel for each in names if (channel := channel_of(each))}
-    known = await visit.site.names.of(map(Speaker.nobody_in, channels.values()))
+    known = await visit.site.names.of(map(nobody_in, channels.values()))
     called = await names_in(visit, [rule for each in names for rule in rules.get(each, ())])
     told = {
         each: f"{known.channel(channels[each])} alone" if each in channels else readers(rules[each], called)
@@ -146,7 +143,7 @@ async def _told(
 async def collections_called(visit: Visit, collections: Iterable[str]) -> dict[str, str]:
     """The names, for people, of those among these that a channel or a thread learned."""
     own = {each: channel for each in collections if (channel := channel_of(base_of(each)))}
-    known = await visit.site.names.of(map(Speaker.nobody_in, own.values()))
+    known = await visit.site.names.of(map(nobody_in, own.values()))
     place = {each: "one thread of " if "-thread-" in each else "" for each in own}
     return {each: f"{place[each]}{known.channel(channel)} alone" for each, channel in own.items()}
 

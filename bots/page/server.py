@@ -115,20 +115,10 @@ class OwnWork:
 
 @asynccontextmanager
 async def open_page(
-    page: PageSettings,
-    settings: Settings,
-    *,
-    library: Library,
-    sources: SourceStore,
-    log: QuestionLog,
-    answers: Answers,
-    gaps: GapReports,
-    channels: ChannelStore,
-    database: AsyncDatabase,
-    work: ServingProcess,
-    meters: Meters | None = None,
-    routes: Sequence[web.RouteDef] = (),
-) -> AsyncIterator[str]:
+    page: PageSettings, settings: Settings, *, library: Library, sources: SourceStore, log: QuestionLog,
+    answers: Answers, gaps: GapReports, channels: ChannelStore, database: AsyncDatabase,
+    work: ServingProcess, meters: Meters | None = None, routes: Sequence[web.RouteDef] = (),
+) -> AsyncIterator[str]:  # fmt: skip
     """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers. ``routes``:
     of what else is served there.
     """
@@ -160,9 +150,8 @@ def application(site: Site) -> web.Application:
     app.router.add_get("/enter/{token}", door.enter)
     app.router.add_post("/enter/{token}", door.enter)
     app.router.add_post("/leave", door.behind(door.leave, is_change=False))
-    for route in (route for view in VIEWS for route in view.routes):
-        is_change = route.method == "POST"
-        app.router.add_route(route.method, route.path, door.behind(route.handle, is_change=is_change))
+    for method, path, handle in (route for view in VIEWS for route in view.routes):
+        app.router.add_route(method, path, door.behind(handle, is_change=method == "POST"))
     return app
 
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from time import monotonic
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from aiohttp import web
@@ -56,17 +56,13 @@ LOOKED_UP = 50  # people and channels at a time
 REMEMBERED = 10_000  # that were looked up
 
 
-@value
-class Speaker:
-    """Somebody who said something in a channel."""
+#: The id of a conversation, and who asked or said something there; empty: nobody that is shown.
+Asker = tuple[str, str]
 
-    conversation: str
-    author: str = ""  #: empty: nobody that is shown
 
-    @classmethod
-    def nobody_in(cls, channel: str) -> Speaker:
-        """For the name of a channel alone."""
-        return cls(conversation=f"{channel}/-")
+def nobody_in(channel: str) -> Asker:
+    """For the name of a channel alone."""
+    return f"{channel}/-", ""
 
 
 @dataclass(slots=True)
@@ -76,28 +72,27 @@ class NameLookUps:
     stored: ShownNames
     look_up: Callable[[list[list[str]]], Awaitable[object]]  #: of conversations and authors; FootnoteError
     now: Callable[[], float] = monotonic
-    _asked: dict[Speaker, float] = field(default_factory=dict)  #: when, by who and where
+    _asked: dict[Asker, float] = field(default_factory=dict)  #: when, by who and where
     _running: set[asyncio.Task[object]] = field(default_factory=set)
 
-    async def of(self, speakers: Iterable[Speaker]) -> KnownNames:
+    async def of(self, askers: Iterable[Asker]) -> KnownNames:
         """The names of these; those that nobody knows yet are looked up on their platform."""
-        speakers = dict.fromkeys(speakers)
-        places = {each: Conversation.parse(each.conversation) for each in speakers}
+        places = {each: Conversation.parse(each[0]) for each in dict.fromkeys(askers)}
         own = {place.channel_id: name for place in places.values() if (name := _own_name(place))}
-        people = {each.author for each in speakers} - {""}
+        people = {author for _, author in places} - {""}
         channels = {place.channel_id for place in places.values()} - own.keys()
         known = await self.stored.known(people, channels)
         unknown = [
             each
             for each, place in places.items()
             if place.channel_id not in own
-            and (each.author not in {"", *known.people} or place.channel_id not in known.channels)
+            and (each[1] not in {"", *known.people} or place.channel_id not in known.channels)
         ]
         if await self._look_up(unknown):
             known = await self.stored.known(people, channels)
         return KnownNames(people=known.people, channels={**known.channels, **own})
 
-    async def _look_up(self, unknown: Iterable[Speaker]) -> bool:
+    async def _look_up(self, unknown: Iterable[Asker]) -> bool:
         """Look up those that are due; returns whether there were any."""
         now = self.now()
         due = [each for each in unknown if now - self._asked.get(each, -AGAIN) >= AGAIN][:LOOKED_UP]
@@ -106,8 +101,7 @@ class NameLookUps:
         if len(self._asked) > REMEMBERED:
             self._asked.clear()
         self._asked |= dict.fromkeys(due, now)
-        said = [[each.conversation, each.author] for each in due]
-        task: asyncio.Task[object] = asyncio.create_task(self._carry_out(said))
+        task: asyncio.Task[object] = asyncio.create_task(self._carry_out([[*each] for each in due]))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         await asyncio.wait([task], timeout=PATIENCE)
@@ -286,6 +280,14 @@ async def read_form(request: web.Request) -> list[tuple[str, str]]:
     return fields
 
 
+def read_as(parse: Callable[[str], T], typed: str) -> T | None:
+    """What a part of an address says, read by a parser; None where it cannot be read."""
+    try:
+        return parse(typed)
+    except (ValueError, KeyError, OSError):
+        return None
+
+
 def number_in(typed: str, otherwise: int) -> int:
     """A whole number of an address or a form; ``otherwise`` where it is none, or far too large."""
     return int(typed) if typed.isdecimal() and len(typed) < 10 else otherwise
@@ -301,15 +303,6 @@ Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
 H = TypeVar("H", bound=Callable[..., Awaitable[web.StreamResponse]])
 
 
-@dataclass(frozen=True, slots=True)
-class PageRoute:
-    """One address. What is changed with POST is checked in :mod:`bots.page.server`: the origin and the role."""
-
-    method: Literal["GET", "POST"]
-    path: str
-    handle: Handler
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """One entry of the menu and all addresses below it, which its functions are put at."""
@@ -318,7 +311,8 @@ class View:
     path: str  #: where the menu leads
     key: str  #: pressed after g, goes there
     is_ranged: bool = False  #: whether it looks back on some days, which the menu keeps
-    routes: list[PageRoute] = field(default_factory=list)
+    #: Methods, addresses and functions. The server has checked the origin and the role of what is changed with POST.
+    routes: list[tuple[str, str, Handler]] = field(default_factory=list)
 
     def get(self, path: str) -> Callable[[H], H]:
         return lambda handle: self._at("GET", path, handle)
@@ -326,6 +320,6 @@ class View:
     def post(self, path: str) -> Callable[[H], H]:
         return lambda handle: self._at("POST", path, handle)
 
-    def _at(self, method: Literal["GET", "POST"], path: str, handle: H) -> H:
-        self.routes.append(PageRoute(method, path, handle))
+    def _at(self, method: str, path: str, handle: H) -> H:
+        self.routes.append((method, path, handle))
         return handle

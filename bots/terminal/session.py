@@ -82,13 +82,9 @@ def _ignore(_: object) -> None:
 
 
 async def run_in_order(
-    assistant: CommandTurns,
-    turn: Turn,
-    report: Report = _ignore,
-    *,
-    on_unfinished: Callable[[Turn], None] = _ignore,
-    on_finished: Callable[[Outcome], None] = _ignore,
-) -> Outcome:
+    assistant: CommandTurns, turn: Turn, report: Report = _ignore, *,
+    on_unfinished: Callable[[Turn], None] = _ignore, on_finished: Callable[[Outcome], None] = _ignore,
+) -> Outcome:  # fmt: skip
     """The turn's outcome. A turn that was interrupted when a process stopped is finished first.
 
     If the interrupted turn says the same as this one, its outcome is returned.

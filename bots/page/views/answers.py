@@ -169,9 +169,12 @@ async def change(visit: Visit) -> web.StreamResponse:
         return await _shown(visit, listed, again, status=503)
     if not done["is_done"]:
         return await _changed_meanwhile(visit, form, typed)
-    await _record(visit, listed.answer, name)
-    path = answer_path(listed.answer.id)
-    return go_to("/answers", "forgotten") if name == "forget" else go_to(path, "saved")
+    answer, path = listed.answer, "" if name == "forget" else answer_path(listed.answer.id)
+    before = f"version {answer.revision}" if name == "edit" else answer.state
+    after = AFTER.get(name, f"version {answer.revision + 1}")
+    told = {"before": before, "after": after}
+    await visit.record(DID[name], f"answer {answer.id}", path=path, collections=(answer.collection,), **told)
+    return go_to(path, "saved") if path else go_to("/answers", "forgotten")
 
 
 async def _refused(
@@ -188,14 +191,6 @@ async def _refused(
         f"A source that was cited {counted(listed.used, 'time')}",
     )
     return await visit.asks_first("Forget this answer?", gone, back=answer_path(answer.id))
-
-
-async def _record(visit: Visit, answer: KeptAnswer, name: str) -> None:
-    after = f"version {answer.revision + 1}" if name == "edit" else AFTER[name]
-    before = f"version {answer.revision}" if name == "edit" else answer.state
-    path = "" if name == "forget" else answer_path(answer.id)
-    about, read = f"answer {answer.id}", (answer.collection,)
-    await visit.record(DID[name], about, path=path, before=before, after=after, collections=read)
 
 
 def _details(visit: Visit, answer: KeptAnswer, form: Mapping[str, str], typed: Typed | None) -> Record:

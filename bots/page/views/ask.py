@@ -140,11 +140,9 @@ def _quote(place: Citation, excerpts: Sequence[Excerpt], language: str) -> Shown
 def _proposal(proposal: Proposal, turns: Sequence[PageTurn], site: Site) -> ShownProposal:
     context = CardContext(engine=texts.ENGINE_NAMES[site.settings.web_search])
     return ShownProposal(
-        id=proposal.id,
-        request=would_search(proposal, context),
-        query=proposal.query,
+        id=proposal.id, request=would_search(proposal, context), query=proposal.query,
         decided=_decision(proposal, turns),
-    )
+    )  # fmt: skip
 
 
 def _decision(proposal: Proposal, turns: Sequence[PageTurn]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from bots.page.sessions import PageChange, PageSession
-from bots.page.site import View, Visit, go_to
+from bots.page.site import View, Visit, go_to, read_as
 from bots.page.templating import iso
 from bots.record import write_csv
 
@@ -86,7 +86,5 @@ async def _readable(visit: Visit, position: tuple[float, str] | None) -> AsyncIt
 def _position(visit: Visit) -> tuple[float, str] | None:
     """Of the last change on the page before; what is no position begins with the newest."""
     at, _, last = visit.query("before").partition("-")
-    try:
-        return float(at), last
-    except ValueError:
-        return None
+    seconds = read_as(float, at)
+    return None if seconds is None else (seconds, last)

@@ -9,7 +9,7 @@ import time
 from aiohttp import web
 
 from bots.page.rights import channel_told, readable
-from bots.page.site import Speaker, View, Visit, go_to
+from bots.page.site import View, Visit, go_to
 from bots.page.templating import question_path
 from core.conversation import value
 from core.traces.feedback import RatedDown, rated_down
@@ -46,7 +46,7 @@ async def show_feedback(visit: Visit) -> web.Response:
         states=STATES, marks=marks, state_of=_state,
         channels={question.channel: channel_told(visit.session, question.channel) for _, question in shown},
         names=await visit.site.names.of(
-            Speaker(conversation=question.conversation, author=remark.author)
+            (question.conversation, remark.author)
             for each, question in shown
             for remark in each.remarks
             if each.turn in allowed

@@ -15,7 +15,7 @@ from bots.chat.texts import counted
 from bots.log_words import left_out
 from bots.page.gap_reports import ReportKey
 from bots.page.rights import audiences_of, reads_in
-from bots.page.site import Speaker, View, Visit, go_to
+from bots.page.site import View, Visit, go_to
 from bots.page.templating import gap_path
 from bots.page.views.answers import Typed, keep_answer, typed_in
 from bots.record import write_gaps
@@ -41,7 +41,9 @@ VIEW = View(title="Gaps", path="/gaps", key="p", is_ranged=True)
 async def show_gaps(visit: Visit) -> web.Response:
     state, text = visit.query("state"), visit.query("text")
     report = await visit.site.gaps.first(*_wanted(visit))
-    groups = [each for each in report.groups if _is_in(each, state)]
+    groups = [
+        each for each in report.groups if state == "all" or (each.state == state if state else each.is_open)
+    ]
     if words := typed_words(text):
         groups = await asyncio.to_thread(_with_words, groups, words)
     return visit.show(
@@ -49,11 +51,6 @@ async def show_gaps(visit: Visit) -> web.Response:
         page=visit.page_of(groups, SHOWN, days=str(visit.days), state=state, text=text),
         report=report, state=state, states=(*STATES, "all"), text=text, notes=left_out(report),
     )  # fmt: skip
-
-
-def _is_in(group: GapGroup, state: str) -> bool:
-    """``state``: one of STATES, "all", or empty for what is open."""
-    return state == "all" or (group.state == state if state else group.is_open)
 
 
 def _with_words(groups: Iterable[GapGroup], words: Sequence[str]) -> list[GapGroup]:
@@ -89,9 +86,7 @@ async def _shown(
     return visit.show(
         "gap.html", status=status, title=group.name[:80], group=group, questions=questions,
         more=group.count - len(questions),
-        names=await visit.site.names.of(
-            Speaker(conversation=each.conversation, author=each.author) for each in questions
-        ),
+        names=await visit.site.names.of((each.conversation, each.author) for each in questions),
         decisions=[(mark, await _answer_of(visit, mark)) for mark in marks],
         is_decided=is_decided, turns=turns, seen=_digest(group.marks, turns), decided=decided,
         has_experts=bool(visit.site.settings.experts), seen_decided=_digest(group.marks, decided),

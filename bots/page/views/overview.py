@@ -21,7 +21,7 @@ from bots.chat.texts import counted
 from bots.log_words import ENDINGS, trend_of
 from bots.page.drawing import Plot, Series, bar_plot, line_plot
 from bots.page.rights import channel_told
-from bots.page.site import Site, Speaker, View, Visit
+from bots.page.site import Site, View, Visit, nobody_in
 from bots.page.templating import collection_path, gap_path
 from bots.page.views.answers import answers_of
 from bots.page.views.feedback import count_open
@@ -30,7 +30,6 @@ from bots.page.views.sources import sizes_of
 from core.conversation import value
 from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
-from core.sources.store import ListedSource
 from core.storage.database import Database
 from core.traces.activity import Activity, activities
 from core.traces.figures import (
@@ -213,13 +212,11 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
     ]
     grew = [each for each in report.open_groups if each.count > each.before] if report else []
     gaps = sorted(grew, key=lambda each: each.before - each.count)[:GAPS]
-    tasks = [
-        Task(
-            told=f"{label_of(each.record.address)}: {_fault(each)}",
-            path=collection_path(each.record.collection),
-        )
-        for each in failing
-    ]
+    tasks = []
+    for each in failing:
+        fault = each.record.failure or f"{counted(each.counts.failed, 'item')} could not be read"
+        told = f"{label_of(each.record.address)}: {fault}"
+        tasks.append(Task(told=told, path=collection_path(each.record.collection)))
     unreadable = sum(each.unreadable for each in (await sizes_of(visit)).values())
     closed, rated_down = report.closed if report else 0, await count_open(visit)
     unseen = f"{counted(closed, 'question')} not answered well in channels that your link does not read"
@@ -235,10 +232,6 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
         more = f"{counted(gap.count, 'question')} not answered well, {trend_of(gap)}"
         tasks.append(Task(told=gap.name, more=more, path=f"{gap_path(gap.turns[0])}?days={visit.days}"))
     return tuple(tasks)
-
-
-def _fault(source: ListedSource) -> str:
-    return source.record.failure or f"{counted(source.counts.failed, 'item')} could not be read"
 
 
 # Spend and health
@@ -258,7 +251,7 @@ async def show_spend(visit: Visit) -> web.Response:
     channels = every[:CHANNELS]
     # Not for who reads some collections alone: the name of a channel may tell what is talked about there.
     known = channels if visit.session.collections is None else ()
-    names = await visit.site.names.of(Speaker.nobody_in(each.of) for each in known)
+    names = await visit.site.names.of(nobody_in(each.of) for each in known)
     return visit.show(
         "spend.html", title="Spend and health", since=shown[0], daily=daily,
         channels=[replace(each, of=channel_told(visit.session, each.of)) for each in channels],

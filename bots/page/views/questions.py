@@ -7,9 +7,10 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from math import isfinite
 from typing import Any, Literal, cast
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
@@ -17,7 +18,7 @@ from bots.log_words import ENDINGS
 from bots.page.drawing import draw_graph, time_steps
 from bots.page.rights import channel_told, collections_called, collections_in, readable
 from bots.page.sessions import PageSession
-from bots.page.site import RANGES, Speaker, View, Visit, number_in
+from bots.page.site import RANGES, View, Visit, number_in, read_as
 from bots.page.templating import to_html
 from bots.record import write_questions
 from core.conversation import value
@@ -61,7 +62,7 @@ async def show_questions(visit: Visit) -> web.Response:
         zone=str(zone_of(typed["zone"])), ratings=RATINGS,
         narrowed=lambda name, content: urlencode({**kept, name: content}),
         names=await visit.site.names.of(
-            Speaker(conversation=each.question.conversation, author=each.question.author)
+            (each.question.conversation, each.question.author)
             for each in page.found
             if each.question.turn in page.allowed
         ),
@@ -129,7 +130,8 @@ def _told(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
 def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilter:
     """The filter of an address; what cannot be read of it counts as empty."""
     at, _, turn = before.partition(" ")
-    since, until, zone = _day(typed["since"]), _day(typed["until"]), zone_of(typed["zone"])
+    since, until = (read_as(date.fromisoformat, typed[name]) for name in ("since", "until"))
+    seconds, zone = read_as(float, at), zone_of(typed["zone"])
     days, wanted = number_in(typed["days"], 0), typed["outcome"]
     lately = visit.site.log.now() - days * DAY if days in RANGES else None
     return QuestionFilter(
@@ -139,23 +141,13 @@ def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilt
         rated=cast("RatedAs", typed["rated"] if typed["rated"] in RATINGS else ""),
         text=typed["text"], since=_seconds(since, zone) if since else lately,
         until=_seconds(until + timedelta(days=1), zone) if until and until < date.max else None,
-        before=(float(at), turn) if _is_number(at) and turn else None,
+        before=(seconds, turn) if seconds is not None and isfinite(seconds) and turn else None,
     )  # fmt: skip
-
-
-def _day(typed: str) -> date | None:
-    try:
-        return date.fromisoformat(typed)
-    except ValueError:
-        return None
 
 
 def zone_of(name: str) -> tzinfo:
     """The time zone of this name, as a browser tells it; UTC where there is none."""
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        return UTC
+    return read_as(ZoneInfo, name) or UTC
 
 
 def _seconds(day: date, zone: tzinfo) -> float | None:
@@ -164,13 +156,6 @@ def _seconds(day: date, zone: tzinfo) -> float | None:
         return datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()
     except (OverflowError, ValueError):
         return None
-
-
-def _is_number(typed: str) -> bool:
-    try:
-        return abs(float(typed)) < float("inf")
-    except ValueError:
-        return False
 
 
 Standing = Literal["here", "changed", "forgotten", "closed", "web"]
@@ -209,12 +194,9 @@ def words_of(trace: Trace, store: DocumentStore, session: PageSession) -> tuple[
 
 
 def _words(
-    traced: TracedPassage,
-    found: dict[str, Passage],
-    strips: Iterable[TracedStrip],
-    store: DocumentStore,
+    traced: TracedPassage, found: dict[str, Passage], strips: Iterable[TracedStrip], store: DocumentStore,
     open_to: frozenset[str],
-) -> PassageWords:
+) -> PassageWords:  # fmt: skip
     if traced.origin == "web":
         return PassageWords(traced=traced, standing="web")
     if traced.collection not in open_to:
@@ -249,9 +231,7 @@ async def show_trace(visit: Visit) -> web.Response:
         "trace.html",
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
         question=_told(visit, question), trace=trace, is_readable=is_readable, ratings=ratings,
-        names=await site.names.of(
-            Speaker(conversation=question.conversation, author=each) for each in people if is_readable
-        ),
+        names=await site.names.of((question.conversation, each) for each in people if is_readable),
         related=[each for each in related if each.turn != turn],
         mark=(await site.gaps.finder.marks()).get(question.about) if is_readable else None,
         is_gap=is_readable and _is_gap(related, ratings), message=message_of(question.about),

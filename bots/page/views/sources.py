@@ -81,8 +81,7 @@ async def show_sources(visit: Visit) -> web.Response:
 
 @VIEW.get("/sources/document")
 async def show_document(visit: Visit) -> web.Response:
-    name, address = _named(visit)
-    entry = await _entry(visit, name, address) if address else await _of_source(visit, name)
+    entry = await _entry(visit, *_named(visit), source=visit.request.query.get("source", ""))
     if entry is None:
         return visit.sorry(NOT_THERE)
     database, first = visit.site.library.store.database, max(number_in(visit.query("from"), 1), 1)
@@ -107,7 +106,7 @@ async def change(visit: Visit) -> web.StreamResponse:
     try:
         if typed.get("change") == "read":
             return await _read_again(visit, name, address)
-        if typed.get("change") == "forget" and await _can_forget(visit, name, address):
+        if typed.get("change") == "forget":
             return await _forget(visit, name, address)
     except FootnoteError as trouble:
         return visit.sorry(str(trouble), status=503)
@@ -115,11 +114,15 @@ async def change(visit: Visit) -> web.StreamResponse:
 
 
 async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
-    """A document with those that stand below it, or a file that could not be read; once somebody is sure."""
+    """A document with those that stand below it, or a file that could not be read; once somebody is sure. What a person
+    answered is forgotten among the answers.
+    """
     entry = await _entry(visit, name, address)
+    unreadable = await asyncio.to_thread(visit.site.library.store.roots.unreadable, name)
+    if address not in unreadable and (entry is None or is_kept(entry.source)):
+        return visit.sorry(NOT_THERE)
     others = await asyncio.to_thread(_count_others, visit, entry) if entry else 0
     if entry is None:
-        unreadable = await asyncio.to_thread(visit.site.library.store.roots.unreadable, name)
         about, before = unreadable[address].source, "could not be read"
         gone = [f"{about}, which {before}"]
     else:
@@ -173,13 +176,6 @@ async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
     return next((each for each in holding if each.collection == collection), None)
 
 
-async def _can_forget(visit: Visit, name: str, address: str) -> bool:
-    """A document, or a file that could not be read. What a person answered is forgotten among the answers."""
-    unreadable = await asyncio.to_thread(visit.site.library.store.roots.unreadable, name)
-    entry = await _entry(visit, name, address)
-    return address in unreadable or (entry is not None and not is_kept(entry.source))
-
-
 async def sizes_of(visit: Visit) -> Mapping[str, CollectionSize]:
     """The collections that the session may read, by name."""
     database, with_restricted = visit.site.library.store.database, visit.session.collections is None
@@ -187,26 +183,20 @@ async def sizes_of(visit: Visit) -> Mapping[str, CollectionSize]:
     return {each.name: each for each in sizes if visit.session.may_read((each.name,))}
 
 
-async def _entry(visit: Visit, collection: str, address: str) -> Entry | None:
-    if not visit.session.may_read((collection,)):
+async def _entry(visit: Visit, collection: str, address: str, *, source: str = "") -> Entry | None:
+    """The document at an address; where none is named, the first one of a source."""
+    store = visit.site.library.store
+    if not (address or source) or not visit.session.may_read((collection,)):
         return None
-    found = await asyncio.to_thread(visit.site.library.store.entry, collection, address)
+    if address:
+        found = await asyncio.to_thread(store.entry, collection, address)
+    else:
+        found = next(iter(await asyncio.to_thread(store.named, collection, source)), None)
     if found is not None or visit.session.collections is not None:
         return found
-    beside = await asyncio.to_thread(family, visit.site.library.store, collection)
-    return next((each for each in beside if each.address == address), None)
-
-
-async def _of_source(visit: Visit, collection: str) -> Entry | None:
-    """The first document of the source that the address names."""
-    source = visit.request.query.get("source", "")
-    if not source or not visit.session.may_read((collection,)):
-        return None
-    found = await asyncio.to_thread(visit.site.library.store.named, collection, source)
-    if not found and visit.session.collections is None:
-        beside = await asyncio.to_thread(family, visit.site.library.store, collection)
-        found = [each for each in beside if each.source == source]
-    return found[0] if found else None
+    beside = await asyncio.to_thread(family, store, collection)
+    fits = (each for each in beside if (each.address == address if address else each.source == source))
+    return next(fits, None)
 
 
 def _entries(visit: Visit, name: str) -> list[Entry]:
