@@ -72,13 +72,16 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     """All checks. A platform that is named has to work, the others only where one of their tokens is set. Where the
     sources are named, there has to be one; where nothing else is, only what they stand on is looked at too.
     """
+    read_sources = partial(sources.examine, is_named=sources.NAME in names, kinds=source_kinds(None))
+    folder = Check(name=stores.NAME, examine=_in_thread(stores.examine), reads=("DATA_DIR",))
+    of_sources = Check(name=sources.NAME, examine=read_sources, reads=SOURCE_SETTINGS, after=folder.name)
     if set(names) == {sources.NAME}:
-        return (_settings_check(SOURCE_SETTINGS), _folder_check(), _sources_check(is_named=True))
+        return (_settings_check(SOURCE_SETTINGS), folder, of_sources)
     return (
         _settings_check(),
-        _folder_check(),
-        Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=stores.NAME),
-        _sources_check(is_named=sources.NAME in names),
+        folder,
+        Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.name),
+        of_sources,
         Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
         Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
         Check(name=search.NAME, examine=search.examine, reads=SEARCH_SETTINGS),
@@ -86,7 +89,7 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
             name=stores.TURNS,
             examine=_in_thread(stores.examine_turns),
             reads=STORE_SETTINGS,
-            after=stores.NAME,
+            after=folder.name,
         ),
         *(_check_of(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
         Check(name=PEOPLE, examine=examine_people),
@@ -97,21 +100,11 @@ def _settings_check(names: Collection[str] | None = None) -> Check:
     """``names``: the settings whose faults count; None: all."""
 
     def look(configuration: Configuration) -> list[Finding]:
-        faults = {
-            name: fault for name, fault in configuration.faults.items() if names is None or name in names
-        }
+        every = configuration.faults.items()
+        faults = {name: fault for name, fault in every if names is None or name in names}
         return settings.examine(replace(configuration, faults=faults), SETTING_NAMES)
 
     return Check(name=settings.NAME, examine=_in_thread(look))
-
-
-def _folder_check() -> Check:
-    return Check(name=stores.NAME, examine=_in_thread(stores.examine), reads=("DATA_DIR",))
-
-
-def _sources_check(*, is_named: bool) -> Check:
-    examine_sources = partial(sources.examine, is_named=is_named, kinds=source_kinds(None))
-    return Check(name=sources.NAME, examine=examine_sources, reads=SOURCE_SETTINGS, after=stores.NAME)
 
 
 async def examine(checks: Collection[Check], configuration: Configuration) -> AsyncIterator[Finding]:

@@ -131,19 +131,15 @@ def report_time(setting: str, name: str, seconds: float) -> Finding:
 def _report_fault(setting: str, name: str, fault: Fault) -> Finding:
     state, fix = _FIXES.get(fault.key, _OTHERWISE)
     provider, _ = split_name(name)
-    text = f"{setting}={name}: {fault.sentence}"
-    return Finding(check=NAME, state=state, text=text, fix=fix.format(**_words_for(setting, provider)))
-
-
-def _words_for(setting: str, provider: str) -> dict[str, str]:
-    """The words for the braces in a fix."""
     key = f"Check {KEYS.get(provider, f'the key that {provider} reads from the environment')}."
-    return {
+    words = {
         "setting": setting,
         "key": _KEY if provider == GOOGLE else key,
         "models": _MODELS.get(provider, "its provider's page lists them"),
         "address": _ADDRESSES.get(provider, "the provider's address"),
     }
+    text = f"{setting}={name}: {fault.sentence}"
+    return Finding(check=NAME, state=state, text=text, fix=fix.format(**words))
 
 
 def examine_embedding(configuration: Configuration) -> list[Finding]:

@@ -109,16 +109,16 @@ def _by_kind(judgements: Sequence[Judgement]) -> Table:
         groups.setdefault(kind_of(each.question), []).append(each)
     if len(groups) > 1:
         groups["all"] = list(judgements)
+    rows: list[tuple[Cell, ...]] = []
+    for name, group in groups.items():
+        kinds = [each.outcome.kind for each in group]
+        answered, failed = kinds.count("answered"), kinds.count("failed")
+        # The share that is right, of those that can be judged.
+        good = [each.verdict in GOOD for each in group if each.question.answerable is not None]
+        held_back, share = len(group) - answered - failed, with_interval(sum(good), len(good))
+        rows.append((name, len(group), answered, held_back, failed, share))
     columns = ("kind", "questions", "answered", "held back", "failed", "right, 95% interval")
-    rows = tuple((kind, len(group), *_counts(group)) for kind, group in groups.items())
-    return Table(title="By kind", columns=columns, rows=rows)
-
-
-def _counts(group: Sequence[Judgement]) -> tuple[Cell, ...]:
-    """Answered, held back, failed, and the share that is right of those that can be judged."""
-    answered, failed = (sum(each.outcome.kind == kind for each in group) for kind in ("answered", "failed"))
-    good = [each.verdict in GOOD for each in group if each.question.answerable is not None]
-    return answered, len(group) - answered - failed, failed, with_interval(sum(good), len(good))
+    return Table(title="By kind", columns=columns, rows=tuple(rows))
 
 
 def confidence(judgements: Sequence[Judgement]) -> Section | None:

@@ -193,19 +193,19 @@ async def sweep(older_than: timedelta = RETENTION) -> int:
 @asynccontextmanager
 async def sweeping() -> AsyncIterator[None]:
     """While the queue is open, delete what killed commands left."""
-    task = asyncio.create_task(_keep_sweeping())
+
+    async def keep_sweeping() -> None:
+        while True:
+            try:
+                await sweep()
+            except Exception:
+                # The next sweep deletes it; no work waits for it.
+                logger.exception("could not delete the work of killed commands")
+            await asyncio.sleep(SWEEP_EVERY)
+
+    task = asyncio.create_task(keep_sweeping())
     try:
         yield
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-async def _keep_sweeping() -> None:
-    while True:
-        try:
-            await sweep()
-        except Exception:
-            # The next sweep deletes it; no work waits for it.
-            logger.exception("could not delete the work of killed commands")
-        await asyncio.sleep(SWEEP_EVERY)

@@ -197,14 +197,11 @@ class Operations:
         if answer is None:
             return {"is_done": False}
         seen = replace(answer, revision=details["revision"])
-        match details["change"]:
-            case "edit":
-                words = {name: details[name] for name in ("question", "text", "collection")}
-                return {"is_done": await answers.edit(seen, by=by, **words) is not None}
-            case "extend":
-                return {"is_done": await answers.extend(seen, by=by) is not None}
-            case "retire":
-                return {"is_done": await answers.retire(seen, by=by) is not None}
+        if details["change"] == "edit":
+            words = {name: details[name] for name in ("question", "text", "collection")}
+            return {"is_done": await answers.edit(seen, by=by, **words) is not None}
+        if change := {"extend": answers.extend, "retire": answers.retire}.get(details["change"]):
+            return {"is_done": await change(seen, by=by) is not None}
         if answer.revision == details["revision"]:
             await answers.forget(answer)
         return {"is_done": answer.revision == details["revision"]}

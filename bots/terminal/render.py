@@ -177,9 +177,7 @@ def request(proposal: Proposal, context: ScreenContext) -> Iterator[RenderableTy
 
 def proposal_list(proposals: Sequence[Proposal]) -> RenderableType:
     """Open proposals, numbered to be decided by ``/proposals NUMBER``."""
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(justify="right", style="bold cyan")
-    table.add_column(overflow="fold")
+    table = _numbered()
     for number, proposal in enumerate(proposals, start=1):
         asked = Text(f"  for: {texts.clipped(line(proposal.question))}", style="dim")
         table.add_row(str(number), Text(line(proposal.query)).append_text(asked))
