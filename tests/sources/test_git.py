@@ -195,7 +195,7 @@ async def test_what_includes_others_is_known_again_after_the_memory_vanished(
     repository.commit({"docs/a.md": page, "src/app.py": "def harbour(): ..."})
     address = server.address("harbour/docs.git")
     await ingest(desk, address)
-    (memory,) = (settings.data_dir / "sources").rglob("included.jsonl")
+    (memory,) = (settings.data_dir / "sources").rglob("memory.db")
     memory.unlink()
     await ingest(desk, address)
 

@@ -317,7 +317,6 @@ async def _content(reader: asyncio.subprocess.Process, blob: str) -> bytes:
     return b"".join(parts)[:-1]
 
 
-MEMORY = "included.jsonl"  # in the source's folder: a line for each document that was read, later ones count
 MARK = "+"  # in a version, between the blob and what is included
 
 
@@ -365,35 +364,3 @@ class CommitFiles:
             return decode(data) if len(data) <= includes.FILE_LIMIT else None
         except DocumentError:
             return None
-
-
-@dataclass(slots=True)
-class IncludedFiles:
-    """Which document includes which files, in a file. It may vanish: then everything is listed anew."""
-
-    file: Path
-    known: dict[str, Sequence[str]] = field(default_factory=dict)  #: by the document's path; those with some
-
-    def load(self) -> bool:
-        """False where there is none, or it is damaged."""
-        try:
-            lines = self.file.read_text(encoding="utf-8").splitlines()
-            self.known = {path: files for path, files in map(json.loads, lines) if files}
-        except (OSError, ValueError, TypeError):
-            return False
-        return True
-
-    def begin(self) -> None:
-        """An empty one, in place of what is there."""
-        self.known = {}
-        self.file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        self.file.write_text("", encoding="utf-8")
-
-    def note(self, path: str, files: Iterable[str]) -> None:
-        """Written before the document is: a process that ends in between only reads it once more."""
-        wanted = sorted(files)
-        if wanted == list(self.known.get(path, ())):
-            return
-        with self.file.open("a", encoding="utf-8") as opened:
-            opened.write(json.dumps([path, wanted]) + "\n")
-        self.known[path] = wanted

@@ -29,13 +29,11 @@ from core.sources.git.address import DEFAULT_PORTS, GitAddress, is_repository, i
 from core.sources.git.client import (
     IS_UNFILTERED,
     MARK,
-    MEMORY,
     STDERR_LOGGED,
     Blobs,
     CommitFiles,
     Git,
     GitFailed,
-    IncludedFiles,
     blob_of,
     version_of,
 )
@@ -45,10 +43,12 @@ from core.sources.source import (
     ItemChanged,
     ItemGone,
     ItemUnreadable,
+    Memory,
     SourceBatch,
     SourceContext,
     SourceItem,
     SourceUnavailable,
+    open_memory,
     parse_as_file,
 )
 
@@ -60,6 +60,7 @@ FILES = ("100644", "100755")  # modes of git: links and submodules are no docume
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # begins a file that lies in Git LFS
 LARGE_FILE_LIMIT = 1_024  # bytes of such a file
 VERIFY = ("rev-parse", "--quiet", "--verify", "--end-of-options")
+INCLUDED = "included"  # what is remembered, and its folder
 NO_BRANCH = "There is no branch or tag {branch} in {name}."
 
 _COMMIT = re.compile(rb"\x01([0-9a-f]{40,64}) (\d+)")
@@ -73,7 +74,10 @@ class GitSource:
 
     address: GitAddress
     git: Git
-    included: IncludedFiles
+    memory: Memory
+    #: the files that each document includes, by its path; the empty path says that they are known. They are remembered, and
+    #: may vanish: then everything is listed anew.
+    included: dict[str, Sequence[str]]
     blobs: Blobs
     _tree: Mapping[str, str] = field(default_factory=dict)  #: of the newest commit, by path
 
@@ -90,10 +94,10 @@ class GitSource:
         return SourceUnavailable(f"git cannot read {self.address.name}; the log says more.")
 
     async def _batch(self, cursor: str | None) -> SourceBatch:
-        if not self.included.load():
+        if "" not in self.included:
             if cursor is not None:
                 raise CursorExpired(f"It is not known any more what files of {self.address.name} include.")
-            self.included.begin()
+            await self._note("", ())
         tip = await self._tip()
         self._tree = await self._tree_of(tip) if cursor != tip else {}
         if cursor == tip:
@@ -103,8 +107,8 @@ class GitSource:
             files = {path: blob for path, blob in self._tree.items() if is_document(path)}
         else:
             files, gone = await self._difference(cursor, tip)
-            old = await self._tree_of(cursor) if self.included.known else {}
-            for path, included in self.included.known.items():  # of what is not the same any more
+            old = await self._tree_of(cursor) if any(self.included.values()) else {}
+            for path, included in self.included.items():  # of what is not the same any more
                 if path in self._tree and any(old.get(each) != self._tree.get(each) for each in included):
                     files[path] = self._tree[path]
         dates = await self._dates(cursor, tip)
@@ -126,7 +130,7 @@ class GitSource:
             place = place.removesuffix(f"/{name}")
         return SourceItem(
             id=name,
-            version=version_of(blob, self.included.known.get(path, ()), self._tree),
+            version=version_of(blob, self.included.get(path, ()), self._tree),
             name=PurePosixPath(name).name,
             source=printable(f"{place}/{name}"),
             url=self.address.page_of(path, commit),
@@ -283,11 +287,17 @@ class GitSource:
             if not files.missing:
                 break
             contents |= await self.blobs.contents(files.missing)
-        self.included.note(str(path), files.files)
+        # Written before the document is: a process that ends in between only reads it once more.
+        if sorted(files.files) != list(self.included.get(str(path), ())):
+            await self._note(str(path), sorted(files.files))
         version = version_of(blob_of(item.version), files.files, self._tree)
         if version != item.version:
             raise ItemChanged(f"{item.source} includes others.", item=replace(item, version=version))
         return "".join(line for line, _ in lines).encode("utf-8", "surrogatepass") if files.files else data
+
+    async def _note(self, path: str, files: Sequence[str]) -> None:
+        self.included[path] = files
+        await asyncio.to_thread(self.memory.keep, INCLUDED, {path: files})
 
 
 def is_document(path: str) -> bool:
@@ -310,11 +320,13 @@ async def open_git(text: str, context: SourceContext) -> AsyncIterator[GitSource
         pinned = await addresses_of(address.host, port, settings.private_hosts)
         git = Git(address=address, folder=context.folder, tokens=settings.git_tokens, pinned=pinned)
         await _make_repository(git)
-    included, blobs = IncludedFiles(context.folder / MEMORY), Blobs(git=git)
-    try:
-        yield GitSource(address=address, git=git, included=included, blobs=blobs)
-    finally:
-        await blobs.close()
+    blobs = Blobs(git=git)
+    with open_memory(Memory, context.folder / INCLUDED) as memory:
+        included = await asyncio.to_thread(memory.all, INCLUDED)
+        try:
+            yield GitSource(address=address, git=git, memory=memory, included=included, blobs=blobs)
+        finally:
+            await blobs.close()
 
 
 async def _make_repository(git: Git) -> None:
