@@ -50,7 +50,7 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
             f"\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:
-            screen.write(f"  {texts.told_of(failed.label, failed.failure)}")
+            screen.write(f"  {texts.told_of(failed.source, failed.reason)}")
     if not entries and not listed:
         screen.note(texts.NOTHING_INDEXED)
     elif screen.is_drawn:
@@ -91,7 +91,7 @@ def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, 
         "read": counts.read,
         "due": counts.due,
         "failed": counts.failed,
-        "failures": [{"source": each.label, "reason": each.failure} for each in listed.failed],
+        "failures": [{"source": each.source, "reason": each.reason} for each in listed.failed],
         "failure": record.failure or None,
         "note": record.note or None,
     }

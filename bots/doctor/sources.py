@@ -163,7 +163,7 @@ def findings_of(source: ListedSource, fault: Finding | None, now: float) -> Iter
         fix = "`footnote run` reads what is due while it serves; its log says what keeps it."
         yield warning(NAME, f"{name} should have been read again on {_moment(record.next_at)}.", fix)
     if counts.failed:
-        some = [f"{each.label} ({each.failure})" for each in source.failed]
+        some = [f"{each.source} ({each.reason})" for each in source.failed]
         more = counts.failed - len(some)
         named = ", ".join(some) + (f" and {more:,} more" if more > 0 else "")
         yield warning(

@@ -15,6 +15,7 @@ from core.conversation import value
 from core.errors import SettingsError
 from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
+from core.library.sync import Failure
 from core.sources.source import SourceItem
 from core.storage.database import Row, Schema, Tables
 
@@ -73,20 +74,12 @@ class SourceCounts:
 
 
 @value
-class FailedItem:
-    """An item that could not be read."""
-
-    label: str
-    failure: str
-
-
-@value
 class ListedSource:
     """A source as an operator reads it."""
 
     record: SourceRecord
     counts: SourceCounts
-    failed: tuple[FailedItem, ...] = ()  #: the first of them
+    failed: tuple[Failure, ...] = ()  #: the first of the items that could not be read
 
 
 STORE = "sources"
@@ -346,19 +339,19 @@ class SourceStore(Tables):
         query = "SELECT state, count(*) FROM source_items WHERE source = ? GROUP BY state"
         return SourceCounts(**{state: int(count) for state, count in self.rows(query, number)})
 
-    def failed(self, number: int, *, limit: int) -> list[FailedItem]:
+    def failed(self, number: int, *, limit: int) -> tuple[Failure, ...]:
         query = "SELECT label, failure FROM source_items WHERE source = ? AND state = 'failed' ORDER BY label LIMIT ?"
-        return [FailedItem(label=label, failure=why) for label, why in self.rows(query, number, limit)]
+        rows = self.rows(query, number, limit)
+        return tuple(Failure(source=label, reason=failure) for label, failure in rows)
 
     def listed(self, *, failures: int) -> list[ListedSource]:
         """All sources, each with at most so many of the items that failed."""
         return [
             ListedSource(
-                record=each, counts=self.counts(each.number),
-                failed=tuple(self.failed(each.number, limit=failures)),
+                record=each, counts=self.counts(each.number), failed=self.failed(each.number, limit=failures)
             )
             for each in self.all()
-        ]  # fmt: skip
+        ]
 
     # Forgetting
 

@@ -28,7 +28,7 @@ from core.library.indexing import Notify
 from core.library.library import Library
 from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
-from core.library.sync import Failure, SourceNote, SyncReport
+from core.library.sync import SourceNote, SyncReport
 from core.priority import give_way, is_anybody_computing, resting
 from core.sources.documents import document_of
 from core.sources.source import (
@@ -129,7 +129,6 @@ class SyncRun:
 
     def _report(self) -> SyncReport:
         counts = self.store.counts(self.record.number)
-        failed = self.store.failed(self.record.number, limit=FAILURES_TOLD)
         name = self.typed(self.record.address)
         singles = SINGLES.format(count=self._singles) if self._singles else ""
         return SyncReport(
@@ -137,7 +136,7 @@ class SyncRun:
             changed=self.changed,
             removed=self.removed,
             skipped=max(0, counts.read - self.added - self.changed),
-            failed=tuple(Failure(source=each.label, reason=each.failure) for each in failed),
+            failed=self.store.failed(self.record.number, limit=FAILURES_TOLD),
             notes=(
                 *(SourceNote(source=name, text=text) for text in (self._note, singles) if text),
                 *self._unread,

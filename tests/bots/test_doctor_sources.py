@@ -13,10 +13,11 @@ from harbour import FERRY, HARBOUR
 from bots.doctor.findings import tokens_in
 from bots.doctor.settings import Configuration
 from bots.doctor.sources import LATE, examine, findings_of
+from core.library.sync import Failure
 from core.settings import Settings
 from core.sources.source import Credential, SourceGuide, SourceThrottled, SourceUnavailable
 from core.sources.sources import open_source_store
-from core.sources.store import FailedItem, ListedSource, SourceCounts, SourceRecord
+from core.sources.store import ListedSource, SourceCounts, SourceRecord
 from core.storage.storage import open_storage
 
 NOW = 1_700_000_000.0
@@ -52,7 +53,7 @@ def test_a_source_that_is_well_says_what_it_has_and_when_it_was_read():
 def test_how_a_sync_went_wrong_is_told_with_what_to_do():
     closed = replace(RECORD, collection="payroll", failure="The wiki was away.")
     unread = replace(RECORD, synced_at=None, every=None, next_at=None)
-    items = tuple(FailedItem(label=f"harbour/{number}.md", failure="is empty") for number in range(3))
+    items = tuple(Failure(source=f"harbour/{number}.md", reason="is empty") for number in range(3))
 
     (_, *stopped) = told(closed, read=1)
     never = told(unread)

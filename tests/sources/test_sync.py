@@ -243,7 +243,7 @@ async def test_one_item_fails_alone_is_told_and_is_tried_again_when_an_operator_
     shelf.faults = {"p1": [ItemUnreadable("is broken")], "p2": [ValueError("a bug")]}
 
     report = await ingest(desk)
-    told = {each.label: each.failure for each in desk.syncs.store.failed(the_source(desk).number, limit=9)}
+    told = {each.source: each.reason for each in desk.syncs.store.failed(the_source(desk).number, limit=9)}
     older = texts(desk)
     await desk.syncs.sync(the_source(desk).number)
     still = texts(desk)
