@@ -68,14 +68,6 @@ def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:
     return AnchoredText(text="".join(pieces), anchors=tuple(anchors))
 
 
-def table_of(rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, whose head is the first row."""
-    width = max(map(len, rows))
-    cells = ([" ".join(cell.replace("|", "\\|").split()) for cell in row] for row in rows)
-    head, *others = (f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in cells)
-    return "\n".join((head, f"|{' --- |' * width}", *others))
-
-
 def to_bytes(text: AnchoredText) -> bytes:
     """The bytes of a text, by which the library compares it."""
     return json.dumps({"text": text.text, "anchors": text.anchors}, ensure_ascii=False).encode()
@@ -87,12 +79,7 @@ def headings_of(document: Document) -> list[tuple[int, str]]:
     return [(each.start, markdown.heading_text(document.text[each.start : each.end])) for each in headings]
 
 
-def parse_item(_item: SourceItem, data: bytes) -> Document:
-    """For the kinds of sources whose items are fetched like this."""
-    return parse_anchored(data)
-
-
-def parse_anchored(data: bytes) -> Document:
+def parse_item(_item: SourceItem | None, data: bytes) -> Document:
     """The document of what :func:`to_bytes` made. Nothing in it is taken for a tag of a site generator."""
     held = json.loads(data)
     if not held["text"].strip():

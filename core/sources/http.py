@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -43,7 +43,6 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 REQUEST_TIME = 120.0  # seconds for one request, its body included
 RATE_PAUSE = 60.0  # seconds to wait where a limit does not say how long
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]
 Json = Mapping[str, Any]  # an object in the answer of an API
 
 logger = logging.getLogger(__name__)
@@ -219,12 +218,10 @@ async def open_http(
         )
 
 
-async def addresses_of(
-    host: str, port: int, private: Sequence[str], *, resolve: Resolve = resolve_host
-) -> tuple[str, ...]:
+async def addresses_of(host: str, port: int, private: Sequence[str]) -> tuple[str, ...]:
     """The IP addresses of a host that may be read. SourceUnavailable for one that may not be, or is not found."""
     try:
-        found = tuple(dict.fromkeys(await resolve(host, port)))
+        found = tuple(dict.fromkeys(await resolve_host(host, port)))
     except (OSError, UnicodeError):
         found = ()
     if not found:

@@ -73,7 +73,7 @@ READ_ON_THE_WALL = {
     "core/sources/documents.py": "what was not seen for STALE_AFTER days; a jump marks it earlier or later",
     "core/sources/confluence/source.py": "which people were asked about within a day; a time to come counts as long ago",
     "core/sources/drive/client.py": "Google's tokens say when they end; one that is refused is asked for anew",
-    "core/sources/drive/source.py": "which permissions have ended; they are looked at again at each sync",
+    "core/sources/drive/reader.py": "which permissions have ended; they are looked at again at each sync",
     "core/sources/github/client.py": "until GitHub has told its own time",
     "core/sources/notion/listing.py": "reads what it is given, by Notion's clock",
     "core/sources/github/source.py": "when everything was listed; a time to come lists it again",

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import logging
 import re
-from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, parse_qsl, quote, unquote_plus, urlencode, urljoin, urlsplit
@@ -323,26 +321,6 @@ class ConfluenceClient:
 def not_taken(host: str) -> str:
     """The sentence about a token that a Confluence does not take."""
     return f"{host} does not take the token that CONFLUENCE_TOKENS has for it: it may have expired."
-
-
-@asynccontextmanager
-async def open_client(
-    address: ConfluenceAddress, tokens: Mapping[str, str], private: Sequence[str]
-) -> AsyncIterator[ConfluenceClient]:
-    """A client of one host. SourceUnavailable without a token."""
-    token = tokens.get(address.host)
-    if not token:
-        raise SourceUnavailable(
-            f"There is no token for {address.host}: set CONFLUENCE_TOKENS={address.host}=E-MAIL:TOKEN for the cloud,"
-            f" CONFLUENCE_TOKENS={address.host}=TOKEN for a Data Center."
-        )
-    login = f"Basic {b64encode(token.encode()).decode()}" if ":" in token else f"Bearer {token}"
-    headers = {"Authorization": login, "Accept": "application/json"}
-    opened = open_http(
-        address.base, private=private, connections=CONNECTIONS, name=address.host, headers=headers
-    )
-    async with opened as http:
-        yield ConfluenceClient(address=address, http=http, private=private)
 
 
 def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:

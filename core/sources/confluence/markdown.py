@@ -21,7 +21,8 @@ from xml.etree.ElementTree import Element
 
 from core.conversation import value
 from core.library.documents import Document
-from core.sources.documents import headings_of, table_of
+from core.library.formats.assembly import table_text
+from core.sources.documents import headings_of
 
 SPACES = re.compile(r"[ \t\r\n\f\u00a0]+")
 _SPECIAL = re.compile(r"[\\`*]|<(?=[\w/!?])|(?<!\w)_|_(?!\w)|\[(?=[^\[\]]*\]\()|~(?=~)")
@@ -105,7 +106,7 @@ def merged_table(table: Element, text_of: Callable[[Element], str]) -> str:
     if not any(text for row in grid for text in row):
         return ""
     has_head = bool(rows[0]) and all(cell.is_head for cell in rows[0])
-    return table_of(grid if has_head else [[], *grid])
+    return table_text(grid if has_head else [[], *grid])
 
 
 def _rows(table: Element) -> Iterator[Element]:

@@ -11,6 +11,7 @@ import asyncio
 import json
 import secrets
 import time
+from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,12 +25,12 @@ from core.library.sync import printable
 from core.sources.confluence.client import (
     CLOUD_CONTEXT,
     CLOUD_HOSTS,
+    CONNECTIONS,
     ConfluenceAddress,
     ConfluenceClient,
     RecordRefused,
     label_of,
     not_taken,
-    open_client,
     parse,
 )
 from core.sources.confluence.cloud import (
@@ -45,7 +46,7 @@ from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PEOPLE, PagePlace, PageReaders, known_emails
-from core.sources.http import Json
+from core.sources.http import Json, open_http
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -241,20 +242,30 @@ async def open_confluence(
 ) -> AsyncIterator[ConfluenceSource]:
     """Raises SourceUnavailable for a host that may not be read, and without a token that it takes; SourceThrottled."""
     address, settings = parse(text), context.settings
-    async with open_client(address, settings.confluence_tokens, settings.private_hosts) as client:
+    host, token, private = address.host, settings.confluence_tokens.get(address.host), settings.private_hosts
+    if not token:
+        raise SourceUnavailable(
+            f"There is no token for {host}: set CONFLUENCE_TOKENS={host}=E-MAIL:TOKEN for the cloud,"
+            f" CONFLUENCE_TOKENS={host}=TOKEN for a Data Center."
+        )
+    login = f"Basic {b64encode(token.encode()).decode()}" if ":" in token else f"Bearer {token}"
+    headers = {"Authorization": login, "Accept": "application/json"}
+    opened = open_http(address.base, private=private, connections=CONNECTIONS, name=host, headers=headers)
+    async with opened as http:
+        client = ConfluenceClient(address=address, http=http, private=private)
         # Where the token is not taken, some answer as to anybody, with less than there is.
         user: Json = {"type": "anonymous"}
         with suppress(RecordRefused):
             user = await client.get(f"{V1}/user/current")
         if user.get("type") == "anonymous":
-            raise SourceUnavailable(not_taken(client.address.host))
+            raise SourceUnavailable(not_taken(host))
         kind = CloudApi if await _is_cloud(client) else DataCenterApi
         api: ConfluenceApi = kind(client)
         with open_memory(Memory, context.folder) as memory:
             readers = PageReaders(
                 api=api,
                 open_spaces=frozenset(map(str.upper, settings.confluence_open_spaces)),
-                everyone=groups_of_everybody(settings.confluence_everyone, address.host),
+                everyone=groups_of_everybody(settings.confluence_everyone, host),
                 emails=await asyncio.to_thread(known_emails, memory, now()),
             )
             try:

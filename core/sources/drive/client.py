@@ -14,7 +14,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,7 +132,6 @@ class DriveClient:
     base: str
     http: HostClient
     account: DriveAccount
-    now: Callable[[], float] = time.time
     _token: str = field(default="", repr=False)  #: in use; it is asked for anew before it ends
     _ends: float = 0.0  #: seconds since the epoch
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -219,7 +218,7 @@ class DriveClient:
         for _ in range(2):
             async with self._asking:
                 # Another one than the one that was refused.
-                if not self._token or self._token == token or self.now() >= self._ends - MARGIN:
+                if not self._token or self._token == token or time.time() >= self._ends - MARGIN:
                     await self._ask_for_token()
                 token = self._token
             response = await self.http.ask(url, headers={"Authorization": f"Bearer {token}"})
@@ -232,7 +231,7 @@ class DriveClient:
 
     async def _ask_for_token(self) -> None:
         """SourceUnavailable if the account is not accepted."""
-        assertion = await asyncio.to_thread(self.account.statement, self.now())
+        assertion = await asyncio.to_thread(self.account.statement, time.time())
         form = urlencode({"grant_type": GRANT, "assertion": assertion}).encode()
         head = {"Content-Type": "application/x-www-form-urlencoded"}
         response = await self.http.ask(self.account.token_url, method="POST", headers=head, content=form)
@@ -247,7 +246,7 @@ class DriveClient:
                 "its key may have been deleted, or the clock of this machine is wrong."
             )
         self._token = token
-        self._ends = self.now() + (float(lifetime) if isinstance(lifetime, int | float) else LIFETIME)
+        self._ends = time.time() + (float(lifetime) if isinstance(lifetime, int | float) else LIFETIME)
 
 
 def _of_drive(drive: str) -> dict[str, str]:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 
@@ -64,22 +65,22 @@ def corpus_of(drive: str) -> dict[str, str]:
     return {"corpora": "drive", "driveId": drive} if drive else {"corpora": "user"}
 
 
-async def permitted(client: DriveClient, file_id: str, now: float) -> DriveAccess:
+async def permitted(client: DriveClient, file_id: str) -> DriveAccess:
     """The readers of what has permissions of its own; UNKNOWN where they are out of sight."""
     try:
-        return access_of(await client.permissions(file_id), now)
+        return access_of(await client.permissions(file_id), time.time())
     except DriveRefused as refused:
         if refused.status not in OUT_OF_SIGHT:
             raise
     return UNKNOWN
 
 
-async def access_now(client: DriveClient, file_id: str, now: float) -> DriveAccess:
+async def access_now(client: DriveClient, file_id: str) -> DriveAccess:
     """Who may read a file at this moment, asked of the API."""
-    if (access := await permitted(client, file_id, now)) is not UNKNOWN:
+    if (access := await permitted(client, file_id)) is not UNKNOWN:
         return access
     given = await client.file(file_id)
-    return UNKNOWN if given.get("driveId") else own_access(given, now)
+    return UNKNOWN if given.get("driveId") else own_access(given, time.time())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,7 +90,6 @@ class TreeReader:
     client: DriveClient
     tree: DriveTree
     tokens: dict[str, str]  #: where the logs that are followed go on, by shared drive
-    now: Callable[[], float]
 
     # Listing
 
@@ -171,14 +171,10 @@ class TreeReader:
         if file.is_shortcut or not self._is_kept(file):
             return file
         if not file.drive:
-            return replace(file, access=own_access(given, self.now()))
+            return replace(file, access=own_access(given, time.time()))
         if inherits(given) and file.parent in self.tree.nodes and file.id != self.tree.root:
             return file
-        return replace(file, access=await self.asked(file.id))
-
-    async def asked(self, file_id: str) -> DriveAccess:
-        """The readers of what lies in a shared drive, or of the drive."""
-        return await permitted(self.client, file_id, self.now())
+        return replace(file, access=await permitted(self.client, file.id))
 
     # Changes
 
@@ -191,7 +187,7 @@ class TreeReader:
             elif (changed := await self._take(change, log)) is not None:
                 new.append(changed)
         for node in [each for drive in sorted(drives) for each in self._anchors(drive)]:
-            access = await self.asked(node.id)
+            access = await permitted(self.client, node.id)
             if access != node.access:
                 self.tree.nodes[node.id] = replace(node, access=access)
                 new += [node.id] if node.is_folder else []
@@ -277,22 +273,9 @@ class TreeReader:
         ]  # fmt: skip
 
 
-@value
-class DriveProgress:
-    """The progress of reading a source."""
-
-    name: str = ""  #: of this listing and what follows
-    step: int = 0  #: how often this was written
-    handed: int = 0  #: the step that the engine was told
-    note: str = ""  #: sentences for the operator
-
-    def knows(self, cursor: str) -> bool:
-        """True if the engine is here, or took one step that was not written any more."""
-        return cursor in {f"{self.name}/{self.step}", f"{self.name}/{self.handed}"}
-
-
 #: Kinds of what is remembered: files by id, where logs go on by shared drive, parts of the full listing that need not be
-#: listed again, files that had other readers than the tree has, and the values of a DriveProgress.
+#: listed again, files of which the engine was told other readers than the tree has; and how far all of it was read: the
+#: name of this listing, the step, how often it was written since, the step that the engine was handed, and a note.
 NODES, LOGS, LISTED, DOUBTS, PROGRESS = "node", "log", "listed", "doubt", "progress"
 
 
@@ -300,9 +283,6 @@ class DriveMemory(Memory):
     """The tree, the logs, and how far both were read."""
 
     __slots__ = ()
-
-    def progress(self) -> DriveProgress:
-        return DriveProgress(**self.all(PROGRESS))
 
     def nodes(self) -> dict[str, DriveFile]:
         found = dict[str, DriveFile]()
@@ -319,14 +299,6 @@ class DriveMemory(Memory):
             self.drop_all(NODES, LOGS, LISTED, DOUBTS, PROGRESS)
             self.keep(PROGRESS, {"name": secrets.token_hex(8)})
             self.save(step=0, nodes=nodes, tokens=tokens)
-
-    def doubt(self, file_id: str) -> None:
-        """Note that the engine is told other readers of a file than the tree has."""
-        self.keep(DOUBTS, {file_id: None})
-
-    def hand(self, step: int) -> None:
-        """Note that the engine is told a step."""
-        self.keep(PROGRESS, {"handed": step})
 
     def save(
         self,

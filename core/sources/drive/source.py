@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -41,10 +40,12 @@ from core.sources.drive.reader import (
     LOGS,
     NODES,
     OWN_LOG,
+    PROGRESS,
     DriveMemory,
     TreeReader,
     access_now,
     parts_of_corpus,
+    permitted,
 )
 from core.sources.http import GONE, NOT_FOUND, Json, open_http
 from core.sources.source import (
@@ -96,7 +97,6 @@ class DriveSource:
     label: str
     client: DriveClient
     memory: DriveMemory
-    now: Callable[[], float] = time.time
     _name: str = ""  #: of the full listing that everything follows from
     _step: int = 0  #: how often the memory was written since
     _faults: Counter[str] = field(default_factory=Counter)  #: by file
@@ -107,13 +107,15 @@ class DriveSource:
                 note=LOST.format(email=self.email)
             )  # the listing is empty, so all of it is gone
             return
-        progress = await asyncio.to_thread(self.memory.progress)
-        self._name, self._step = progress.name, progress.step
+        held = await asyncio.to_thread(self.memory.all, PROGRESS)
+        self._name, self._step = held.get("name", ""), held.get("step", 0)
         tree = DriveTree(self.root, self.label, await asyncio.to_thread(self.memory.nodes))
         await asyncio.to_thread(tree.sweep)
         tokens = await asyncio.to_thread(self.memory.all, LOGS)
-        reader = TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now)
-        if cursor is not None and not progress.knows(cursor):
+        reader = TreeReader(client=self.client, tree=tree, tokens=tokens)
+        # The engine is here, or took one step that was not written any more.
+        steps_known = {f"{self._name}/{held.get(each, 0)}" for each in ("step", "handed")}
+        if cursor is not None and cursor not in steps_known:
             raise CursorExpired("what the reader had seen is not here any more")
         if self.root and self.root not in tree.nodes:
             raise CursorExpired("the folder was not there")
@@ -121,12 +123,12 @@ class DriveSource:
             async with aclosing(steps):
                 async for step in steps:
                     if step.items or step.gone:
-                        await asyncio.to_thread(self.memory.hand, self._step + 1)
+                        await asyncio.to_thread(self.memory.keep, PROGRESS, {"handed": self._step + 1})
                         cursor = f"{self._name}/{self._step + 1}"
                         yield SourceBatch(items=step.items, gone=step.gone, cursor=cursor)
                         self._step += 1
                     await asyncio.to_thread(step.save, step=self._step)
-        note = (await asyncio.to_thread(self.memory.progress)).note
+        note = (await asyncio.to_thread(self.memory.all, PROGRESS)).get("note", "")
         if self.root and self.root not in tree.nodes:
             note = LOST.format(email=self.email)
         yield SourceBatch(note=note, cursor=f"{self._name}/{self._step}")
@@ -141,7 +143,7 @@ class DriveSource:
         """Begin to list everything; False if what was read before is not there any more. SourceUnavailable."""
         tree = DriveTree(self.root, self.label)
         tokens = {OWN_LOG: await self.client.start_token(OWN_LOG)}
-        reader = TreeReader(client=self.client, tree=tree, tokens=tokens, now=self.now)
+        reader = TreeReader(client=self.client, tree=tree, tokens=tokens)
         if self.root:
             given = await self._folder()
             if given is None and not await asyncio.to_thread(self.memory.all, NODES):
@@ -153,7 +155,7 @@ class DriveSource:
         for found in () if self.root else await self.client.drives():
             drive, name = str(found["id"]), str(found.get("name", ""))
             await reader.follow(drive)
-            access = await reader.asked(drive)
+            access = await permitted(self.client, drive)
             tree.put(DriveFile(id=drive, name=name, kind=FOLDER, drive=drive, access=access), via="")
         await asyncio.to_thread(self.memory.begin, tokens, list(tree.nodes.values()))
         return True
@@ -241,7 +243,7 @@ class DriveSource:
         gone, agreed = [each for each in doubts if each not in tree.nodes], list[str]()
         for each in doubts:
             if each in tree.nodes:
-                now = await access_now(self.client, each, self.now())
+                now = await access_now(self.client, each)
                 agreed += [each] if now.readers == tree.access(each).readers else []
         if agreed or gone:
             save = partial(self.memory.save, settled=[*agreed, *gone])
@@ -255,7 +257,7 @@ class DriveSource:
             raise ItemUnreadable(REFUSALS["cannotDownloadFile"])
         try:
             data = await self._content(item.id, kind)
-            access = await access_now(self.client, item.id, self.now())
+            access = await access_now(self.client, item.id)
         except DriveFault:
             self._faults[item.id] += 1
             if self._faults[item.id] >= FAULTS_OF_A_FILE:
@@ -267,7 +269,7 @@ class DriveSource:
             told = f"was refused by Google (HTTP {refused.status} {refused.reason})"
             raise ItemUnreadable(REFUSALS.get(refused.reason, told)) from refused
         if access.readers != item.readers:
-            await asyncio.to_thread(self.memory.doubt, item.id)
+            await asyncio.to_thread(self.memory.keep, DOUBTS, {item.id: None})
             now = replace(item, readers=access.readers)
             raise ItemChanged(f"Others may read {item.source} now.", item=now)
         return data
@@ -292,15 +294,11 @@ def parse_exported(item: SourceItem, data: bytes) -> Document:
 
 
 @asynccontextmanager
-async def open_drive(
-    text: str, context: SourceContext, *, base: str = BASE, now: Callable[[], float] = time.time
-) -> AsyncIterator[DriveSource]:
+async def open_drive(text: str, context: SourceContext, *, base: str = BASE) -> AsyncIterator[DriveSource]:
     """Raises SourceUnavailable for credentials that cannot be used."""
     account = await asyncio.to_thread(read_account, context.settings.drive_credentials)
     urls, private, head = (base, account.token_url), context.settings.private_hosts, {"Accept": "*/*"}
     async with open_http(*urls, private=private, connections=2 * AT_ONCE, headers=head) as http:
-        client = DriveClient(base=base, http=http, account=account, now=now)
+        client = DriveClient(base=base, http=http, account=account)
         with open_memory(DriveMemory, context.folder) as memory:
-            yield DriveSource(
-                root=text.removeprefix(PREFIX), label=text, client=client, memory=memory, now=now
-            )
+            yield DriveSource(root=text.removeprefix(PREFIX), label=text, client=client, memory=memory)

@@ -17,8 +17,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlsplit
@@ -35,13 +34,13 @@ from core.sources.http import (
     Json,
     Response,
     only_if_changed,
-    open_http,
     throttle,
 )
 from core.sources.source import (
     Credential,
     ItemGone,
     ItemUnreadable,
+    Memory,
     SourceGuide,
     SourceThrottled,
     SourceUnavailable,
@@ -182,8 +181,6 @@ SENTENCES: Mapping[int, str] = {
 }
 
 LISTS = "list"  # in the memory
-Cached = Sequence[Any]
-"""The ETag and the date of an answer, what is kept of it, and where the list goes on."""
 
 #: Fields that are kept of what is listed.
 KEPT = ("number", "title", "updated_at", "comments", "state", "issue_url", "pull_request_url", "html_url")
@@ -238,7 +235,7 @@ class GitHubRepository:
     address: IssuesAddress
     http: HostClient
     api: str  #: where the API is
-    lists: dict[str, Cached]  #: answers, by their URLs, so that an unchanged one is not sent again
+    memory: Memory  #: of lists by their URLs, so that an unchanged one is not sent again
     has_token: bool = False
     now: float = field(default_factory=time.time)  #: seconds since the epoch, by the last answer
     used: set[str] = field(default_factory=set)  #: URLs of lists that were asked for
@@ -255,12 +252,11 @@ class GitHubRepository:
         """The comments or reviews at a path: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
         return [each async for page in self.pages(f"{path}?per_page=100", number) for each in page]
 
-    def forget_lists(self, part: str) -> list[str]:
-        """Forget those with this in their URL that were not asked for; their URLs."""
-        old = [url for url in self.lists if part in url and url not in self.used]
-        for url in old:
-            del self.lists[url]
-        return old
+    async def forget_lists(self, part: str) -> None:
+        """Forget lists with this in their URL that were not asked for: changes since a time are so only until the next."""
+        known = await asyncio.to_thread(self.memory.all, LISTS)
+        old = [url for url in known if part in url and url not in self.used]
+        await asyncio.to_thread(self.memory.drop, LISTS, old)
 
     @property
     def _base(self) -> str:
@@ -277,23 +273,26 @@ class GitHubRepository:
 
     async def _ask(self, url: str, number: int | None) -> tuple[Any, str | None]:
         """The content at an address, and where a list goes on. ``number``: of the issue that it is about."""
-        known = self.lists.get(url)
-        etag, modified = known[:2] if known is not None else (None, None)
+        is_list = "sort" in parse_qs(urlsplit(url).query)
+        found = (await asyncio.to_thread(self.memory.some, LISTS, [url])) if is_list else {}
+        # The marks of the answer, what is kept of it, and where the list goes on.
+        etag, modified, kept, following = found.get(url, (None, None, None, None))
         async with self._turn:
             response = await self.http.ask(url, headers=only_if_changed(etag, modified))
         self.now = response.date or self.now
-        if known is not None and response.status == NOT_MODIFIED:
+        if kept is not None and response.status == NOT_MODIFIED:
             self.used.add(url)
-            return known[2], known[3]
+            return kept, following
         if response.status != OK:
             raise self._refusal(response, number)
-        found, more = response.json(), _NEXT.search(response.headers.get("link", ""))
+        answer, more = response.json(), _NEXT.search(response.headers.get("link", ""))
         following = more[1] if more else None
-        if isinstance(found, list) and "sort" in parse_qs(urlsplit(url).query):
+        if is_list and isinstance(answer, list):
             self.used.add(url)
             marks = response.headers.get("etag"), response.headers.get("last-modified")
-            self.lists[url] = (*marks, [listed(each) for each in found], following)
-        return found, following
+            held = (*marks, [listed(each) for each in answer], following)
+            await asyncio.to_thread(self.memory.keep, LISTS, {url: held})
+        return answer, following
 
     def _refusal(self, response: Response, number: int | None) -> FootnoteError:
         address = self.address
@@ -333,15 +332,3 @@ class GitHubRepository:
 def _message(response: Response) -> str:
     """Why GitHub refused, in its own words."""
     return str(response.fields().get("message") or "")
-
-
-@asynccontextmanager
-async def open_repository(
-    address: IssuesAddress, api: str, *, private: Sequence[str], token: str, lists: dict[str, Cached]
-) -> AsyncIterator[GitHubRepository]:
-    """``token``: TOKEN, or USER:TOKEN; empty for none."""
-    headers = {"Accept": "application/vnd.github.v3+json"}
-    if token:
-        headers["Authorization"] = f"token {token.rpartition(':')[2]}"
-    async with open_http(api, private=private, connections=1, name=address.host, headers=headers) as http:
-        yield GitHubRepository(address=address, http=http, api=api, lists=lists, has_token=bool(token))

@@ -23,16 +23,14 @@ from urllib.parse import urlencode, urlsplit
 from core.conversation import value
 from core.sources.documents import AnchoredPart, AnchoredText, joined, to_bytes
 from core.sources.github.client import (
-    LISTS,
     GitHubRepository,
     IssueRecord,
     IssuesAddress,
     label_of,
-    open_repository,
     parse,
     record_of,
 )
-from core.sources.http import Json
+from core.sources.http import Json, open_http
 from core.sources.source import (
     CursorExpired,
     ItemGone,
@@ -124,7 +122,7 @@ class IssueSource:
         async with aclosing(self._list_said(since, seen, since.issues, "listing")) as batches:
             async for batch in batches:
                 yield batch
-        await self._forget_lists("")
+        await self.repository.forget_lists("")
 
     def _is_mine(self, record: IssueRecord) -> bool:
         return record.is_pull == (self.address.kind == "pulls")
@@ -159,7 +157,7 @@ class IssueSource:
         async with aclosing(self._list_said(since, seen, issues, since.to_cursor())) as batches:
             async for batch in batches:
                 yield batch
-        await self._forget_lists("since=")
+        await self.repository.forget_lists("since=")
 
     async def _list_said(
         self, since: Since, seen: Mapping[int, str], issues: str, cursor: str
@@ -223,10 +221,6 @@ class IssueSource:
         self._issues = {number: issue}
         items = [self._item(record, "" if moment <= record.updated else moment)]
         return SourceBatch(items=items, cursor=cursor)
-
-    async def _forget_lists(self, part: str) -> None:
-        """Forget lists with this in their URL that were not asked for: changes since a time are so only until the next."""
-        await asyncio.to_thread(self.memory.drop, LISTS, self.repository.forget_lists(part))
 
     # One
 
@@ -306,14 +300,13 @@ async def open_github(
     address, settings = parse(text), context.settings
     token, private = settings.git_tokens.get(address.host, ""), settings.private_hosts
     with open_memory(Memory, context.folder) as memory:
-        lists = await asyncio.to_thread(memory.all, LISTS)
-        opened = open_repository(address, origin or address.api, private=private, token=token, lists=lists)
-        async with opened as repository:
-            source = IssueSource(
+        api, headers = origin or address.api, {"Accept": "application/vnd.github.v3+json"}
+        if token:  # TOKEN, or USER:TOKEN
+            headers["Authorization"] = f"token {token.rpartition(':')[2]}"
+        async with open_http(api, private=private, connections=1, name=address.host, headers=headers) as http:
+            repository = GitHubRepository(
+                address=address, http=http, api=api, memory=memory, has_token=bool(token)
+            )
+            yield IssueSource(
                 address=address, repository=repository, memory=memory, now=now, list_every=list_every
             )
-            try:
-                yield source
-            finally:
-                used = {url: lists[url] for url in repository.used & lists.keys()}
-                await asyncio.to_thread(memory.keep, LISTS, used)

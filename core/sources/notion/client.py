@@ -13,8 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -81,7 +80,6 @@ class NotionApi:
     http: HostClient
     origin: str
     interval: float = INTERVAL  #: seconds between two requests, on average
-    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: float = 0.0  #: seconds since the epoch, by the last answer
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _free_at: float = 0.0  #: seconds of the event loop's clock
@@ -136,7 +134,7 @@ class NotionApi:
         async with self._turn:
             clock = asyncio.get_running_loop().time
             if (wait := self._free_at - clock()) > 0:
-                await self.pause(wait)
+                await asyncio.sleep(wait)
             self._free_at = max(self._free_at, clock()) + self.interval
         url = f"{self.origin}/v1/{path}"
         response = await (self.http.ask(url) if body is None else self.http.post_json(url, body))
@@ -162,27 +160,6 @@ def _told(response: Response, reason: str) -> FootnoteError:
         CONFLICT: SourceThrottled("Notion is writing what was asked for.", retry_after=CONFLICT_PAUSE),
     }
     return answers.get(response.status) or NotionRefused(f"was refused by Notion: {reason}")
-
-
-@asynccontextmanager
-async def open_api(
-    token: str,
-    *,
-    private: Sequence[str],
-    origin: str = ORIGIN,
-    interval: float = INTERVAL,
-    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    connections: int,
-) -> AsyncIterator[NotionApi]:
-    """The API as the integration of a token."""
-    headers = {
-        "Authorization": f"Bearer {token}",
-        "Notion-Version": API_VERSION,
-        "Accept": "application/json",
-    }
-    opened = open_http(origin, private=private, connections=connections, name=NAME, headers=headers)
-    async with opened as http:
-        yield NotionApi(http=http, origin=origin, interval=interval, pause=pause)
 
 
 async def read_file(url: str, private: Sequence[str]) -> bytes:

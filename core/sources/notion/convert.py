@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.conversation import value
-from core.sources.documents import AnchoredPart, joined, table_of
+from core.library.formats.assembly import table_text
+from core.sources.documents import AnchoredPart, joined
 from core.sources.http import Json
 from core.sources.notion.client import bare_id
 
@@ -109,7 +110,7 @@ PROPERTIES: Mapping[str, Callable[[Any], str]] = {
 
 def table(title: tuple[str, str], cells: Sequence[tuple[str, str]]) -> str:
     """Names and values as a table in Markdown, whose head is the title; empty without any."""
-    return table_of([title, *cells]) if cells else ""
+    return table_text([title, *cells]) if cells else ""
 
 
 #: The title has the first level.
@@ -211,7 +212,7 @@ def _table(block: PageBlock) -> str:
     rows = [[inline(each, escapes=False) for each in cells] for cells in listed]
     if not rows:
         return ""
-    return table_of(rows if block.content.get("has_column_header") else [[], *rows])
+    return table_text(rows if block.content.get("has_column_header") else [[], *rows])
 
 
 def _file(block: PageBlock) -> str:

@@ -31,6 +31,7 @@ from core.sources.notion.client import (
 )
 from core.sources.notion.convert import CHILDREN, PageBlock
 from core.sources.notion.page import (
+    ROW_LISTS,
     ChildKind,
     NotionFile,
     NotionMemory,
@@ -149,7 +150,8 @@ class PageListing:
 
     async def _begin_rows(self, data_source: str) -> RowList:
         """All rows, or those that were made since they were listed last."""
-        now, last = self.api.now, await asyncio.to_thread(self.memory.row_list, data_source)
+        now, held = self.api.now, await asyncio.to_thread(self.memory.some, ROW_LISTS, [data_source])
+        last = RowList(**held[data_source]) if held else None
         if self.is_cut_off or last is None or not 0 <= now - last.full_at < ROWS_EVERY:
             self._since = ""
             return RowList(full_at=now, read_at=now)

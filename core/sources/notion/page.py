@@ -263,11 +263,6 @@ class NotionMemory(Memory):
                 found.setdefault(page, []).extend(NotionFile(**each) for each in held)
         return found
 
-    def row_list(self, data_source: str) -> RowList | None:
-        """The last listing of a data source's rows; None if there was none."""
-        found = self.some(ROW_LISTS, [data_source])
-        return RowList(**found[data_source]) if found else None
-
     def mark(self) -> str:
         """The same as long as this memory is there."""
         if not self.all(MARK):

@@ -7,23 +7,26 @@ collection decides.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from core.errors import SettingsError
 from core.library.documents import Document
-from core.sources.documents import parse_anchored, to_bytes
+from core.sources import documents
+from core.sources.documents import to_bytes
+from core.sources.http import open_http
 from core.sources.notion.client import (
+    API_VERSION,
     INTERVAL,
     LABEL,
+    NAME,
     ORIGIN,
     PREFIX,
     NotionApi,
     NotionMissing,
     NotionRefused,
-    open_api,
     read_file,
 )
 from core.sources.notion.listing import THINGS, BlockTree, PageListing
@@ -203,7 +206,7 @@ class NotionSource:
 
 def parse_item(item: SourceItem, data: bytes) -> Document:
     """A page as Markdown with the names of its blocks, a file by its suffix. DocumentError."""
-    return parse_as_file(item, data) if "/" in item.id else parse_anchored(data)
+    return parse_as_file(item, data) if "/" in item.id else documents.parse_item(item, data)
 
 
 @asynccontextmanager
@@ -213,17 +216,20 @@ async def open_notion(
     *,
     origin: str = ORIGIN,
     interval: float = INTERVAL,
-    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     serves: Serves = is_of_notion,
 ) -> AsyncIterator[NotionSource]:
     """Raises SourceUnavailable where Notion may not be read, SettingsError where something is missing for it."""
     token, private = context.settings.notion_token, context.settings.private_hosts
     if not token:
         raise SettingsError(UNSET)
-    opened = open_api(
-        token, private=private, origin=origin, interval=interval, pause=pause, connections=AT_ONCE
-    )
-    async with opened as api:
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Notion-Version": API_VERSION,
+        "Accept": "application/json",
+    }
+    opened = open_http(origin, private=private, connections=AT_ONCE, name=NAME, headers=headers)
+    async with opened as http:
+        api = NotionApi(http=http, origin=origin, interval=interval)
         with open_memory(NotionMemory, context.folder) as memory:
             yield NotionSource(
                 root=text.removeprefix(PREFIX), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),

@@ -226,10 +226,6 @@ class SiteMemory(Memory):
             self.drop_all(CRAWL)
             self.keep(CRAWL, {"name": secrets.token_hex(8)})
 
-    def name(self) -> str:
-        """The name of the crawl that is under way; empty if none is."""
-        return str(self.all(CRAWL).get("name", ""))
-
     def note(self, name: str) -> None:
         """Note that the crawl met a limit."""
         self.keep(CRAWL, {name: True})

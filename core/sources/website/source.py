@@ -97,7 +97,7 @@ class WebsiteSource:
     async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
         if cursor is None:
             await self._begin()
-        crawl = await asyncio.to_thread(self.memory.name)
+        crawl = (await asyncio.to_thread(self.memory.all, CRAWL)).get("name", "")
         if cursor is not None and cursor.partition("/")[0] != crawl:
             raise CursorExpired("what the crawl had seen is not here any more")
         while urls := await asyncio.to_thread(self.memory.next, LOOKS):
@@ -312,13 +312,12 @@ async def open_website(
     *,
     page_limit: int = PAGE_LIMIT,
     depth_limit: int = DEPTH_LIMIT,
-    timeout: float = REQUEST_TIME,  # noqa: ASYNC109 - of each request
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[WebsiteSource]:
     """Raises SourceUnavailable for a host that may not be read, or does not say what it allows; SourceThrottled."""
     site = parse(text)
     async with open_http(
-        site.origin, private=context.settings.private_hosts, connections=AT_ONCE, name=site.origin, timeout=timeout
+        site.origin, private=context.settings.private_hosts, connections=AT_ONCE, name=site.origin, timeout=REQUEST_TIME
     ) as http:  # fmt: skip
         rules = await read_rules(SiteClient(origin=site.origin, http=http))
         client = SiteClient(origin=site.origin, http=http, pause=pause, delay=rules.delay)
