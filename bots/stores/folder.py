@@ -149,9 +149,7 @@ def open_folder(
 
 
 def _refuse_without_room(folder: Path) -> None:
-    """SettingsError where temporary files may not become so large. A full disk would look like vectors that are
-    being written, and they would be left out.
-    """
+    """SettingsError where a copy has no room: a full disk would look like vectors that are being written."""
     temporary = tempfile.gettempdir()
     needed = 0
     for file in folder.rglob("*"):
@@ -204,9 +202,8 @@ def make_stores(folder: Path) -> None:
 
 @contextmanager
 def empty_folder(data_dir: Path, purpose: str) -> Iterator[Path]:
-    """A folder in which a copy is laid down that comes into its place at the end, whole.
-
-    SettingsError where ``data_dir`` holds something, unless that is what is left of a copy that was cut off.
+    """A folder in which a copy is laid down that comes into its place at the end, whole. SettingsError where
+    ``data_dir`` holds something, unless that is what is left of a copy that was cut off.
     """
     with lock_data_dir(data_dir, purpose, may_be_incomplete=True):
         mark = data_dir / INCOMPLETE
@@ -243,10 +240,9 @@ def _clear(data_dir: Path) -> None:
 
 
 def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
-    """The tallies of what was copied, and how many passages have no vector any more.
-
-    ``data_dir``: where ``beside`` will be. FootnoteError if what was written is not what was read, ValueError if
-    it cannot be, SettingsError if the disk takes nothing.
+    """The tallies of what was copied, and how many passages have no vector any more. ``data_dir``: where
+    ``beside`` will be. FootnoteError if what was written is not what was read, ValueError if it cannot be,
+    SettingsError if the disk takes nothing.
     """
     tallies, after = Tallies(source.data_dir), str(data_dir.resolve())
     try:

@@ -143,9 +143,7 @@ class ServerSource:
                     yield name, last
 
     def _workflows(self, table: StoredTable) -> Iterator[Row]:
-        """The rows of workflows: what runs belongs to the one process of a folder, which takes it up when it
-        starts.
-        """
+        """What runs belongs to the one process of a folder, which takes it up when it starts."""
         status, executor = table.columns.index("status"), table.columns.index("executor_id")
         for row in self._table(_place_of("turns", table.name), table):
             if row[status] == "PENDING":
@@ -185,10 +183,9 @@ def _sequence_of(connection: psycopg.Connection[Any], name: str, column: str) ->
 
 @contextmanager
 def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Iterator[ServerSource]:
-    """Everything as of one moment, whoever writes meanwhile; ``data_dir`` has the uploads.
-
-    SettingsError where a store has another version, or there is none. With ``is_moving`` also where a process
-    serves or another one moves; none begins meanwhile.
+    """Everything as of one moment, whoever writes meanwhile; ``data_dir`` has the uploads. SettingsError
+    where a store has another version, or there is none; with ``is_moving`` also where a process serves or
+    another one moves.
     """
     with (
         tempfile.TemporaryDirectory(prefix="footnote-") as empty,  # a folder's stores: the tables that it has
@@ -337,10 +334,8 @@ def copy_to_server(
     source: StoredContent, storage: Storage, data_dir: Path, notify: Progress
 ) -> tuple[Tallies, int]:
     """The tallies of what was copied, and how many passages have no vector any more. ``data_dir`` gets the
-    uploads.
-
-    All or nothing. SettingsError where the stores hold something, or a process serves them; FootnoteError if what
-    was written is not what was read, ValueError if it cannot be.
+    uploads. All or nothing. SettingsError where the stores hold something, or a process serves them;
+    FootnoteError if what was written is not what was read, ValueError if it cannot be.
     """
     assert storage.url is not None
     with _reserved(storage.url, source):

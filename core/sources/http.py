@@ -161,9 +161,8 @@ async def body_of(response: httpx.Response, url: str) -> bytes:
 def throttle(
     response: Response, name: str, *, pause: float = RATE_PAUSE, is_patient: bool = False
 ) -> SourceThrottled | None:
-    """The error for an answer that asks to wait; None for any other.
-
-    ``pause``: seconds where it does not say how long; ``is_patient``: whether any fault of the server is waited for.
+    """The error for an answer that asks to wait; None for any other. ``pause``: seconds where it does not say
+    how long; ``is_patient``: whether any fault of the server is waited for.
     """
     asked = seconds_asked(response.headers.get("retry-after"))
     if is_patient and response.status >= SERVER_FAULT:

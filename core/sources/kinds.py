@@ -46,8 +46,9 @@ KINDS: Mapping[str, SourceKind] = {
         without_version=git_places.without_branch, open=git.open_git, parse=git.parse_git,
     ),
     "website": SourceKind(
-        prefixes=pages.PREFIXES, canonical=lambda text: pages.parse(text).address, guide=pages.GUIDE, label=pages.label_of,
-        typed=pages.label_of, place=lambda address: address.partition("://")[2],  # over https or without
+        prefixes=pages.PREFIXES, canonical=lambda text: pages.parse(text).address, guide=pages.GUIDE,
+        label=pages.label_of, typed=pages.label_of,
+        place=lambda address: address.partition("://")[2],  # over https or without
         # Without it, the address of a first page would mean that page alone.
         options=lambda address: () if pages.parse(address).is_sitemap else ("--follow",),
         open=website.open_website, parse=pages.parse_page,
@@ -57,16 +58,16 @@ KINDS: Mapping[str, SourceKind] = {
         open=drive.open_drive, parse=drive.parse_exported,
     ),
     "confluence": SourceKind(
-        prefixes=spaces.PREFIXES, canonical=lambda text: spaces.parse(text).address, guide=spaces.GUIDE, label=spaces.label_of,
-        open=confluence.open_confluence, parse=confluence.parse_item,
+        prefixes=spaces.PREFIXES, canonical=lambda text: spaces.parse(text).address, guide=spaces.GUIDE,
+        label=spaces.label_of, open=confluence.open_confluence, parse=confluence.parse_item,
     ),
     "notion": SourceKind(
         prefixes=(workspace.PREFIX,), canonical=workspace.canonical_address, guide=workspace.GUIDE,
         label=lambda _address: workspace.LABEL, open=notion.open_notion, parse=notion.parse_item,
     ),
     "github": SourceKind(
-        prefixes=issues.PREFIXES, canonical=lambda text: issues.parse(text).address, guide=issues.GUIDE, label=issues.label_of,
-        open=github.open_github, parse=parse_item,
+        prefixes=issues.PREFIXES, canonical=lambda text: issues.parse(text).address, guide=issues.GUIDE,
+        label=issues.label_of, open=github.open_github, parse=parse_item,
     ),
 }  # fmt: skip
 
@@ -166,10 +167,7 @@ class Glimpse:
 
 
 async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceKind] = KINDS) -> Glimpse:
-    """The beginning of what a source lists, by a kept address.
-
-    Raises SettingsError, SourceUnavailable and SourceThrottled with what is in the way, as a sync does.
-    """
+    """The beginning of what a source lists, by a kept address. Raises what is in the way, as a sync does."""
     async with _opened(address, settings, kinds) as source:
         return await _glimpse(source)
 

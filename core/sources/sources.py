@@ -74,9 +74,8 @@ class SourceSyncs:
     async def ingest(
         self, address: str, *, collection: str, every: float | None = None, notify: Notify = _ignore_progress
     ) -> SyncReport:
-        """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before.
-
-        A new one in which there is nothing to read is not kept. SettingsError for what is no source.
+        """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before. A new
+        one in which there is nothing to read is not kept. SettingsError for what is no source.
         """
         kept = await self.resolve(address, collection)
         typed = partial(typed_of, kinds=self.kinds)

@@ -395,9 +395,8 @@ class SyncRun:
 
 
 def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
-    """The item as it is stored from now on, if it need not be read again; None if it must be.
-
-    Other readers are no reason to read a document again that is there.
+    """The item as it is stored from now on, if it need not be read again, as for other readers; None if it
+    must be.
     """
     if known is None or known.state in ("due", "gone"):
         return None

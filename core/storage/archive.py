@@ -83,7 +83,6 @@ class ArchiveWriter:
 @contextmanager
 def write_archive(file: Path) -> Iterator[ArchiveWriter]:
     """A new archive that only its owner can read; nothing stands under its name before it is complete.
-
     SettingsError where it cannot be written, or something has its name already, or has it by the end.
     """
     _refuse_taken(file)

@@ -211,9 +211,8 @@ def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
 
 
 def prepare_store(connection: Connection, store: str, schema: Schema) -> None:
-    """The same for a store in PostgreSQL, within the transaction of this connection.
-
-    VersionMismatch if the tables belong to another program, or to a version that is newer by more than one.
+    """The same for a store in PostgreSQL, within the transaction of this connection. VersionMismatch if the
+    tables belong to another program, or to a version that is newer by more than one.
     """
     if _stored_version(connection, store) == schema.version:
         return

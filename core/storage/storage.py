@@ -57,9 +57,8 @@ class Storage:
     )  #: of PostgreSQL, for those that need connections of their own
 
     def database(self, store: str, schema: Schema, *, busy_timeout: float = BUSY_TIMEOUT) -> Database:
-        """A store, made or migrated if need be; the caller closes it. Raises SettingsError.
-
-        ``busy_timeout``: seconds that SQLite waits for another program.
+        """A store, made or migrated if need be; the caller closes it. SettingsError. ``busy_timeout``:
+        seconds, for SQLite.
         """
         if self.pool is None:
             return SqliteDatabase(file_of(self.data_dir, store), schema, busy_timeout=busy_timeout)

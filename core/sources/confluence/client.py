@@ -192,9 +192,7 @@ class ConfluenceClient:
     _read: dict[tuple[str, str], tuple[list[Any], str | None]] = field(default_factory=dict)
 
     async def get(self, path: str, *, refusals: Collection[int] = REFUSALS, **asked: str | int) -> Json:
-        """The answer of an endpoint; a bare list as one that has no next page. ``path``: below the context, or a link
-        to a next page.
-
+        """The answer of an endpoint, below the context; a bare list as one that has no next page.
         RecordRefused where it is not there or may not be seen, which these statuses say.
         """
         response = await self.http.ask(self._url(f"{path}?{urlencode(asked)}" if asked else path))

@@ -119,9 +119,8 @@ def parse(text: str) -> IssuesAddress:
 
 
 def list_address(url: str, enterprise: Iterable[str] = ()) -> str | None:
-    """The address of the list that a link leads to; None for any other link.
-
-    ``enterprise``: hosts of GitHub Enterprise Servers.
+    """The address of the list that a link leads to; None for others. ``enterprise``: hosts of Enterprise
+    Servers.
     """
     if not url.startswith("https://"):
         return None
@@ -253,7 +252,7 @@ class GitHubRepository:
         return [each async for page in self.pages(f"{path}?per_page=100", number) for each in page]
 
     async def forget_lists(self, part: str) -> None:
-        """Forget lists with this in their URL that were not asked for: changes since a time are so only until the next."""
+        """Forget lists with this in their URL that were not asked for: changes since a time are of use once."""
         known = await asyncio.to_thread(self.memory.all, LISTS)
         old = [url for url in known if part in url and url not in self.used]
         await asyncio.to_thread(self.memory.drop, LISTS, old)

@@ -162,9 +162,8 @@ class IssueSource:
     async def _list_said(
         self, since: Since, seen: Mapping[int, str], issues: str, cursor: str
     ) -> AsyncGenerator[SourceBatch, None]:
-        """Issues of which a comment changed without them, and the cursor of the next sync.
-
-        ``seen``: when the issues changed that were told already; ``issues``: until when that was read.
+        """Issues of which a comment changed without them, and the cursor of the next sync. ``seen``: when
+        issues changed that were told already; ``issues``: until when that was read.
         """
         said, latest = await self._comments(since.comments)
         for number, moment in sorted(said.items()):

@@ -92,9 +92,8 @@ class NotionApi:
     async def rows(
         self, data_source: str, cursor: str | None, *, since: str = "", is_brief: bool = False
     ) -> ResultPage:
-        """Rows of a data source, the oldest first. NotionMissing, CursorLost.
-
-        ``since``: ISO 8601; those that were made then or later. ``is_brief``: without their properties.
+        """Rows of a data source, the oldest first: those made ``since`` then, in ISO 8601; ``is_brief``:
+        without properties. NotionMissing, CursorLost.
         """
         order = {"timestamp": "created_time", "direction": "ascending"}
         asked: dict[str, Any] = {"sorts": [order], "result_type": "page"}

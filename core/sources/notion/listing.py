@@ -87,8 +87,7 @@ class PageListing:
 
     async def more(self) -> list[NotionPage] | None:
         """Pages that were not told yet, or were edited since; None if there are no more of them.
-
-        Raises NotionRefused, SourceUnavailable, SourceThrottled.
+        NotionRefused, SourceUnavailable, SourceThrottled.
         """
         is_more = True
         if not self._is_searched:

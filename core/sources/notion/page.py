@@ -92,9 +92,8 @@ def _held_in(properties: Json) -> Iterator[Json]:
 
 
 def _file(held: Json, serves: Serves) -> tuple[NotionFile, str] | None:
-    """A file and its address; None if it lies elsewhere or is of a kind that is not read.
-
-    The path of its address says which file it is: what follows is the signature.
+    """A file and its address, of which the path says which it is, before the signature; None for what is not
+    read.
     """
     url = str((held.get("file") or {}).get("url") or "") if held.get("type") == "file" else ""
     if not url or not serves(url):

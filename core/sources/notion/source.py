@@ -133,9 +133,8 @@ class NotionSource:
         raise SourceUnavailable(NOT_SHARED.format(root=self.root))
 
     async def _next_pages(self, listing: PageListing) -> list[NotionPage] | None:
-        """The pages of the next batch; None if all were told.
-
-        What lies below a page, and the titles of the pages that a row names, are known when everything is listed.
+        """The pages of the next batch; None if all were told. What lies below a page, and the titles of the
+        pages that a row names, are known when everything is listed.
         """
         found = await listing.more()
         if found is None:

@@ -78,9 +78,8 @@ class SiteClient:
     async def get(
         self, url: str, *, since: Mapping[str, str] | None = None, sitemap: bool = False
     ) -> SiteResponse:
-        """A page of the origin, or that it is not modified ``since``: headers that make the request conditional.
-
-        HostSilent, SourceThrottled.
+        """A page of the origin, or that it is not modified ``since``: headers that make the request
+        conditional. HostSilent, SourceThrottled.
         """
         async with self._turns(), self.http.open(url, headers=since) as opened:
             response = SiteResponse(status=opened.status_code, headers=opened.headers)
@@ -309,7 +308,6 @@ async def seeds_of(
     site: WebsiteAddress, client: SiteClient, memory: SiteMemory, rules: RobotRules
 ) -> tuple[list[FrontierUrl], bool]:
     """The addresses of the website that its sitemaps list, each once; and whether one of them is damaged.
-
     SourceUnavailable where one cannot be read now: what it lists must not be taken for gone.
     """
     waiting = deque(_sitemaps(site, rules))

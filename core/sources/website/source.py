@@ -317,7 +317,8 @@ async def open_website(
     """Raises SourceUnavailable for a host that may not be read, or does not say what it allows; SourceThrottled."""
     site = parse(text)
     async with open_http(
-        site.origin, private=context.settings.private_hosts, connections=AT_ONCE, name=site.origin, timeout=REQUEST_TIME
+        site.origin, private=context.settings.private_hosts, connections=AT_ONCE, name=site.origin,
+        timeout=REQUEST_TIME,
     ) as http:  # fmt: skip
         rules = await read_rules(SiteClient(origin=site.origin, http=http))
         client = SiteClient(origin=site.origin, http=http, pause=pause, delay=rules.delay)
