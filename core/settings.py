@@ -106,14 +106,6 @@ class Settings:
         return "google_genai:gemini-3.5-flash-lite" if writes_with_google else self.chat_model
 
     @property
-    def unpriced(self) -> tuple[str, ...]:
-        """The models in use without a price, where there are prices: no cost could be given."""
-        if not self.prices or not self.has_chat_model:
-            return ()
-        used = dict.fromkeys((bare_name(self.chat_model), bare_name(self.judging_model)))
-        return tuple(name for name in used if name not in self.prices)
-
-    @property
     def has_chat_model(self) -> bool:
         """True if a language model writes answers; without one they are quotes."""
         return bool(self.google_api_key) or not self.chat_model.startswith("google_genai:")
@@ -181,5 +173,10 @@ def _missing(settings: Settings) -> list[str]:
         (settings.notify_approvers and not settings.web_approvers, "WEB_APPROVERS", "NOTIFY_APPROVERS=on"),
         (settings.show_cost and not settings.prices, "PRICES", "SHOW_COST=on"),
     )  # fmt: skip
+    used = dict.fromkeys((bare_name(settings.chat_model), bare_name(settings.judging_model)))
+    has_cost = (
+        bool(settings.prices) and settings.has_chat_model
+    )  # none could be given of a model without a price
+    unpriced = [name for name in used if has_cost and name not in settings.prices]
     missing = [f"{name} is needed for {choice}" for is_missing, name, choice in needed if is_missing]
-    return [*missing, *(f"PRICES names no price of {model}" for model in settings.unpriced)]
+    return [*missing, *(f"PRICES names no price of {model}" for model in unpriced)]

@@ -31,7 +31,7 @@ def ask_of(state: State, work: Work) -> Ask:
     """The question with its history and what the retrieval said of it."""
     return Ask(
         question=work.question,
-        history=history_before(state.get("history", ()), work),
+        history=history_before(state, work),
         thread_context=state.get("thread_context", ()),
         quoted=work.quoted,
         confidence=work.confidence,

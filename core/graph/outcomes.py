@@ -30,7 +30,6 @@ from core.wording import Sentence, in_language
 
 CLOSEST = 3  # passages shown when there is no answer
 FOLLOWED = 2  # best passages whose documents a follow-up may be about, in addition to those cited
-CLOSEST_LENGTH = 600  # characters of one shown quote, cut after a sentence
 
 
 def end_with_answer(
@@ -91,7 +90,7 @@ def end_with_beginning(state: State, work: Work) -> State:
         key=lambda hit: (names.index(hit.passage.source), hit.passage.start),
     )
     strips = refine(own[:CLOSEST], {}, around=0)
-    beginning = footnotes_for([shortened(strip, CLOSEST_LENGTH) for strip in strips[:CLOSEST]])
+    beginning = footnotes_for([shortened(strip) for strip in strips[:CLOSEST]])
     return end_without_answer(state, work, beginning, Sentence("needs_model", files=", ".join(names)))
 
 
@@ -124,7 +123,7 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
     ordered = sorted(work.passages, key=lambda hit: order[work.relevance_of(hit)])
     shown: dict[str, Strip] = {}
     for strip in refine(ordered[: CLOSEST * 2], work.grades, around=0):
-        shown.setdefault(strip.passage.id, shortened(evidence_alone(strip), CLOSEST_LENGTH))
+        shown.setdefault(strip.passage.id, shortened(evidence_alone(strip)))
     return footnotes_for(list(shown.values())[:CLOSEST])
 
 
@@ -179,7 +178,7 @@ def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: o
         confidence=round(work.confidence, 4),
         steps=work.steps,
         ranked=work.ranked,
-        collections=collections_behind(work, history_before(state.get("history", ()), work)),
+        collections=collections_behind(work, history_before(state, work)),
         timing_ms={"retrieve": round(work.retrieve_ms, 1)},
         **fields,  # type: ignore[arg-type]
     )

@@ -139,13 +139,14 @@ def with_reopened(proposals: tuple[Proposal, ...], work: Work) -> tuple[Proposal
     return with_proposal(proposals, work.proposal.without_decision()) if work.proposal else proposals
 
 
-def history_before(history: tuple[Exchange, ...], work: Work) -> tuple[Exchange, ...]:
+def history_before(state: State, work: Work) -> tuple[Exchange, ...]:
     """The history up to the question: a decision may come long after it, with other exchanges between."""
+    history = tuple(state.get("history", ()))  # a checkpoint may return a list
     for index, exchange in enumerate(history):
         if (exchange.question, exchange.author) == (work.question, work.asker):
-            return tuple(history[:index])
+            return history[:index]
     has_fallen_out = work.proposal is not None and len(history) >= HISTORY_LIMIT
-    return () if has_fallen_out else tuple(history)
+    return () if has_fallen_out else history
 
 
 def asked_beside(turn: Question) -> ThreadMessage | None:
@@ -157,7 +158,7 @@ def asked_beside(turn: Question) -> ThreadMessage | None:
 def context_of(state: State, work: Work) -> tuple[Exchange, ...]:
     """The texts that a question may refer to: of its thread, asked of the bot before, and quoted by it."""
     before = _exchanges(subjects(state.get("thread_context", ())))
-    return (*before, *history_before(state.get("history", ()), work), *_exchanges(work.quoted))
+    return (*before, *history_before(state, work), *_exchanges(work.quoted))
 
 
 def _exchanges(messages: tuple[ThreadMessage, ...]) -> tuple[Exchange, ...]:

@@ -63,7 +63,7 @@ def proposal_of(
     earlier, turn_id = work.proposal, state["turn"].id
     sent = queries_sent(earlier) if earlier else ()
     standalone = earlier.standalone if earlier else work.plan.standalone if work.plan else work.question
-    before = history_before(state.get("history", ()), work)
+    before = history_before(state, work)
     # Short enough to type, and the same when a killed turn runs again.
     proposal_id = "p" + sha256(f"{turn_id}\n{wordings[0]}".encode()).hexdigest()[:10]
     return Proposal(

@@ -16,9 +16,8 @@ from core.reasoning.reasoner import Span, Strip
 from core.text.inline import as_words, without_pictures, without_targets
 from core.text.language import language_of
 from core.text.quoting import quotable
-from core.text.terms import terms, weighed_terms
+from core.text.terms import COMMON, terms, weighed_terms
 
-COMMON = 0.2  # weight of a stop word, where another word has 1
 PAIR = 0.25  # of two words that are neighbours, as a share of the smaller weight
 SIGN = 2.0  # of a number, code span or identifier
 ASIDE = 0.7  # share that counts of a picture, a caption, and of code where the sentence has none
@@ -58,7 +57,7 @@ class Sought:
         parts, language = tuple(parts), language_of(source)
         weights: dict[Key, float] = dict.fromkeys(terms(beside, language), COMMON)
         for text, _ in parts:
-            words = weighed_terms(text, language, common=COMMON)
+            words = weighed_terms(text, language)
             weights.update(words)
             for one, other in pairwise(terms(text, language)):
                 weights[one, other] = PAIR * min(words[one], words[other])
@@ -156,7 +155,7 @@ def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
             not sought.has_code if kind == "code" else kind == "sentence" and not _ENDS.search(words)
         )
         share = sought.share(held) * (ASIDE if is_aside else 1)
-        own = weighed_terms(without_targets(words), sought.language, common=COMMON)
+        own = weighed_terms(without_targets(words), sought.language)
         precision = sum(own[key] for key in own.keys() & held) / (sum(own.values()) or 1)
         rank = share * (1 - PRECISE + PRECISE * precision)
         announces = bool(_ANNOUNCES.search(words))

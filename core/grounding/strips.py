@@ -18,6 +18,7 @@ STRIP_LIMIT = 12  # strips in one draft's context
 STATING = 40  # the same where that many state a part of the answer: "list all of them"
 STRIP_LENGTH = 2_400  # characters; strips are not merged beyond this
 PREVIOUS_SENTENCES = 2  # that a sentence may refer back to
+SHORTENED = 600  # characters of a strip that is shown where there is no answer
 LIST_ITEMS = 12  # items of a list after a colon
 LIST_LENGTH = 1_000  # characters of a list that is kept whole for one of its items
 
@@ -77,12 +78,12 @@ def evidence_alone(strip: Strip) -> Strip:
     return replace(strip, text=strip.text[start - strip.start : end - strip.start], start=start, end=end)
 
 
-def shortened(strip: Strip, limit: int) -> Strip:
-    """The first sentences that fit in ``limit``, at least one; never more than twice the limit."""
+def shortened(strip: Strip) -> Strip:
+    """The first sentences that fit in SHORTENED, at least one; never more than twice as much."""
     units = units_within(strip.passage.text, *strip.within)
     ends = [strip.passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]
-    fitting = [end for end in ends if end - strip.start <= limit] or ends[:1]
-    end = min(fitting[-1] if fitting else strip.end, strip.start + 2 * limit)
+    fitting = [end for end in ends if end - strip.start <= SHORTENED] or ends[:1]
+    end = min(fitting[-1] if fitting else strip.end, strip.start + 2 * SHORTENED)
     return replace(strip, text=strip.text[: end - strip.start], end=end)
 
 

@@ -86,9 +86,9 @@ def cited(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(n) for group in MARKER.findall(bare) for n in re.split(r"[,;]", group)))
 
 
-def without_code(text: str, fill: str = " ") -> str:
-    """The text with each character of a code span replaced by a blank or another sign."""
-    return "".join(fill * len(piece) if is_code else piece for piece, is_code in _pieces(text))
+def without_code(text: str) -> str:
+    """The text with each character of a code span replaced by a blank."""
+    return "".join(" " * len(piece) if is_code else piece for piece, is_code in _pieces(text))
 
 
 def without_markers(text: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 #: Languages that core/text/words has a file for. A short message, which does not show its own, is tried in this order.
-WORDED = ("en", "de", "fr", "es", "pt", "ja", "zh")
+WORDED = ("en", "de", "fr", "es", "pt", "ja", "zh", "it", "nl")
 
 READ = 4_000  # characters of a text that are looked at
 

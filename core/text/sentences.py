@@ -15,7 +15,7 @@ from typing import Literal
 
 from core.text.blocks import split_blocks
 from core.text.inline import code_spans
-from core.text.language import language_of, stop_words
+from core.text.language import language_of, stop_words, words_of
 
 
 def _words(text: str) -> frozenset[str]:
@@ -34,35 +34,16 @@ STOP_WORDS = _words(
     "shouldnt thats theyre wasn wasnt weren werent weve whats wouldn wouldnt youre"
 )
 
-#: Never the end of a sentence, by language; the English ones apply to all. Those with a capital only count with
-#: it: "ms" and "st" are no abbreviations.
-ABBREVIATIONS = {
-    "en": _words(
-        "e.g i.e eg ie v vs cf approx dept fig figs vol resp incl excl al ed eds lit "
-        "Mr Mrs Ms Dr Prof Sr St Rev Gen Gov Maj Capt Col Lt Sgt Adm Hon"
-    ),
-    "de": _words(
-        "abb abs anm bd bsp bspw bzw d.h einschl entspr evtl exkl ggf hrsg i.d.r inkl insb kap lt mind nr o.ä o.g s.o "
-        "s.u sog tel u.a u.u v.a vgl z.b z.t zzgl Fr Hr"
-    ),
-    "fr": _words("apr av c.-à-d chap env ex mlle mme n° p.ex réf tél éd Mgr Pr Ste"),
-    "es": _words("aprox av cap dra ej máx mín núm p.ej pág págs sra srta tel ud uds"),
-    "pt": _words("av cap dra ex máx mín nº núm p.ex pág págs profa sra tel"),
-    "it": _words("avv cap cfr dott es ing pag pagg p.es sig sigg tel"),
-    "nl": _words("bijv blz bv d.w.z dhr evt m.b.t m.b.v mevr mw nr o.a t.a.v tel v.a"),
-}
-#: Abbreviations before a number: "No. 5", "max. 10", but "The answer is no."
-BEFORE_NUMBERS = _words(
-    "no nos p pp c ca ch sec art est max min jan feb mar apr jun jul aug sep sept oct nov dec"
-)
-#: Abbreviations that may also end a sentence, like initials and "U.S.".
-MAYBE_LAST = _words("inc ltd co corp jr mio mrd")
-#: Words that begin a new sentence if they follow one of those with a capital.
-OPENERS = _words(
-    "the this that these those it its they their he his she her we our you your in on at for from to by with as if "
-    "when while after before since although and but or so however there then some many most both each such "
-    "one another"
-)
+
+@cache
+def _listed(name: str) -> dict[str, frozenset[str]]:
+    """By language: ``abbreviations`` never end a sentence; the English ones apply to all, and those with a capital only
+    count with it: "ms" and "st" are none. ``before_numbers`` are abbreviations there alone: "No. 5", "max. 10", but
+    "The answer is no." ``maybe_last`` may also end a sentence, like initials and "U.S."; then one of ``openers`` follows
+    with a capital.
+    """
+    return {language: _words(listed) for language, listed in words_of("sentences", name).items()}
+
 
 #: Nouns among the German stop words: their capital does not show that a sentence begins ("am 3. Tag").
 GERMAN_NOUNS = _words(
@@ -163,16 +144,17 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
         # In English or in the language of the text, as written or in lower case.
         spelled = {word, word.lower()}
         is_abbreviation = any(
-            spelled & known and name in ("en", language_of(text)) for name, known in ABBREVIATIONS.items()
+            spelled & known and name in ("en", language_of(text))
+            for name, known in _listed("abbreviations").items()
         )
         if is_abbreviation or (len(word) == 1 and _LETTER_AND_STOP.match(text, following)):
             return False
-        if word.lower() in BEFORE_NUMBERS:
+        if word.lower() in _listed("before_numbers")["en"]:
             return not text[following].isdecimal()
     # A sentence may continue after an initial, or a German ordinal, and its full stop.
     is_initials = bool(_INITIALS.fullmatch(word)) and (len(word) > 1 or word.isupper())
     is_ordinal = len(word) <= ORDINAL_LENGTH and word.isdecimal() and language_of(text) == "de"
-    if not (is_initials or is_ordinal or word.lower() in MAYBE_LAST):
+    if not (is_initials or is_ordinal or word.lower() in _listed("maybe_last")["en"]):
         return True
     first = _FIRST_WORD.match(text, following, following + _WORD_BEFORE_LIMIT)
     return first is not None and first.group(1).lower() in _openers(language_of(text))
@@ -182,4 +164,4 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
 def _openers(language: str) -> frozenset[str]:
     """Words whose capital shows that a sentence begins."""
     own = stop_words(language) - GERMAN_NOUNS if language != "en" else frozenset()
-    return OPENERS.union(word for word in own if len(word) > 1)
+    return _listed("openers")["en"].union(word for word in own if len(word) > 1)

@@ -21,6 +21,7 @@ from core.text.sentences import GERMAN_NOUNS, STOP_WORDS
 BACKGROUND = 200  # passages of general text added to every library's counts
 BACKGROUND_HELD = 2  # how many of them hold any given term
 
+COMMON = 0.2  # weight of a stop word, where another word has 1
 LONGEST_WORD = 64  # characters; longer ones are neither stemmed nor cached
 LOOKED_UP = 100  # words of a question whose stems in several languages are looked up
 
@@ -57,10 +58,10 @@ def query_terms(text: str, language: str = "en") -> list[str]:
     return list(dict.fromkeys(_stem(word, language) for word in _content_words(text, language)))
 
 
-def weighed_terms(text: str, language: str, *, common: float) -> dict[str, float]:
-    """The weights of a text's terms: 1, or ``common`` for a stop word of any language."""
+def weighed_terms(text: str, language: str) -> dict[str, float]:
+    """The weights of a text's terms: 1, or COMMON for a stop word of any language."""
     parts = {part for word in _words(text) for part in _parts(word)}
-    return {_stem(part, language): common if part in _stop_words() else 1.0 for part in parts}
+    return {_stem(part, language): COMMON if part in _stop_words() else 1.0 for part in parts}
 
 
 def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:

@@ -102,9 +102,19 @@ def post_query(query: str, seconds: float) -> EngineReply:
 
 
 def read_results(reply: EngineReply) -> list[Hit]:
-    """The results in DuckDuckGo's order; SearchTrouble when the reply is not a page of results."""
-    page = reply.body.decode("utf-8", errors="replace")
-    hits = results_on(page) if reply.status == 200 else []
+    """The results in DuckDuckGo's order, without its redirect around each; SearchTrouble if it is no page of results."""
+    from ddgs.engines.duckduckgo import Duckduckgo
+
+    page, engine = reply.body.decode("utf-8", errors="replace"), Duckduckgo()
+    hits: list[Hit] = []
+    # The prefix gives lxml a document even if the page is blank or starts with a declaration.
+    rows = engine.extract_results("<html><body>" + page) if reply.status == OK else []
+    for row in engine.post_extract_results(rows):
+        # ddgs has percent-decoded the link already, so the target ends at the redirect's last parameter.
+        _, redirect, target = row.href.partition("duckduckgo.com/l/?uddg=")
+        url = (target.rpartition("&rut=")[0] or target) if redirect else row.href
+        if url.startswith(("http://", "https://")):
+            hits.append(Hit(title=row.title, url=url, snippet=row.body))
     if hits:
         return hits
     if reply.status in BLOCKED_STATUSES or any(mark in page for mark in BLOCKED_MARKS):
@@ -112,21 +122,6 @@ def read_results(reply: EngineReply) -> list[Hit]:
     require_ok(DuckDuckGo.name, reply, SENTENCES)
     if not any(mark in page for mark in NOTHING_MARKS):
         logger.warning("DuckDuckGo's page holds neither results nor its note that there are none")
-    return hits
-
-
-def results_on(page: str) -> list[Hit]:
-    """The results that lead to a page, without DuckDuckGo's redirect around it."""
-    from ddgs.engines.duckduckgo import Duckduckgo
-
-    engine, hits = Duckduckgo(), []
-    # The prefix gives lxml a document even if the page is blank or starts with a declaration.
-    for row in engine.post_extract_results(engine.extract_results("<html><body>" + page)):
-        # ddgs has percent-decoded the link already, so the target ends at the redirect's last parameter.
-        _, redirect, target = row.href.partition("duckduckgo.com/l/?uddg=")
-        url = (target.rpartition("&rut=")[0] or target) if redirect else row.href
-        if url.startswith(("http://", "https://")):
-            hits.append(Hit(title=row.title, url=url, snippet=row.body))
     return hits
 
 

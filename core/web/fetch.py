@@ -114,10 +114,10 @@ class GuardedFetcher:
             resource = await self._follow(url, READABLE_TYPES)
             return await asyncio.to_thread(page_of, resource)
 
-    async def get_public(self, url: str, *, accept: frozenset[str] = INGESTED_TYPES) -> Resource:
+    async def get_public(self, url: str) -> Resource:
         """The bytes behind a URL. FetchRefused for what must not be visited, SearchTrouble for what failed."""
         async with self._bounded(url):
-            return await self._follow(url, accept)
+            return await self._follow(url, INGESTED_TYPES)
 
     @asynccontextmanager
     async def _bounded(self, url: str) -> AsyncIterator[None]:

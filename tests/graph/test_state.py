@@ -29,6 +29,7 @@ from core.graph.state import (
     with_exchange,
     with_proposal,
 )
+from core.grounding.strips import SHORTENED
 from core.reasoning.reasoner import Draft, Grade, Plan, Rejected
 from core.turns.checkpoints import open_checkpoints
 
@@ -290,8 +291,8 @@ def test_two_people_may_ask_the_same():
 def test_what_was_said_before_a_question_is_what_came_before_it():
     history = (exchange(1), exchange(2), exchange(3))
 
-    assert history_before(history, Work(question="q2", asker="ada")) == (exchange(1),)
-    assert history_before(history, Work(question="new", asker="ada")) == history
+    assert history_before({"history": history}, Work(question="q2", asker="ada")) == (exchange(1),)
+    assert history_before({"history": history}, Work(question="new", asker="ada")) == history
 
 
 POLICY = PRESETS["footnote"]
@@ -303,13 +304,13 @@ def looked(*texts: str, **more: object) -> Work:
 
 
 def test_the_closest_passages_are_few_short_and_of_different_places():
-    work = looked("One. " * 10, "x" * (outcomes.CLOSEST_LENGTH + 1), "Three.", "Four.", "Five.")
+    work = looked("One. " * 10, "x" * (SHORTENED + 1), "Three.", "Four.", "Five.")
 
     closest = outcomes.closest_of(work, POLICY)
 
     assert [citation.number for citation in closest] == [1, 2, 3]
     assert [citation.source for citation in closest] == ["1.md", "2.md", "3.md"]
-    assert all(len(citation.quote) <= 2 * outcomes.CLOSEST_LENGTH for citation in closest)
+    assert all(len(citation.quote) <= 2 * SHORTENED for citation in closest)
 
 
 def test_the_closest_passages_are_those_judged_closest_cut_to_what_matters():
