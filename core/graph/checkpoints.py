@@ -32,7 +32,6 @@ class Checkpoints(Protocol):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read."""
-        ...
 
     async def aput(
         self,
@@ -50,7 +49,6 @@ class Checkpoints(Protocol):
         new_versions: ChannelVersions,
     ) -> None:
         """Store the checkpoint with which a turn ends, delete the others of its thread, and wait for the disk."""
-        ...
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -60,11 +58,9 @@ class Checkpoints(Protocol):
 
     async def forget(self, thread: str) -> None:
         """Delete a thread."""
-        ...
 
     async def threads(self) -> tuple[str, ...]:
         """Ids of all conversations that are remembered."""
-        ...
 
 
 class TurnCheckpoints(BaseCheckpointSaver[str]):

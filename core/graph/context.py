@@ -127,27 +127,20 @@ class Documents(Protocol):
         self, query: str, *, limit: int, history: tuple[Exchange, ...] = (), within: tuple[str, ...] = ()
     ) -> Retrieval:
         """The best passages; ``within`` narrows them to files, folders or URLs."""
-        ...
 
-    async def neighbours(
-        self, passages: Sequence[Passage], within: tuple[str, ...] = ()
-    ) -> Sequence[Passage]:
+    async def neighbours(self, passages: Sequence[Passage], within: tuple[str, ...]) -> Sequence[Passage]:
         """The neighbours of these passages in their documents, and the documents' heads."""
-        ...
 
     async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
         """The first passages of these files, in reading order."""
-        ...
 
     async def contents(
-        self, passages: Sequence[Passage], within: tuple[str, ...] = (), *, limit: int
+        self, passages: Sequence[Passage], within: tuple[str, ...], *, limit: int
     ) -> Sequence[Contents]:
         """The documents of these passages with their sections, those of the first passages first."""
-        ...
 
     async def reading(self, address: str) -> Sequence[Passage]:
         """The passages of a document, in reading order."""
-        ...
 
 
 class Web(Protocol):
@@ -157,7 +150,6 @@ class Web(Protocol):
         self, query: str, question: str, report: Callable[[Progress], None]
     ) -> tuple[Retrieved, ...]:
         """One passage per hit, best first. Raises SearchTrouble."""
-        ...
 
 
 async def _nothing_withdrawn(

@@ -215,17 +215,14 @@ class Reasoner(Protocol):
     @property
     def usage(self) -> Usage:
         """The cost of this turn so far."""
-        ...
 
     @property
     def exchanges(self) -> tuple[ModelExchange, ...]:
         """What its models were sent and said, if that is kept."""
-        ...
 
     @property
     def trouble(self) -> str | None:
         """Why some steps were done without the model, as a sentence; None: nothing went wrong."""
-        ...
 
     async def plan(self, ask: Ask) -> Plan: ...
 
@@ -233,14 +230,11 @@ class Reasoner(Protocol):
 
     async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
         """A draft; ``before`` is the one that it replaces."""
-        ...
 
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
     ) -> Grounded:
         """One vote. The judge does not see the question: knowing it lowers recall from 46% to 9%."""
-        ...
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
         """True if the text answers the question; None: no verdict."""
-        ...

@@ -17,6 +17,7 @@ from itertools import zip_longest
 from math import ceil
 from typing import Protocol
 
+from core.characters import JOINERS, one_line
 from core.conversation import Progress
 from core.errors import FetchRefused, SearchTrouble
 from core.library.chunking import cut
@@ -157,7 +158,6 @@ class SearchEngine(Protocol):
     @property
     def name(self) -> str:
         """As people know it: "DuckDuckGo"."""
-        ...
 
     async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]: ...
 
@@ -175,7 +175,6 @@ DATE_LIMIT = 40  # characters; an ISO 8601 date with time and zone has 32
 # A terminal's escape sequence. Removing the control character alone would leave its letters.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
-_JOINERS = "\u200c\u200d"  # they carry meaning in Persian, in Indic scripts and in emoji
 
 
 def clean_hits(hits: Iterable[Hit], *, limit: int) -> tuple[Hit, ...]:
@@ -223,14 +222,11 @@ def plain(text: str, limit: int) -> str:
     text = "".join(
         sign
         for sign in _ESCAPE.sub("", text)
-        if sign.isspace() or sign in _JOINERS or unicodedata.category(sign)[0] != "C"
+        if sign.isspace() or sign in JOINERS or unicodedata.category(sign)[0] != "C"
     )
     while (shorter := _TAG.sub("", text)) != text:  # a round removes the innermost of nested tags
         text = shorter
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    return text[: limit + 1].rpartition(" ")[0] or text[:limit]
+    return one_line(text, limit)
 
 
 HITS = 6  # results read for one search
