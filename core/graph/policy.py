@@ -192,11 +192,7 @@ def is_mixed(evidence: Evidence, weights: EvidenceWeights) -> bool:
 
 def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float:
     """The library's log-odds. It cannot tell a near-miss from an answer, nor read another language: against a
-    judge it counts little.
-
-    Args:
-        judged: log-odds of the model's verdicts on the passages together and on the draft
-    """
+    judge, whose verdicts have the log-odds ``judged``, it counts little."""
     most = weights.doubted_clamp if evidence.is_judged and judged <= 0 else weights.clamp
     is_doubted = evidence.is_judged and (judged > 0 or evidence.is_partial)
     least = weights.doubted_clamp if is_doubted else weights.clamp

@@ -98,11 +98,7 @@ def outcome_within(
     looked_at: Collection[str] = (),
 ) -> Outcome:
     """The outcome as it may be shown: an answer that rests on another collection, or on a source that was withdrawn,
-    is replaced by a sentence.
-
-    Args:
-        looked_at: sources whose words a model may have used besides those that are cited, as far as that is known
-    """
+    is replaced by a sentence. A model may have used words of sources that it ``looked_at`` besides those it cites."""
     closest = tuple(one for one in _within(outcome.closest, readable) if one.source not in withdrawn)
     cited = outcome.answer.citations if outcome.answer else ()
     proposed = documents_of(outcome.proposal) if outcome.proposal else ()

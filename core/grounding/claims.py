@@ -223,12 +223,7 @@ def marks_of(numbers: Iterable[int]) -> str:
 
 
 def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: Mapping[int, str]) -> str:
-    """The draft without the claims that are cut, and with new markers on others.
-
-    Args:
-        cut: numbers of claims, from 0
-        marks: new markers by number; other claims stay as they are
-    """
+    """The draft without the claims whose numbers, from 0, are ``cut``, and with new ``marks`` on those that have some."""
     block = None  # of the nearest claim below that is kept
     for number in reversed(range(len(claims))):
         claim = claims[number]
@@ -258,11 +253,7 @@ def _marked(claim: Claim, marks: str) -> str:
 
 
 def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:
-    """The text without the claim, and without lines that this leaves empty.
-
-    Args:
-        goes_on: the block continues below the claim
-    """
+    """The text without the claim, below which its block ``goes_on``, and without lines that this leaves empty."""
     begin = text.rfind("\n", 0, claim.start) + 1
     end = text.find("\n", claim.end)
     end = len(text) if end < 0 else end

@@ -84,12 +84,9 @@ _SPELLING = re.compile(r"[〇一二三四五六七八九]|[^\W\d_]+")
 def doubts_of(
     text: str, sources: Sequence[str], *, is_code: bool = False, to_the_letter: bool = False
 ) -> tuple[str, ...]:
-    """Words of a sentence that the cited texts lack, for the judge; empty: nothing.
+    """Words of a sentence, or lines of code, that the cited texts lack, for the judge; empty: nothing.
 
-    Args:
-        sources: headings and text of each cited strip
-        is_code: the claim is a code block; each line is checked
-        to_the_letter: in code, names that stand for the reader's own are looked for too
+    ``to_the_letter``: in code, names that stand for the reader's own are looked for too.
     """
     claim = unicodedata.normalize("NFKC", text)
     squeezed = "\n".join(map(_letters_of, sources))

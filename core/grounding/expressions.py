@@ -119,11 +119,7 @@ def read(text: str) -> Expression:
 
 
 def carried_out(expression: Expression, found: Mapping[str, Quantity]) -> Result:
-    """The result, where each number is worth what it is in the sources. Raises Impossible.
-
-    Args:
-        found: by the number as written in the expression
-    """
+    """The result, where each number, as written, is worth what was ``found`` in the sources. Raises Impossible."""
     carrying = _Carrying(expression.numbers, found)
     try:
         with localcontext(prec=PRECISION):

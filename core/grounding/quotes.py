@@ -126,12 +126,8 @@ def quoted(
     """The spans that show a sentence, as of its source: a sentence or row, perhaps with a neighbour, and another
     one that has its number, code or identifier.
 
-    What a judge named goes before. If they share nothing, it is the strip's evidence, or its beginning.
-
-    Args:
-        named: as of the source
-        beside: the header of a row
-        least: share that must be shown, or else nothing is quoted
+    What a judge ``named`` goes before. If they share nothing, it is the strip's evidence, or its beginning; but
+    nothing, where the ``least`` share must be shown. ``beside``: the header of a row.
     """
     passage = strip.passage
     sought = Sought.of(parts, passage.text, beside)

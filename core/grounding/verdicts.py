@@ -237,10 +237,7 @@ def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, str]) -> str | Non
     """The markers after a claim; None: it needs a footnote and has none.
 
     Introductions, what they introduce, and sentences that claim nothing show no marker. A sentence that is
-    covered by another one's marker gets the strips that show most of it.
-
-    Args:
-        held: what is read of each strip, by its number
+    covered by another one's marker gets the strips that show most of it. ``held``: what is read of each strip.
     """
     if _says_nothing(verdict) or (claim.announces and not claim.own):
         return ""

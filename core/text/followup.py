@@ -56,11 +56,8 @@ def _pointers_of(language: str) -> re.Pattern[str] | None:
 
 
 def needs_history(question: str, known: Collection[str] = ()) -> bool:
-    """True if it points back, or has at most four words that mean little alone.
-
-    Args:
-        known: terms that the documents contain; without them no short question stands alone
-    """
+    """True if it points back, or has at most four words that mean little alone, as all do whose terms the documents
+    do not know."""
     return points_back(question) or (_words(question) <= SHORT and not _stands_alone(question, known))
 
 
