@@ -24,8 +24,7 @@ from core.reasoning.reasoner import (
     Statement,
     Strip,
 )
-from core.text.followup import cited_before
-from core.text.intent import asks, kind_of, names_something, without_courtesy
+from core.text.intent import asks, cited_before, kind_of, names_something, without_courtesy
 from core.text.sentences import STOP_WORDS
 
 Certainty = Literal["sure", "unsure", "none"]

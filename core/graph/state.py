@@ -22,8 +22,7 @@ from core.conversation import (
 )
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected, Relevance, SearchStep
-from core.text.followup import subjects
-from core.text.intent import hands_over
+from core.text.intent import hands_over, subjects
 
 HISTORY_LIMIT = 12  # exchanges a conversation remembers
 PROPOSAL_LIMIT = 50  # proposals a conversation remembers; the oldest decided ones go first

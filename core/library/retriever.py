@@ -30,7 +30,7 @@ from core.library.sameness import (
     question_of,
 )
 from core.library.store import DocumentStore, by_collection
-from core.text.followup import (
+from core.text.intent import (
     asked_before,
     cited_before,
     merged_with,

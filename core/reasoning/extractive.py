@@ -26,7 +26,7 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.reasoning.selection import Candidate, candidates
-from core.text.followup import (
+from core.text.intent import (
     REMEMBERED_QUESTIONS,
     cited_before,
     is_whole,
@@ -34,9 +34,9 @@ from core.text.followup import (
     needs_history,
     points_back,
     replaces_subject,
+    small_talk,
     subjects,
 )
-from core.text.intent import small_talk
 from core.text.language import language_of
 from core.text.quoting import is_quotable
 from core.text.sentences import STOP_WORDS, split_units

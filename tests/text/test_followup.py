@@ -6,7 +6,7 @@ import pytest
 from benchmarks.followups import precision_and_recall
 
 from core.conversation import Exchange
-from core.text.followup import (
+from core.text.intent import (
     asked_before,
     cited_before,
     merged_with,

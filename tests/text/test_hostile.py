@@ -90,7 +90,7 @@ from core.text.quoting import as_quoted
 def read(text):
     as_quoted(text, 0, len(text), "[1]")
 """,
-    "follow-ups": "from core.text.followup import needs_history as read",
+    "follow-ups": "from core.text.intent import needs_history as read",
     "words for a search": """
 from core.reasoning.extractive import keywords, web_query
 def read(text):
