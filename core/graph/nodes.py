@@ -8,6 +8,7 @@ thread.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -129,7 +130,6 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     if work.attached:
         passages = await with_beginning(deps, work, passages)
     deps.report(Progress(stage="checking", count=len(passages)))
-    reported = ((hit.passage, hit.score) for hit in found.passages[: work.report_passages])
     work = replace(
         work,
         passages=passages,
@@ -138,10 +138,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
         weights=dict(found.weights),
         confidence=found.confidence,
         languages=found.languages,
-        ranked=tuple(
-            Ranked(source=one.source, location=one.location, score=score, start=one.start, end=one.end)
-            for one, score in reported
-        ),
+        ranked=_ranked(found.passages[: work.report_passages]),
         retrieve_ms=elapsed,
         tried=(work.question,),
     )
@@ -157,6 +154,14 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     if not work.is_addressed and not routing.is_for_bot(work, deps.policy):
         return outcomes.end_unshown(state, work)
     return {"work": work.with_step("open")}
+
+
+def _ranked(hits: Sequence[Retrieved]) -> tuple[Ranked, ...]:
+    scored = ((hit.passage, hit.score) for hit in hits)
+    return tuple(
+        Ranked(source=one.source, location=one.location, score=score, start=one.start, end=one.end)
+        for one, score in scored
+    )
 
 
 async def _look(state: State, deps: Deps, work: Work, limit: int) -> Retrieval:

@@ -22,7 +22,7 @@ from core.graph.rights import collections_behind, documents_behind, documents_of
 from core.graph.routing import after_looking, may_be_on_web, queries_sent, web_wordings
 from core.graph.state import State, Work, context_of, history_before, proposal_by_id, with_proposal
 from core.library.confidence import coverage_of
-from core.library.documents import Retrieved
+from core.library.documents import Retrieval, Retrieved
 from core.text.language import language_of
 from core.wording import Sentence, in_language
 
@@ -133,11 +133,17 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         if deps.approval == "never_ask":
             return outcomes.end_without_answer(state, work, proposal.closest, trouble.sentence)
         return outcomes.end_unfinished(state, work, trouble.sentence)
+    return await _with_hits(state, replace(work, web_coverage=coverage_of(question, hits)), deps, hits, found)
+
+
+async def _with_hits(
+    state: State, work: Work, deps: Deps, hits: tuple[Retrieved, ...], found: Retrieval
+) -> State:
+    """The work with the hits of a search and the documents' passages beside them, graded."""
+    dismissed = work.proposal.dismissed if work.proposal else ()
     # The documents' passages that are read with the hits, without those dismissed before the search.
     joining = found.passages if deps.policy.web_joins else ()
-    kept = tuple(hit for hit in joining if hit.passage.id not in proposal.dismissed)[
-        : deps.policy.passages // 2
-    ]
+    kept = tuple(hit for hit in joining if hit.passage.id not in dismissed)[: deps.policy.passages // 2]
     deps.report(Progress(stage="checking", count=len(hits)))
     work = replace(
         work,
@@ -145,7 +151,6 @@ async def web_search(state: State, runtime: Runtime[Deps]) -> State:
         looks={},
         weights=dict(found.weights),
         confidence=found.confidence,
-        web_coverage=coverage_of(question, hits),
         draft=None,
         drafts=0,
         rejected=None,
