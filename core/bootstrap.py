@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from core.sources.sources import SourceSyncs
     from core.storage.database import Database
     from core.traces.log import Listener, QuestionLog
-    from core.turns.assistant import Assistant, Report
+    from core.turns.assistant import Assistant
+    from core.turns.messenger import Report
     from core.turns.replicas import Replicas
 
 

@@ -31,7 +31,7 @@ from core.library.sync import SyncReport
 from core.reasoning.limits import open_budget
 from core.storage.database import version_in
 from core.storage.storage import Storage
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 from core.wording import Sentence
 
 
@@ -123,7 +123,7 @@ def test_what_was_forgotten_stays_forgotten(data):
 
 async def test_what_was_said_and_proposed_is_remembered(data):
     async with assistant_of(data) as assistant:
-        history = (await assistant._state(of_the_terminal("ferry").id))["history"]
+        history = (await assistant._open(of_the_terminal("ferry"))).state["history"]
         (proposal,) = await assistant.proposals(of_the_terminal("ferry"))
         elsewhere = await assistant.find_proposal(proposal.id)
         cut = await assistant.unfinished(of_the_terminal("cut"))
@@ -167,7 +167,7 @@ async def test_a_field_that_was_not_stored_has_a_default(data):
 async def test_a_conversation_goes_on(data):
     async with assistant_of(data) as assistant:
         outcome = await assistant.run(asked("How tall is the tower?", "ferry"))
-        history = (await assistant._state(of_the_terminal("ferry").id))["history"]
+        history = (await assistant._open(of_the_terminal("ferry"))).state["history"]
 
     assert outcome.kind == "answered"
     assert len(history) == 4

@@ -31,8 +31,8 @@ from core.library.readers import base_of
 from core.library.sync import SyncReport
 from core.sources.source import kind_of
 from core.turns.archive import forget_turns, outcome_of, stored_turn
-from core.turns.disk_watch import disk_trouble
 from core.turns.messenger import ReplyRoute, Unreachable
+from core.turns.waiting import disk_trouble
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)

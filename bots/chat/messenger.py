@@ -39,8 +39,7 @@ from core.conversation import (
 from core.errors import FootnoteError, for_people
 from core.graph.rights import outcome_within
 from core.turns.archive import outcome_of
-from core.turns.assistant import Report
-from core.turns.messenger import NOWHERE, ReplyRoute, Unreachable
+from core.turns.messenger import NOWHERE, ReplyRoute, Report, Unreachable
 from core.turns.replicas import OWNERSHIP
 
 logger = logging.getLogger(__name__)

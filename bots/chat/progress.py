@@ -13,8 +13,7 @@ from typing import Any, Generic, cast
 from bots.chat.platform import Posts, ProgressNote, Refused, Shown
 from bots.chat.texts import language_of_turn, progress_note
 from core.conversation import Conversation, Decision, Progress, Proposal, Turn
-from core.turns.assistant import Report
-from core.turns.messenger import ReplyRoute, Unreachable
+from core.turns.messenger import ReplyRoute, Report, Unreachable
 from core.turns.replicas import OWNERSHIP
 
 logger = logging.getLogger(__name__)

@@ -28,14 +28,12 @@ from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 from core.sources.kinds import name_as_kept
 from core.turns.archive import outcome_from, turn_from
-from core.turns.messenger import SHOWN_BY
+from core.turns.messenger import SHOWN_BY, Report
 from core.turns.queue import queue_url
 from core.turns.remote import OPERATOR, RemoteQueue, open_remote_queue
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-
-    from core.turns.assistant import Report
 
 ROUTE: Record = {SHOWN_BY: PLATFORM}
 SERVER_GONE = "Footnote has ended meanwhile; the work goes on when it is back. Waiting…"

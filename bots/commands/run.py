@@ -57,8 +57,7 @@ from core.storage.storage import open_storage
 from core.turns.messenger import SHOWN_BY, Messenger
 from core.turns.queue import queue_url
 from core.turns.remote import OPERATOR
-from core.turns.turns import Turns
-from core.turns.workflow import open_turns
+from core.turns.turns import Turns, open_turns
 
 if TYPE_CHECKING:
     from aiohttp.web import RouteDef

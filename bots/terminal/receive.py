@@ -33,7 +33,7 @@ from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 
 if TYPE_CHECKING:
-    from core.turns.assistant import Report
+    from core.turns.messenger import Report
 
 TerminalCommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
 

@@ -42,7 +42,7 @@ from core.turns.remote import OPERATOR
 from core.wording import in_language
 
 if TYPE_CHECKING:
-    from core.turns.assistant import Report
+    from core.turns.messenger import Report
 
 PLATFORM, SPACE, CHANNEL = "cli", "local", "terminal"
 THREAD_LIMIT = 200  # characters of a thread's name

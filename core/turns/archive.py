@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from contextvars import Context
 from dataclasses import asdict, replace
@@ -14,8 +15,18 @@ from typing import TYPE_CHECKING, Any, cast
 from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
 from core.errors import StoreUnavailable
 from core.turns.messenger import ReplyRoute
+from core.turns.queue import (
+    APPLICATION_VERSION,
+    QUEUE,
+    delete_finished,
+    finished_in,
+    replace_arguments,
+    system_database,
+)
+from core.turns.waiting import order_of
 
 if TYPE_CHECKING:
+    from dbos import EnqueueOptions
     from pydantic import TypeAdapter
 
 TURN, COMMAND = "turn", "command"  #: their workflows' names in DBOS
@@ -27,7 +38,7 @@ def plain(value: Turn | Command | Outcome) -> dict[str, Any]:
     record = asdict(value)
     if not isinstance(value, Outcome):
         record["kind"] = type(value).__name__
-    return cast("dict[str, Any]", _as_json(record))
+    return cast("dict[str, Any]", json.loads(json.dumps(record)))
 
 
 def turn_from(record: Mapping[str, Any]) -> Turn:
@@ -37,6 +48,23 @@ def turn_from(record: Mapping[str, Any]) -> Turn:
         raise ValueError("this record is of no turn")
     fields = {name: content for name, content in record.items() if name != "kind"}
     return cast("Turn", _reader(kind).validate_python(fields))
+
+
+def enqueueing(work: Turn | Command) -> EnqueueOptions:
+    """A turn or a command in the queue: under its own id, after what was said before it in its conversation."""
+    from dbos import WorkflowSerializationFormat
+
+    return {
+        "workflow_name": COMMAND if isinstance(work, Command) else TURN,
+        "workflow_id": work.id,
+        "queue_name": QUEUE,
+        "queue_partition_key": work.id
+        if isinstance(work, Command) and work.is_apart
+        else work.conversation.id,
+        "priority": order_of(work),
+        "app_version": APPLICATION_VERSION,
+        "serialization_type": WorkflowSerializationFormat.PORTABLE,
+    }
 
 
 def command_from(record: Mapping[str, Any]) -> Command:
@@ -56,12 +84,6 @@ def _reader(kind: type) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
-
-
-def _as_json(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {key: _as_json(value) for key, value in content.items()}
-    return [_as_json(value) for value in content] if isinstance(content, list | tuple) else content
 
 
 STORING = 1.0  # seconds; a button of an answer may be pressed before the end of its turn is stored
@@ -145,13 +167,10 @@ async def questions_since(moment: float) -> list[Question]:
 def counted_question(stored: Any, status: str, moment: float) -> Question | None:
     """The question among a workflow's arguments, if it counts in the rates of those asked since a moment."""
     turn = _turn_in(stored)
-    return turn if isinstance(turn, Question) and _counts(turn, status, moment) else None
-
-
-def _counts(question: Question, status: str, moment: float) -> bool:
-    """True if it was asked since then; one that nobody addressed to the bot, only if it was answered."""
-    is_asked = question.is_addressed or (status == "SUCCESS" and not is_erased(question))
-    return is_asked and question.asked_at >= moment
+    if not isinstance(turn, Question) or turn.asked_at < moment:
+        return None
+    # One that nobody addressed to the bot counts only if it was answered.
+    return turn if turn.is_addressed or (status == "SUCCESS" and not is_erased(turn)) else None
 
 
 def count_unfinished(system: Any = None) -> int:
@@ -159,13 +178,10 @@ def count_unfinished(system: Any = None) -> int:
 
     ``system``: the database as DBOS has it; that of this process where none is given. Raises StoreUnavailable.
     """
-    from dbos._dbos import _get_dbos_instance
     from sqlalchemy import func, select
     from sqlalchemy.exc import SQLAlchemyError
 
-    from core.turns.queue import QUEUE
-
-    system = system or _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS lists workflows, and counts none
+    system = system or system_database()  # DBOS lists workflows, and counts none
     table = system.tables.workflow_status
     unfinished = select(func.count()).where(table.c.status.in_(RUNNING), table.c.queue_name == QUEUE)
     try:
@@ -177,8 +193,6 @@ def count_unfinished(system: Any = None) -> int:
 
 async def erase(turn: Turn) -> None:
     """Delete the text of a question that stays unanswered; its id stays, against redeliveries."""
-    from core.turns.queue import replace_arguments
-
     erased = replace(turn, text="", quoted=()) if isinstance(turn, Question) else turn
     no_route: dict[str, Any] = {}  # it may hold the text too
     await asyncio.to_thread(replace_arguments, turn.id, [plain(erased), no_route])
@@ -194,14 +208,10 @@ async def outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
 
 
 async def _outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
-    from core.turns.queue import finished_in
-
     found = [await _outcome_of(turn_id) for turn_id in await finished_in(conversation.id)]
     return tuple(outcome for outcome in found if outcome is not None)
 
 
 async def forget_turns(conversation: Conversation) -> tuple[str, ...]:
     """Delete a conversation's finished turns; returns their ids, which a platform may deliver again."""
-    from core.turns.queue import delete_finished
-
     return await delete_finished(conversation.id)

@@ -19,7 +19,6 @@ from langgraph.graph.state import CompiledStateGraph
 from core.conversation import (
     Conversation,
     Outcome,
-    Progress,
     Proposal,
     Question,
     ThreadMessage,
@@ -37,13 +36,13 @@ from core.priority import computing, waiting
 from core.traces.log import NO_LOG, Log
 from core.traces.trace import Trace
 from core.turns.checkpoints import translate_errors
-from core.turns.disk_watch import is_away
+from core.turns.messenger import Report
 from core.turns.replicas import ALONE, Replicas
+from core.turns.waiting import is_away
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
 
-Report = Callable[[Progress], None]
 ReadThread = Callable[[], Awaitable[tuple[ThreadMessage, ...]]]  # what was said before the bot was called
 ReadAttachments = Callable[[Question], Awaitable[Question]]  # makes the question's files known to the library
 
@@ -84,23 +83,18 @@ class Assistant:
         with translate_errors():
             async with self._one_at_a_time(turn.conversation.id):
                 with computing():
-                    kept = await self._open(
-                        turn.conversation.id, partial(costs_to_repeat, is_queued=is_queued)
-                    )
-                    return await self._run(
-                        turn, kept, report, read_thread, read_attachments, is_queued=is_queued
-                    )
+                    return await self._run(turn, report, read_thread, read_attachments, is_queued=is_queued)
 
     async def _run(
         self,
         turn: Turn,
-        kept: TurnCheckpoints,
         report: Report,
         read_thread: ReadThread | None,
         read_attachments: ReadAttachments | None,
         *,
         is_queued: bool,
     ) -> Outcome:
+        kept = await self._open(turn.conversation, partial(costs_to_repeat, is_queued=is_queued))
         began = perf_counter()
         stored = kept.state
         if (ended := _outcome_of(stored, turn)) is not None:
@@ -112,8 +106,10 @@ class Assistant:
             with waiting():
                 turn = replace(turn, thread_context=await read_thread())
         is_cut_off = _is_same(stored.get("turn"), turn)
-        if read_attachments is not None and isinstance(turn, Question) and turn.reading_allowed_by:
-            turn = turn if is_cut_off else _with_readable(await read_attachments(turn))
+        if read_attachments and not is_cut_off and isinstance(turn, Question) and turn.reading_allowed_by:
+            turn = await read_attachments(turn)
+            if not turn.attached:
+                raise DocumentError(" ".join(turn.unreadable) or Sentence("own_fault"))
         deps: Deps | None = None
         try:
             async with asyncio.timeout(self.turn_timeout):
@@ -121,7 +117,7 @@ class Assistant:
                 may_go_on = is_cut_off and rights.may_go_on(stored["work"], deps.documents.collections)
                 values: Any = await self.graph.copy({"checkpointer": kept}).ainvoke(
                     None if may_go_on else {"turn": turn},
-                    {**_config(turn.conversation.id), "recursion_limit": RECURSION_LIMIT},
+                    {**_config(turn.conversation), "recursion_limit": RECURSION_LIMIT},
                     context=deps,
                     durability="sync",
                 )
@@ -174,11 +170,10 @@ class Assistant:
         total = (perf_counter() - began) * 1000
         timing = {"total": round(total, 1), **outcome.timing_ms}
         if deps is not None:
-            reasoner = deps.reasoner
-            trouble = (
-                outcome.is_quoted and reasoner.trouble and in_language(reasoner.trouble, outcome.language)
-            )
-            outcome = replace(outcome, usage=reasoner.usage, reason=outcome.reason or trouble or None)
+            reason, trouble = outcome.reason, deps.reasoner.trouble
+            if not reason and outcome.is_quoted and trouble:
+                reason = in_language(trouble, outcome.language)
+            outcome = replace(outcome, usage=deps.reasoner.usage, reason=reason or None)
             if deps.remark and not outcome.is_small_talk:
                 remark = in_language(deps.remark, outcome.language)
                 outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
@@ -191,20 +186,13 @@ class Assistant:
             *outcome.closest,
         )
         if self.complete is not None and (self.completes_all or any(map(attrgetter("url"), cited))):
-            values = await self._completed(kept.state, outcome)
+            outcome = values["outcome"] = await asyncio.to_thread(self.complete, outcome)
+            if outcome.proposal is not None:
+                values["proposals"] = with_proposal(kept.state.get("proposals", ()), outcome.proposal)
         await kept.finish(values)
-        outcome = cast("Outcome", values["outcome"])
         trace = replace(deps.tracer.trace(), exchanges=deps.reasoner.exchanges) if deps else Trace()
         await self.log.record(turn, outcome, trace)
         return outcome
-
-    async def _completed(self, state: State, outcome: Outcome) -> dict[str, Any]:
-        """The outcome with links to its documents, and the conversation's proposals with them."""
-        assert self.complete is not None
-        outcome = await asyncio.to_thread(self.complete, outcome)
-        if outcome.proposal is None:
-            return {"outcome": outcome}
-        return {"outcome": outcome, "proposals": with_proposal(state.get("proposals", ()), outcome.proposal)}
 
     async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
         """End a turn without running it further. A turn that ended returns the stored outcome.
@@ -212,7 +200,7 @@ class Assistant:
         ``is_final``: a search that it was carrying out may have been sent, and cannot be decided again.
         """
         async with self._one_at_a_time(turn.conversation.id):
-            kept = await self._open(turn.conversation.id)
+            kept = await self._open(turn.conversation)
             if (ended := _outcome_of(kept.state, turn)) is not None:
                 return await self._as_readable_now(turn, ended)
             if is_unaddressed(turn):
@@ -229,21 +217,21 @@ class Assistant:
 
     async def unfinished(self, conversation: Conversation) -> Turn | None:
         """The turn that a stopped process left in the middle, if any."""
-        state = await self._state(conversation.id)
+        state = (await self._open(conversation)).state
         turn = state.get("turn")
         return turn if turn is not None and _outcome_of(state, turn) is None else None
 
     async def proposals(self, conversation: Conversation) -> tuple[Proposal, ...]:
         """The conversation's proposals, oldest first."""
-        return tuple((await self._state(conversation.id)).get("proposals", ()))
+        return tuple((await self._open(conversation)).state.get("proposals", ()))
 
     async def knows(self, conversation: Conversation) -> bool:
-        return bool(await self._state(conversation.id))
+        return bool((await self._open(conversation)).state)
 
     async def newest_checkpoint(self, conversation: Conversation) -> str:
         """Its id; empty for a new conversation. StoreTrouble if it cannot be read."""
         with translate_errors():
-            return (await self._open(conversation.id)).newest
+            return (await self._open(conversation)).newest
 
     async def find_proposal(self, proposal_id: str) -> tuple[Conversation, Proposal] | None:
         """The conversation that holds a proposal, searched for in all of them."""
@@ -267,11 +255,8 @@ class Assistant:
         async with self._running.setdefault(conversation, asyncio.Lock()), self.replicas.hold(conversation):
             yield
 
-    async def _state(self, conversation: str) -> State:
-        return (await self._open(conversation)).state
-
     async def _open(
-        self, conversation: str, is_worth_writing: Callable[[State], bool] = lambda _: False
+        self, conversation: Conversation, is_worth_writing: Callable[[State], bool] = lambda _: False
     ) -> TurnCheckpoints:
         """The stored state of a conversation, and for one turn the place of its checkpoints."""
         store = cast("Checkpoints", self.graph.checkpointer)  # a copy that knows our types
@@ -289,18 +274,11 @@ class Assistant:
     async def _put(self, turn: Turn, kept: TurnCheckpoints, values: Mapping[str, Any]) -> None:
         """Put values into a checkpoint that ends the turn."""
         graph = self.graph.copy({"checkpointer": kept})
-        await graph.aupdate_state(_config(turn.conversation.id), values, as_node="give_up")
+        await graph.aupdate_state(_config(turn.conversation), values, as_node="give_up")
 
 
-def _config(conversation: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": conversation}}
-
-
-def _with_readable(question: Question) -> Question:
-    """The question; DocumentError where none of its attachments could be read."""
-    if not question.attached:
-        raise DocumentError(" ".join(question.unreadable) or Sentence("own_fault"))
-    return question
+def _config(conversation: Conversation) -> RunnableConfig:
+    return {"configurable": {"thread_id": conversation.id}}
 
 
 def _is_same(stored: Turn | None, turn: Turn) -> bool:

@@ -36,7 +36,7 @@ from psycopg_pool import PoolTimeout
 from core.conversation import value
 from core.errors import SettingsError, StoreTrouble
 from core.storage.database import Row, Schema, prepare
-from core.turns.disk_watch import disk_trouble
+from core.turns.waiting import disk_trouble
 from core.wording import Sentence
 
 if TYPE_CHECKING:

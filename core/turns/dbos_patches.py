@@ -1,29 +1,21 @@
-"""All that is replaced in DBOS, for which it has no settings, and the tests that notice if it works in another way.
-
-Ten times a second DBOS walks through all conversations for turns that may begin. Here one small statement looks
-first whether any waits; and beside other processes, one takes no more than it has seats for.
-"""
+"""All that is replaced in DBOS, for which it has no settings, and the tests that notice if it works in another way."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from core.conversation import value
 from core.errors import SettingsError
-from core.turns.disk_watch import DiskWatch
 from core.turns.replicas import Replicas
-from core.turns.waiting import TurnRun
-
-if TYPE_CHECKING:
-    from dbos._sys_db import SystemDatabase
+from core.turns.waiting import DiskWatch
 
 FULL = 1.0  # seconds between two looks of a process without a free seat; others look ten times a second
 
@@ -38,17 +30,11 @@ class Patch:
     test: str  #: the file in tests/turns and the test that fails if it has no effect any more
 
 
-_STATEMENTS = "test_statements.py"
 PATCHES = (
-    Patch(
-        name="_queue:execute_dequeued_workflow", takes="dbos status owner_xid",
-        why="it is noted which try of a turn begins",
-        test="test_turn_steps.py::test_a_turn_is_written_down_in_two_steps_and_its_end",
-    ),
     Patch(
         name="_sys_db:SystemDatabase.start_queued_partitioned_workflows",
         takes="self queue executor_id app_version max_tasks owner_xid is_latest_version",
-        why="one statement looks first whether any turn waits, and a full process leaves them to others",
+        why="beside other processes, one takes no more than it has seats for",
         test="test_share.py::test_a_process_without_a_free_seat_leaves_the_others_what_it_cannot_think_about",
     ),
     Patch(
@@ -94,48 +80,6 @@ def _form_of(name: str) -> list[str] | None:
     return [*inspect.signature(found).parameters] if callable(found) else []
 
 
-# Looks at the queue
-
-
-@dataclass(slots=True)
-class Claims:
-    """The runs that begin with what this process takes from the queue, known until they do.
-
-    DBOS reads all of it anyway when it takes them.
-    """
-
-    _runs: dict[str, TurnRun] = field(default_factory=dict)  #: by the workflow's id
-
-    def take(self, workflow_id: str) -> TurnRun:
-        """Every run begins with a claim, also after a kill. One that did not would count as a second one, which
-        looks before it repeats anything.
-        """
-        return self._runs.pop(workflow_id, TurnRun(attempt=2))
-
-    @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Note them within, as DBOS begins them."""
-        from dbos import _queue
-
-        begin = _queue.execute_dequeued_workflow  # type: ignore[attr-defined]
-
-        def begin_noted(dbos: Any, status: Any, owner: str) -> Any:
-            workflow_id, attributes = status["workflow_uuid"], status["attributes"] or {}
-            attempt, executor = status["recovery_attempts"] or 1, status["executor_id"]
-            self._runs[workflow_id] = TurnRun.claimed(attempt, executor, attributes)
-            try:
-                return begin(dbos, status, owner)
-            except Exception:  # it does not begin, and nobody will ask
-                self.take(workflow_id)
-                raise
-
-        _queue.execute_dequeued_workflow = begin_noted  # type: ignore[attr-defined, assignment]
-        try:
-            yield
-        finally:
-            _queue.execute_dequeued_workflow = begin  # type: ignore[attr-defined]
-
-
 @dataclass(slots=True)
 class Share:
     """How many turns one process beside others takes at a look, so that a burst is shared by all that have room.
@@ -159,17 +103,13 @@ class Share:
 
 
 def share_claims(replicas: Replicas, seats: int, most: int) -> None:
-    """From now on DBOS looks whether a turn waits before it walks through the conversations, and takes no more than
-    this process's share; ``most`` is how many it would run at once.
-    """
+    """From now on this process takes no more than its share beside others; ``most`` is how many it would run at once."""
     from dbos._dbos import _get_dbos_instance
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS limits what runs, and not what is taken at a look
-    claim, is_any_waiting, share = system.start_queued_partitioned_workflows, _look(system), Share(seats)
+    claim, share = system.start_queued_partitioned_workflows, Share(seats)
 
     def claim_share(queue: Any, executor: str, version: str, room: int, **options: Any) -> list[str]:
-        if not is_any_waiting(queue.name):
-            return []
         if replicas.are_several:
             room = min(room, share.take(most - room, time.monotonic()))
         # The newest version of the application takes workflows that name none; ours all name theirs.
@@ -177,31 +117,6 @@ def share_claims(replicas: Replicas, seats: int, most: int) -> None:
         return claim(queue, executor, version, room, **options) if room else []
 
     system.start_queued_partitioned_workflows = claim_share  # type: ignore[method-assign, assignment]
-
-
-def _look(system: SystemDatabase) -> Callable[[str], bool]:
-    """True if anything waits in a queue."""
-    from sqlalchemy import bindparam, literal, literal_column, select
-
-    table = system.tables.workflow_status
-    # DBOS's partial indexes are used only where their conditions stand in the query as they are.
-    is_waiting = (
-        (table.c.status == literal_column("'ENQUEUED'")) & system._in_flight_status_prover()  # noqa: SLF001 - as its own queries do
-    )
-    found = select(literal(1)).select_from(table).limit(1)
-    enqueued = found.where(table.c.queue_name == bindparam("queue"), is_waiting)
-    engine = system.engine
-    if engine.dialect.name == "postgresql":  # no transaction for one statement
-        engine = engine.execution_options(isolation_level="AUTOCOMMIT")
-
-    def is_any_waiting(queue: str) -> bool:
-        with engine.connect() as connection:
-            return connection.execute(enqueued, {"queue": queue}).first() is not None
-
-    return is_any_waiting
-
-
-# Faults, rows and names
 
 
 @contextmanager
@@ -235,11 +150,10 @@ def refuse_pickles() -> None:
     """
     from dbos._serialization import DefaultSerializer
 
-    DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign]
+    def refuse(cls: object, serialized_data: str) -> NoReturn:  # noqa: ARG001 - as DBOS has them
+        raise ValueError("pickled rows are not read")
 
-
-def _refuse(cls: object, serialized_data: str) -> NoReturn:  # noqa: ARG001 - as DBOS has them
-    raise ValueError("pickled rows are not read")
+    DefaultSerializer.deserialize = refuse  # type: ignore[method-assign]
 
 
 def run_as(executor: str) -> None:

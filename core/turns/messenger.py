@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 
 ReplyRoute = Mapping[str, Any]  # where to answer, in the platform's own terms; JSON types only
+Report = Callable[[Progress], None]  # shows progress while a turn runs
 
-SHOWN_BY = (
-    "shown_by"  # in the route of an operator's work: the platform that shows it, whatever the conversation's
-)
+#: In the route of an operator's work: the platform that shows it, whatever the conversation's.
+SHOWN_BY = "shown_by"
 NOWHERE = "nowhere"  # begins the handle of a turn whose outcome can be shown nowhere; what follows says why
 
 
@@ -28,36 +28,28 @@ class Messenger(Protocol):
         ``is_again``: it may have been shown before, so look first. A handle that begins with NOWHERE: the
         turn is not carried out, and :meth:`deliver` tells its author why.
         """
-        ...
 
     async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
         """The turn as people read it: names where the platform writes ids. No id goes to a model or to the web."""
-        ...
 
     async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         """The messages of the thread before the bot was called into it, oldest first; bounded.
 
         Raises Unreachable.
         """
-        ...
 
     async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
         """Index its attachments for its conversation; the question with their addresses, and what is wrong with others.
 
         Raises Unreachable.
         """
-        ...
 
-    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
-        """A function that shows progress while the turn runs."""
-        ...
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report: ...
 
     async def deliver(
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
         """Show the outcome; without a handle nothing was shown before. Raises Unreachable."""
-        ...
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         """Carry out a command and show its replies. Raises Unreachable."""
-        ...

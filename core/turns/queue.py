@@ -9,13 +9,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import (
-    AbstractContextManager,
-    asynccontextmanager,
-    closing,
-    nullcontext,
-    suppress,
-)
+from contextlib import asynccontextmanager, closing, nullcontext, suppress
 from contextvars import Context
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -26,18 +20,13 @@ from typing import TYPE_CHECKING, Any
 from core.errors import SettingsError
 from core.storage.database import Schema, prepare
 from core.storage.storage import SQLITE, DataSettings, file_of
-from core.turns.dbos_patches import (
-    Claims,
-    check_patched,
-    refuse_pickles,
-    retrying_writes,
-)
-from core.turns.disk_watch import DiskWatch, disk_trouble
+from core.turns.dbos_patches import check_patched, refuse_pickles, retrying_writes
 from core.turns.replicas import ALONE, Replicas
-from core.turns.waiting import LONE, STOPS, LoneRuns, UnhurriedClock
+from core.turns.waiting import LONE, STOPS, DiskWatch, LoneRuns, TurnRun, UnhurriedClock, disk_trouble
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
+    from dbos._sys_db import SystemDatabase
     from sqlalchemy import Engine
     from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -51,9 +40,8 @@ POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when
 CONCURRENCY = 1_000  # turns that run at once; most of them wait
 SETTLED, SETTLING = 0.2, 0.01  # seconds that DBOS may take to write how a turn ended, and between two looks
 CLOSE = 60  # seconds after which the database is closed even if a turn does not end
-LOCKED = (
-    2_000  # milliseconds that SQLite waits for another program; DBOS's 30 s are too long without a sentence
-)
+#: Milliseconds that SQLite waits for another program; DBOS's 30 s are too long without a sentence.
+LOCKED = 2_000
 CONFIGURED = "footnote"  # notes of a connection that it is configured
 CLOSE_FULL_DISK = 5.0  # the same if the disk takes nothing
 RETENTION = timedelta(days=14)  # that a finished turn is kept, against late redeliveries
@@ -87,43 +75,47 @@ def queue_url(settings: DataSettings) -> str:
 @asynccontextmanager
 async def launched(
     database_url: str,
-    queue: str,
     *,
     disk: DiskWatch,
     close: Callable[[], Awaitable[None]],
     replicas: Replicas = ALONE,
-    claims: Claims | None = None,
 ) -> AsyncIterator[None]:
     """DBOS in the running loop; at the end, ``close`` ends what runs before the database is closed.
 
-    While it runs, failed writes are retried, and ``disk`` knows why they fail; ``claims`` knows what is taken
-    from the queue. Raises SettingsError if the database cannot be opened or written at the start.
+    While it runs, failed writes are retried, and ``disk`` knows why they fail. Raises SettingsError if the database
+    cannot be opened or written at the start.
     """
     check_patched()
     refuse_pickles()
-    with (claims or Claims()).noted():  # what an earlier process left begins with the launch
-        _launch(database_url, replicas.executor)
-        _use_our_log()
-        sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
-        try:
-            await _register(queue)
-            with retrying_writes(disk):
-                yield
-        finally:
-            sweeping.cancel()
-            await asyncio.wait([sweeping])
-            await _close(close, disk)
+    _launch(database_url, replicas.executor)
+    log = logging.getLogger("dbos")
+    log.handlers.clear()
+    log.propagate = True
+    if _is_fault not in log.filters:
+        log.addFilter(_is_fault)
+    sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
+    try:
+        await _register()
+        with retrying_writes(disk):
+            yield
+    finally:
+        sweeping.cancel()
+        await asyncio.wait([sweeping])
+        await _close(close, disk)
 
 
 def _launch(database_url: str, executor: str) -> None:
     from dbos import DBOS
     from sqlalchemy.exc import SQLAlchemyError
 
+    from core.storage.postgres import making_tables
+
+    is_file = database_url.startswith("sqlite")
     try:
         prepare_file(database_url)
         configure_connections()
         DBOS(config=_config(database_url, executor))
-        with _making_tables(database_url):
+        with nullcontext() if is_file else making_tables(database_url):
             DBOS.launch()
     except (sqlite3.Error, SQLAlchemyError) as fault:
         DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
@@ -131,21 +123,13 @@ def _launch(database_url: str, executor: str) -> None:
         raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
 
 
-def _making_tables(database_url: str) -> AbstractContextManager[None]:
-    if database_url.startswith("sqlite"):
-        return nullcontext()
-    from core.storage.postgres import making_tables
-
-    return making_tables(database_url)
-
-
-async def _register(queue: str) -> None:
+async def _register() -> None:
     from dbos import DBOS
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         await DBOS.register_queue_async(
-            queue, worker_concurrency=CONCURRENCY, partition_concurrency=1, polling_interval_sec=POLLING
+            QUEUE, worker_concurrency=CONCURRENCY, partition_concurrency=1, polling_interval_sec=POLLING
         )
     except SQLAlchemyError as fault:
         reason = disk_trouble(fault) or "the log says more"
@@ -211,6 +195,13 @@ def _configure(connection: Any, record: ConnectionPoolEntry, *_: object) -> None
         connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
 
 
+def system_database() -> SystemDatabase:
+    """DBOS's database of this process, for what DBOS has no public call."""
+    from dbos._dbos import _get_dbos_instance
+
+    return _get_dbos_instance()._sys_db  # noqa: SLF001 - as said
+
+
 def _destroy() -> None:
     """Where nothing runs here, DBOS need not wait for it, which takes it a second at least."""
     from dbos import DBOS
@@ -242,14 +233,6 @@ async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
         loop.set_default_executor(ThreadPoolExecutor())
 
 
-def _use_our_log() -> None:
-    log = logging.getLogger("dbos")
-    log.handlers.clear()
-    log.propagate = True
-    if _is_fault not in log.filters:
-        log.addFilter(_is_fault)
-
-
 def _is_fault(record: logging.LogRecord) -> bool:
     """True if DBOS reports more than that somebody cancelled what ran, and perhaps deleted it since."""
     from dbos._error import DBOSAwaitedWorkflowCancelledError, DBOSNonExistentWorkflowError
@@ -265,17 +248,13 @@ def requeue_left(living: Collection[str]) -> None:
     where the server does not answer.
     """
     from dbos import DBOS
-    from dbos._dbos import _get_dbos_instance
     from sqlalchemy import select
     from sqlalchemy.exc import DBAPIError
 
-    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - its listing reads whole turns
+    system = system_database()  # whose listing reads whole turns
     table = system.tables.workflow_status
-    left = (
-        select(table.c.executor_id)
-        .distinct()
-        .where(table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
-    )
+    is_left = (table.c.status == "PENDING", table.c.executor_id.not_in([*living]))
+    left = select(table.c.executor_id).distinct().where(*is_left)
     try:
         with system.engine.connect() as connection:
             dead = [executor for (executor,) in connection.execute(left)]
@@ -286,23 +265,14 @@ def requeue_left(living: Collection[str]) -> None:
         DBOS._recover_pending_workflows(dead)  # noqa: SLF001 - as above
 
 
-def release_delayed() -> None:
-    """Let the turns begin whose delay is over; DBOS itself looks for them once a second."""
-    from dbos._dbos import _get_dbos_instance
-
-    _get_dbos_instance()._sys_db.transition_delayed_workflows()  # noqa: SLF001 - there is no public call
-
-
 def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str]:
     """Note on each turn that runs here that a stop cuts it off, which is no failed try; returns their ids."""
-    from dbos._dbos import _get_dbos_instance
     from sqlalchemy import select, update
 
-    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS can change the attributes of one turn at a time
+    system = system_database()  # DBOS can change the attributes of one turn at a time
     table = system.tables.workflow_status
-    running = select(table.c.workflow_uuid, table.c.attributes).where(
-        table.c.status == "PENDING", table.c.executor_id == executor
-    )
+    is_here = (table.c.status == "PENDING", table.c.executor_id == executor)
+    running = select(table.c.workflow_uuid, table.c.attributes).where(*is_here)
     with system.engine.begin() as connection:
         found = {each: noted or {} for each, noted in connection.execute(running) if each not in besides}
         for each, noted in found.items():
@@ -310,6 +280,20 @@ def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str
             its = update(table).where(table.c.workflow_uuid == each)
             connection.execute(its.values(attributes=counted))
     return frozenset(found)
+
+
+async def claimed_run(workflow_id: str) -> TurnRun:
+    """The run that this process just took; one of which nothing is known looks before it repeats anything.
+
+    It is read in a separate context: else DBOS would record a step.
+    """
+    from dbos import DBOS
+
+    looking = DBOS.list_workflows_async(workflow_ids=[workflow_id], load_input=False, load_output=False)
+    found: list[Any] = await asyncio.create_task(looking, context=Context())
+    if not found:
+        return TurnRun(attempt=2)
+    return TurnRun.claimed(found[0].recovery_attempts or 1, found[0].executor_id, found[0].attributes or {})
 
 
 async def record_alone(workflow_id: str, runs: LoneRuns) -> None:
@@ -339,21 +323,19 @@ async def finished_in(partition: str) -> tuple[str, ...]:
 async def delete_finished(partition: str) -> tuple[str, ...]:
     """Delete the finished workflows of one partition of the queue; returns their ids."""
     from dbos import DBOS
-    from dbos._dbos import _get_dbos_instance
 
     ids = await finished_in(partition)
     if ids:
         await DBOS.delete_workflows_async([*ids])
-        await asyncio.to_thread(empty_log, _get_dbos_instance()._sys_db.engine)  # noqa: SLF001 - same
+        await asyncio.to_thread(empty_log, system_database().engine)
     return ids
 
 
 def replace_arguments(workflow_id: str, arguments: list[Any]) -> None:
     """Store other arguments of a workflow that runs, for which DBOS has no call; the old ones are overwritten."""
-    from dbos._dbos import _get_dbos_instance
     from sqlalchemy import select, update
 
-    system = _get_dbos_instance()._sys_db  # noqa: SLF001 - the file is DBOS's
+    system = system_database()
     table = system.tables.workflow_input
     is_its = table.c.workflow_uuid == workflow_id
     with system.engine.begin() as connection:
@@ -378,11 +360,7 @@ async def sweep(older_than: timedelta = RETENTION, *, now: float | None = None) 
     total = 0
     while True:
         finished: list[Any] = await DBOS.list_workflows_async(
-            status=FINISHED,
-            completed_before=before,
-            limit=SWEEP_BATCH,
-            load_input=False,
-            load_output=False,
+            status=FINISHED, completed_before=before, limit=SWEEP_BATCH, load_input=False, load_output=False
         )
         await DBOS.delete_workflows_async([workflow.workflow_id for workflow in finished])
         total += len(finished)

@@ -20,11 +20,10 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.database import check, version_in
 from core.storage.storage import SQLITE
-from core.turns.archive import COMMAND, TURN, count_unfinished, plain
+from core.turns.archive import count_unfinished, enqueueing, plain
 from core.turns.dbos_patches import check_patched, refuse_pickles
 from core.turns.queue import (
     APPLICATION,
-    APPLICATION_VERSION,
     DISCREET,
     POSTGRES_ENGINE,
     QUEUE,
@@ -32,7 +31,6 @@ from core.turns.queue import (
     configure_connections,
     empty_log,
 )
-from core.turns.waiting import order_of
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -79,23 +77,11 @@ class RemoteQueue:
             await self._end(work.id)
             raise
         finally:
-            await self._delete(work.id)
+            await self.client.delete_workflows_async([work.id])
 
     async def enqueue(self, work: Turn | Command, route: Record) -> None:
         """Store it: once this returns, whoever serves does it, now or later."""
-        from dbos import EnqueueOptions, WorkflowSerializationFormat
-
-        is_command = isinstance(work, Command)
-        options: EnqueueOptions = {
-            "workflow_name": COMMAND if is_command else TURN,
-            "workflow_id": work.id,
-            "queue_name": QUEUE,
-            "queue_partition_key": work.id if is_command else work.conversation.id,
-            "priority": order_of(work),
-            "app_version": APPLICATION_VERSION,
-            "serialization_type": WorkflowSerializationFormat.PORTABLE,
-        }
-        await self.client.enqueue_async(options, plain(work), route)
+        await self.client.enqueue_async(enqueueing(work), plain(work), route)
 
     async def unfinished(self) -> int:
         """How many turns and commands have not ended. Raises StoreUnavailable."""
@@ -164,9 +150,6 @@ class RemoteQueue:
                 return
             await asyncio.sleep(POLLING)
 
-    async def _delete(self, workflow_id: str) -> None:
-        await self.client.delete_workflows_async([workflow_id])
-
 
 @asynccontextmanager
 async def open_remote_queue(
@@ -191,14 +174,10 @@ async def open_remote_queue(
     try:
         yield RemoteQueue(client=client, is_served=is_served, on_wait=on_wait)
     finally:
-        await asyncio.to_thread(_close, client)
-
-
-def _close(client: DBOSClient) -> None:
-    engine = client._sys_db.engine  # noqa: SLF001 - the file is DBOS's
-    empty_log(engine)
-    client.destroy()
-    engine.dispose()
+        engine = client._sys_db.engine  # noqa: SLF001 - the file is DBOS's
+        await asyncio.to_thread(empty_log, engine)
+        await asyncio.to_thread(client.destroy)
+        engine.dispose()
 
 
 def _open_client(database_url: str) -> DBOSClient:

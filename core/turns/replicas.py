@@ -18,19 +18,15 @@ class TurnRunner(Protocol):
 
     def stop_thinking(self, conversation: str) -> bool:
         """End what thinks in a conversation; whether there was anything."""
-        ...
 
     async def abandon(self) -> None:
         """End all runs without an outcome: other processes run these turns again."""
-        ...
 
     def run_as(self, executor: str) -> None:
         """The name under which turns are taken from now on."""
-        ...
 
     def take_over(self, living: Collection[str]) -> None:
         """Let the turns go on that run in no living process; blocks. For any thread."""
-        ...
 
 
 class Ownership(Protocol):
@@ -38,11 +34,9 @@ class Ownership(Protocol):
 
     def is_certain(self) -> bool:
         """False also where that is in doubt: this process may have slept, or cannot reach the database."""
-        ...
 
     async def confirm(self) -> None:
         """Return once it is certain. Where the run goes on elsewhere, this one is cancelled: CancelledError."""
-        ...
 
 
 class Certain:
@@ -65,16 +59,13 @@ class Replicas(Protocol):
     @property
     def executor(self) -> str:
         """The name under which DBOS records what this process runs."""
-        ...
 
     @property
     def are_several(self) -> bool:
         """True if another process takes turns too, or did so a moment ago."""
-        ...
 
     def ownership(self, executor: str) -> Ownership:
         """The ownership of a run that was taken under this name."""
-        ...
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do what one process at a time does for all, such as keeping a bot's gateway connection.
@@ -82,19 +73,15 @@ class Replicas(Protocol):
         Waits for the role, works, is cancelled if the role is lost, and waits again. Returns when the work ends
         by itself, and raises what it raises; then, and when it is cancelled, another process takes over.
         """
-        ...
 
     def hold(self, conversation: str) -> AbstractAsyncContextManager[None]:
         """Within, no other process thinks in this conversation."""
-        ...
 
     async def ask_to_stop(self, conversation: str) -> bool:
         """Have another process end what thinks there; False if none does."""
-        ...
 
     def serving(self, runner: TurnRunner) -> AbstractAsyncContextManager[None]:
         """Within, this process takes turns, also those that dead processes left."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from dbos import DBOS, EnqueueOptions, WorkflowSerializationFormat
+from dbos import DBOS, StepOptions, WorkflowSerializationFormat
 
 from core.conversation import (
     Command,
@@ -33,29 +34,37 @@ from core.conversation import (
 from core.errors import FootnoteError, StoreUnavailable, for_people
 from core.text.language import language_of
 from core.turns import archive
-from core.turns.archive import COMMAND, TURN, is_erased, plain
-from core.turns.assistant import Assistant, Report
-from core.turns.dbos_patches import Claims, run_as
-from core.turns.disk_watch import DiskWatch, is_away
-from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Unreachable
+from core.turns.archive import (
+    COMMAND,
+    TURN,
+    command_from,
+    enqueueing,
+    is_erased,
+    outcome_from,
+    plain,
+    turn_from,
+)
+from core.turns.assistant import Assistant
+from core.turns.dbos_patches import run_as, share_claims
+from core.turns.messenger import NOWHERE, SHOWN_BY, Messenger, ReplyRoute, Report, Unreachable
 from core.turns.queue import (
-    APPLICATION_VERSION,
-    QUEUE,
+    CONCURRENCY,
+    claimed_run,
     count_stop,
+    launched,
     record_alone,
-    release_delayed,
     requeue_left,
+    system_database,
 )
 from core.turns.replicas import ALONE, OWNERSHIP, Replicas
 from core.turns.waiting import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
+    DiskWatch,
     Position,
     Resequencer,
     Seat,
     Seats,
     TurnRun,
-    order_of,
+    is_away,
     persist,
     retry,
     said_at,
@@ -87,13 +96,11 @@ class Turns:
     drain: float = DRAIN  #: seconds
     disk: DiskWatch = field(default_factory=DiskWatch)  #: why nothing can be stored, if so
     replicas: Replicas = ALONE
-    claims: Claims = field(default_factory=Claims)
     _seats: Seats = field(default_factory=lambda: Seats(THINKING))
     _thinking: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)  #: by conversation
     _steps: set[asyncio.Task[Any]] = field(default_factory=set)
-    _orders: WeakValueDictionary[str, Resequencer] = field(
-        default_factory=WeakValueDictionary
-    )  #: by partition
+    #: By partition of the queue.
+    _orders: WeakValueDictionary[str, Resequencer] = field(default_factory=WeakValueDictionary)
     _storing: dict[str, asyncio.Task[None]] = field(default_factory=dict)  #: by turn
     _releasing: set[asyncio.Task[None]] = field(default_factory=set)
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
@@ -116,17 +123,8 @@ class Turns:
         await asyncio.shield(storing)
 
     async def _store(self, turn: Turn | Command, route: ReplyRoute, reorder_window: float) -> None:
-        partition = turn.id if isinstance(turn, Command) and turn.is_apart else turn.conversation.id
-        options: EnqueueOptions = {
-            "workflow_name": COMMAND if isinstance(turn, Command) else TURN,
-            "workflow_id": turn.id,
-            "queue_name": QUEUE,
-            "queue_partition_key": partition,
-            "priority": order_of(turn),
-            "app_version": APPLICATION_VERSION,
-            "serialization_type": WorkflowSerializationFormat.PORTABLE,
-        }
-        order, position = self._orders.setdefault(partition, Resequencer()), (said_at(turn), turn.id)
+        options, position = enqueueing(turn), (said_at(turn), turn.id)
+        order = self._orders.setdefault(options["queue_partition_key"], Resequencer())
         with order.hold(position):
             await wait_for_earlier(reorder_window)
             # DBOS stores from a pool of threads: left to itself, it may store, and begin, a later turn first.
@@ -137,17 +135,15 @@ class Turns:
                 options["delay_seconds"] = until_settled(turn)
             await DBOS.enqueue_workflow_with_options_async(options, plain(turn), dict(route))
         if "delay_seconds" in options:
-            self._release_after(options["delay_seconds"])
+            releasing = asyncio.create_task(self._release_after(options["delay_seconds"]))
+            self._releasing.add(releasing)
+            releasing.add_done_callback(self._releasing.discard)
         self._remember(turn.id)
 
-    def _release_after(self, seconds: float) -> None:
-        async def release() -> None:
-            await asyncio.sleep(seconds)
-            await asyncio.to_thread(release_delayed)
-
-        task = asyncio.create_task(release())
-        self._releasing.add(task)
-        task.add_done_callback(self._releasing.discard)
+    async def _release_after(self, seconds: float) -> None:
+        """Let turns begin whose delay is over; DBOS itself looks for them once a second."""
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(system_database().transition_delayed_workflows)
 
     def in_order(self, conversation: Conversation, position: Position) -> AbstractContextManager[None]:
         """Hold the position of a turn that is still being read: no later turn is stored before it."""
@@ -206,27 +202,24 @@ class Turns:
         requeue_left(living)
 
     @asynccontextmanager
-    async def running(self, run: TurnRun, work: Turn | Command) -> AsyncIterator[TurnRun]:
+    async def running(self, work: Turn | Command) -> AsyncIterator[TurnRun]:
         """A run, once it may begin: a suspect's when nothing else thinks here, and that is recorded."""
+        run = await claimed_run(work.id)
         OWNERSHIP.set(self.replicas.ownership(run.executor))
         if not run.is_suspect:
             yield run
             return
         async with self._step(work, "alone"):
-            run = run.begun_at(await self._place_of(work))
+            place = ""  # how far a turn has come; of a command nobody knows
+            with suppress(FootnoteError):
+                place = await self.assistant.newest_checkpoint(work.conversation)
+            run = run.begun_at(place)
             if run.is_hopeless:
                 yield run
                 return
             async with self._seats.all_taken(ALONE_FOR) as seat:
                 await record_alone(work.id, run.lone)
                 yield replace(run, seat=seat)
-
-    async def _place_of(self, work: Turn | Command) -> str:
-        """How far a turn has come; of a command nobody knows."""
-        try:
-            return await self.assistant.newest_checkpoint(work.conversation)
-        except FootnoteError:
-            return ""
 
     async def begin(self, run: TurnRun, turn: Turn, route: ReplyRoute) -> str:
         """Show the first sign. Returns its handle; empty if the platform could not be reached.
@@ -251,20 +244,10 @@ class Turns:
         async with self._step(turn, "think"):
             outcome = await self._outcome(run, turn, route, handle)
             if not outcome.is_shown:
-                await self._erase(turn)
+                await persist(
+                    turn, lambda _: archive.erase(turn), passes=self.disk.is_passing, patience=math.inf
+                )
             return plain(outcome)
-
-    async def _erase(self, turn: Turn) -> None:
-        """Until the disk takes it."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                return await archive.erase(turn)
-            except Exception as trouble:
-                if not self.disk.is_passing(trouble):
-                    raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _outcome(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
         if run.is_hopeless or is_erased(turn):
@@ -281,20 +264,16 @@ class Turns:
         except FootnoteError as trouble:
             outcome = await self._give_up(turn, for_people(trouble))
             if handle and self.disk.is_passing(trouble.__cause__ or trouble):
-                await self._deliver_early(turn, route, handle, outcome)
+                # The disk cannot record it yet. It is delivered again later, in the same message.
+                try:
+                    await messenger.deliver(turn, route, handle, outcome, is_again=False)
+                except Unreachable:
+                    logger.warning("platform out of reach", extra=log_fields(turn))
             return outcome
         except Exception:
             # The boundary of a turn: the person learns of every failure.
             logger.exception("turn failed", extra=log_fields(turn))
             return await self._give_up(turn, Sentence("own_fault"))
-
-    async def _deliver_early(self, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome) -> None:
-        """Show an outcome that the disk cannot record yet. It is delivered again later, in the same message."""
-        try:
-            messenger = self._messenger(turn, route)
-            await messenger.deliver(turn, route, handle, outcome, is_again=False)
-        except Unreachable:
-            logger.warning("platform out of reach", extra=log_fields(turn))
 
     async def deliver(
         self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str, outcome: Outcome
@@ -331,9 +310,7 @@ class Turns:
     async def close(self) -> None:
         """Accept no more turns; give running ones some seconds, then leave them to the next start."""
         self._is_closed = True
-        counted = await self._count_stop(
-            frozenset()
-        )  # now, since the host may kill a process that stops slowly
+        counted = await self._count_stop(frozenset())  # now: the host may kill a process that stops slowly
         if self._steps:
             await asyncio.wait(self._steps, timeout=self.drain)
         if self._steps:
@@ -413,3 +390,55 @@ class Turns:
 
 def _cut_off(run: TurnRun) -> str:
     return Sentence("cut_off", count=run.cut_off)
+
+
+@asynccontextmanager
+async def open_turns(
+    assistant: Assistant,
+    messengers: Mapping[str, Messenger],
+    *,
+    database_url: str,
+    drain: float = DRAIN,
+    replicas: Replicas = ALONE,
+) -> AsyncIterator[Turns]:
+    """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
+    turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
+    register(turns)
+    async with (
+        launched(database_url, disk=turns.disk, close=turns.close, replicas=replicas),
+        replicas.serving(turns),
+    ):
+        share_claims(replicas, THINKING, CONCURRENCY)
+        yield turns
+
+
+def register(turns: Turns) -> None:
+    """Register both under the names that the queue has stored."""
+    workflow = partial(
+        DBOS.workflow,
+        max_recovery_attempts=None,  # DBOS would give up silently; ours ends in an apology
+        serialization_type=WorkflowSerializationFormat.PORTABLE,
+    )
+
+    @workflow(name=TURN)
+    async def run_turn(record: Record, route: Record) -> Record:
+        """First sign, outcome, delivery. The first two are recorded, so a restart continues after the last of them.
+
+        Delivery is recorded by the end of the workflow: if it is cut off, it is done again.
+        """
+        turn = turn_from(record)
+        async with turns.running(turn) as run:
+            handle = await DBOS.run_step_async({"name": "begin"}, turns.begin, run, turn, route)
+            # The work of a command may be cancelled while it runs.
+            thinking: StepOptions = {"name": "think", "preemptible": SHOWN_BY in route}
+            outcome = await DBOS.run_step_async(thinking, turns.think, run, turn, route, handle)
+            if (ended := outcome_from(outcome)).is_shown:
+                await turns.deliver(run, turn, route, handle, ended)
+            return outcome
+
+    @workflow(name=COMMAND)
+    async def run_command(record: Record, route: Record) -> None:
+        command = command_from(record)
+        async with turns.running(command) as run:
+            carrying: StepOptions = {"name": "carry_out", "preemptible": SHOWN_BY in route}
+            await DBOS.run_step_async(carrying, turns.carry_out, run, command, route)

@@ -1,5 +1,5 @@
 """The waits of a run of a turn: for the turns of its conversation that were written before it, a seat to think on, and
-a platform or a database that cannot be reached.
+a disk, a platform or a database that takes nothing now.
 
 When a process dies, everything that ran in it is cut off, and nobody knows what killed it. So after two such runs
 a turn waits for all seats of its process and runs alone. A run alone speaks against the turn only if it came no
@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -17,9 +20,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from core.conversation import Command, Decision, Progress, Question, Turn, log_fields, value
-from core.errors import StoreUnavailable
-from core.turns.assistant import Report
-from core.turns.messenger import Unreachable
+from core.errors import StoreUnavailable, causes
+from core.turns.messenger import Report, Unreachable
+from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
 
@@ -30,15 +33,13 @@ STOPS, LONE = "stops", "alone"
 
 LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
 NAPS = 3  # at most, however often the loop is held up
-SETTLE = (
-    0.3  # seconds after it was said until a turn may begin that another process's earlier turn may precede
-)
+#: Seconds after it was said until a turn may begin that another process's earlier turn may precede.
+SETTLE = 0.3
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
 PATIENCE = 24 * 3600.0  # seconds that a platform or a database which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 
 T = TypeVar("T")
-
 
 #: When something was written, in seconds since the epoch, and its id. Two messages may share a millisecond;
 #: ids of a platform sort by time.
@@ -207,18 +208,18 @@ async def retry(
 
     None if it refuses, or either stays out of reach for too long.
     """
+
+    def is_out_of_reach(trouble: Exception) -> bool:
+        return isinstance(trouble, Unreachable | StoreUnavailable)
+
     try:
-        return await persist(turn, call, passes=_is_out_of_reach, is_again=is_again, sleep=sleep)
+        return await persist(turn, call, passes=is_out_of_reach, is_again=is_again, sleep=sleep)
     except (Unreachable, StoreUnavailable):
         return None
     except Exception:
         # A message that can never be sent must not hold up the conversation behind it.
         logger.exception("platform refused", extra=log_fields(turn))
         return None
-
-
-def _is_out_of_reach(trouble: Exception) -> bool:
-    return isinstance(trouble, Unreachable | StoreUnavailable)
 
 
 async def persist(
@@ -228,12 +229,11 @@ async def persist(
     passes: Callable[[Exception], bool],
     is_again: bool = False,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    patience: float = PATIENCE,
 ) -> T:
-    """The result of a call, made again for as long as its errors pass. Raises one that does not, or not in
-    time.
-    """
+    """The result of a call, made again while its errors pass. Raises one that does not, or not in time."""
     loop = asyncio.get_running_loop()
-    until, pause, level = loop.time() + PATIENCE, FIRST_PAUSE, logging.WARNING
+    until, pause, level = loop.time() + patience, FIRST_PAUSE, logging.WARNING
     while True:
         try:
             return await call(is_again)
@@ -298,3 +298,72 @@ class TurnRun:
         if before.count >= ALONE:
             return replace(self, is_hopeless=True)
         return replace(self, lone=replace(before, count=before.count + 1))
+
+
+RECENT = 120.0  # seconds; every retry of a write comes sooner than that
+
+#: SQLite's primary result code -> the sentence that says what a person can do.
+_TROUBLES = {
+    sqlite3.SQLITE_BUSY: "disk_held",
+    sqlite3.SQLITE_LOCKED: "disk_held",
+    sqlite3.SQLITE_READONLY: "disk_read_only",
+    sqlite3.SQLITE_IOERR: "disk_error",
+    sqlite3.SQLITE_FULL: "disk_full",
+    sqlite3.SQLITE_CANTOPEN: "disk_refused",
+}
+
+#: The same for the SQLSTATEs of PostgreSQL that are about the disk.
+#: https://www.postgresql.org/docs/current/errcodes-appendix.html
+_STATES = {"53100": "disk_full", "25006": "disk_read_only", "58030": "disk_error"}
+
+#: How the SQLSTATEs begin of a server that takes no connection, or ends them; where none came, none was reached.
+_AWAY = ("08", "57P", "53300")
+
+
+def is_away(error: BaseException) -> bool:
+    """True if the database could not be reached. Other libraries wrap such errors."""
+    psycopg = sys.modules.get("psycopg")
+    return psycopg is not None and any(
+        isinstance(each, psycopg.OperationalError | psycopg.InterfaceError)
+        and (each.sqlstate or "08").startswith(_AWAY)
+        for each in causes(error)
+    )
+
+
+def disk_trouble(error: BaseException) -> str:
+    """Why nothing can be written now; empty for an error that will not pass. Other libraries wrap such errors."""
+    key = next(filter(None, map(_key, causes(error))), None)
+    return Sentence(key) if key else ""
+
+
+def _key(error: BaseException) -> str | None:
+    if code := getattr(error, "sqlite_errorcode", 0):
+        return _TROUBLES.get(code & 0xFF)
+    psycopg = sys.modules.get("psycopg")  # without it, no error is of it
+    if psycopg is None or not isinstance(error, psycopg.Error):
+        return None
+    if state := _STATES.get(error.sqlstate or ""):
+        return state
+    is_away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return "store_away" if is_away else None
+
+
+@dataclass(slots=True)
+class DiskWatch:
+    """The last such error, of any thread."""
+
+    _trouble: str = ""
+    _at: float = -math.inf
+
+    def is_passing(self, error: BaseException) -> bool:
+        """True if an error passes, so that a retry makes sense; if it does, remember it."""
+        if trouble := disk_trouble(error):
+            if trouble != self.trouble:
+                logger.warning("nothing can be written down: %s", trouble)
+            self._trouble, self._at = trouble, time.monotonic()
+        return bool(trouble)
+
+    @property
+    def trouble(self) -> str:
+        """The reason why everybody waits; empty if there is none."""
+        return self._trouble if time.monotonic() - self._at < RECENT else ""

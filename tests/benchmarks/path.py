@@ -39,7 +39,7 @@ from bots.slack.settings import read_slack_settings
 from core.bootstrap import open_footnote
 from core.settings import read_settings
 from core.storage.storage import Storage
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 
 PRODUCT = ("bots/", "core/")
 #: Entered by chance alone: where a pool of threads grows meanwhile, and where a busy machine takes so long that the

@@ -25,8 +25,7 @@ from core.reasoning.reasoner import Reasoner
 from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
 from core.turns.messenger import ReplyRoute
-from core.turns.turns import Turns
-from core.turns.workflow import open_turns
+from core.turns.turns import Turns, open_turns
 
 CHAT_MODEL, GRADER_MODEL = "gemini-3.5-flash", "gemini-3.5-flash-lite"
 PATIENCE = 600.0  # seconds for one turn: a bound that no measurement should meet

@@ -31,8 +31,7 @@ from core.library.library import DEFAULT_COLLECTION, Library
 from core.settings import Settings
 from core.text.language import language_of
 from core.turns.queue import prepare_file, queue_url
-from core.turns.turns import Turns
-from core.turns.workflow import open_turns
+from core.turns.turns import Turns, open_turns
 
 QUESTIONS, SUBJECTS = 1_500, 900
 QUICK_QUESTIONS, QUICK_SUBJECTS, QUICK_SETS = 50, 12, ("clapnq",)

@@ -37,8 +37,7 @@ from core.traces.trace import (
     TracedStrip,
 )
 from core.turns.queue import prepare_file, queue_url
-from core.turns.turns import Turns
-from core.turns.workflow import open_turns
+from core.turns.turns import Turns, open_turns
 
 NOON = 1_790_000_000.0
 HANDBOOK = "# Harbour\n\n## Ferry\n\nThe ferry to Sark leaves pier three at half past nine. It takes bicycles but no cars.\n"

@@ -22,7 +22,7 @@ from test_graph import TOWER, assistant_over
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.reasoning.reasoner import Ask
 from core.turns.messenger import ReplyRoute
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 
 CONVERSATIONS = 4
 TOWERS = "How tall is tower "

@@ -21,7 +21,7 @@ from test_graph import OTHER, assistant_over
 
 from core.conversation import Progress
 from core.library.documents import Retrieved
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 
 ASKED, PRESSED = "q1", "d1"  # ids of the turns
 ALLOWED = "height of the tower with its antenna"  # what a person made of the query that was proposed

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from core.turns.disk_watch import DiskWatch
-from core.turns.queue import QUEUE, launched
+from core.turns.queue import launched
+from core.turns.waiting import DiskWatch
 
 
 def make_empty_queue(folder: Path) -> Path:
     file = folder / "turns.sqlite"
 
     async def open_once() -> None:
-        async with launched(f"sqlite:///{file}", QUEUE, disk=DiskWatch(), close=_nothing_runs):
+        async with launched(f"sqlite:///{file}", disk=DiskWatch(), close=_nothing_runs):
             pass
 
     asyncio.run(open_once())

@@ -31,8 +31,7 @@ from core.turns import leases
 from core.turns.assistant import Assistant
 from core.turns.checkpoints_postgres import open_postgres_checkpoints
 from core.turns.leases import open_leases
-from core.turns.turns import Turns, TurnsClosed
-from core.turns.workflow import open_turns
+from core.turns.turns import Turns, TurnsClosed, open_turns
 
 CONVERSATIONS = 6
 LOOK_EVERY = 0.05  # seconds

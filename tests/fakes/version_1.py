@@ -23,7 +23,7 @@ from core.library.formats.read import parse_html
 from core.reasoning.limits import open_budget
 from core.settings import Settings
 from core.storage.storage import Storage
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 
 WRITTEN = Path(__file__).resolve().parents[1] / "version_1"
 STORES = ("library", "conversations", "turns", "rooms", "spending")

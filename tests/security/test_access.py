@@ -54,7 +54,7 @@ async def test_once_a_collection_is_closed_nothing_of_it_is_said_or_shown_again(
         again = await assistant.run(question(1, HERE, ASKED))  # stored, and run once more after a kill
         given_up = await assistant.give_up(question(1, HERE, ASKED), "cut off")
         after = await assistant.run(question(2, HERE, "And what does it cost for two?"))
-        (first, _) = (await assistant._state(HERE.id))["history"]
+        (first, _) = (await assistant._open(HERE)).state["history"]
         readable = (await channel_store.reads(HERE, "U1", footnote.library)).collections
 
         assert "18 euros" in json.dumps(plain(before))
@@ -130,7 +130,7 @@ async def test_what_a_person_answered_is_not_quoted_from_the_history_once_it_is_
         )
         before = await footnote.assistant.run(question(1, HERE, ASKED))
         kept = await footnote.assistant.run(question(2, HERE, "Is electricity included?"))
-        was_remembered = HR in remembered(await footnote.assistant._state(HERE.id))
+        was_remembered = HR in remembered((await footnote.assistant._open(HERE)).state)
         if way == "moved":
             await footnote.answers.edit(answer, question=ASKED, text=HR, by="Ann", collection="hr")
         elif way == "retired":
@@ -143,7 +143,7 @@ async def test_what_a_person_answered_is_not_quoted_from_the_history_once_it_is_
         assert "18 euros" in json.dumps(plain(before))
         assert was_remembered
         assert kept is not None
-        assert HR not in remembered(await footnote.assistant._state(HERE.id))
+        assert HR not in remembered((await footnote.assistant._open(HERE)).state)
         assert "18 euros" not in json.dumps(plain(after))
 
 
@@ -177,7 +177,7 @@ async def test_no_canary_reaches_whom_no_rule_names(size, count, tmp_path, stora
             asked = question(number, here, text, author)
             outcome = await footnote.assistant.run(asked)
             trace = await footnote.log.trace(asked.id)
-            state = await footnote.assistant._state(here.id)
+            state = (await footnote.assistant._open(here)).state
             readable = (await channel_store.reads(here, author, footnote.library)).collections
             quotes = footnotes_of(outcome, footnote.library.store, readable).excerpts
             shown = json.dumps(plain(outcome)) + repr((trace, state, quotes))

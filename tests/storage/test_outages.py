@@ -11,7 +11,7 @@ from core.errors import StoreUnavailable
 from core.settings import Settings
 from core.storage.database import Schema
 from core.storage.storage import open_storage
-from core.turns.disk_watch import DiskWatch, is_away
+from core.turns.waiting import DiskWatch, is_away
 
 NOTES = Schema(tables="CREATE TABLE notes (text TEXT)")
 ADD = "INSERT INTO notes VALUES (?)"

@@ -91,7 +91,7 @@ def rows(url, query, *values):
 async def test_a_turn_leaves_one_checkpoint_which_says_what_it_cost(assistant, storage):
     outcome = await assistant.run(question())
 
-    state = await assistant._state(question().conversation.id)
+    state = (await assistant._open(question().conversation)).state
     assert state["outcome"] == outcome
     assert isinstance(state["outcome"], Outcome)
     assert outcome.timing_ms["total"] > 0
@@ -102,7 +102,7 @@ async def test_the_next_turn_goes_on_from_a_settled_checkpoint(assistant):
     await assistant.run(question(id="q1"))
     await assistant.run(question("And how old is it?", id="q2"))
 
-    state = await assistant._state(question().conversation.id)
+    state = (await assistant._open(question().conversation)).state
     assert [exchange.question for exchange in state["history"]] == [
         "How tall is the tower?",
         "And how old is it?",
@@ -127,7 +127,7 @@ async def test_the_checkpoint_that_was_written_last_counts_whatever_the_clock_sa
 
     await shared.run(question("And how old is it?", id="q2"))
 
-    state = await shared._state(question().conversation.id)
+    state = (await shared._open(question().conversation)).state
     assert state["turn"].id == "q2"
     assert len(state["history"]) == 2
 
@@ -153,7 +153,7 @@ async def test_a_process_that_lost_its_conversation_writes_nothing_into_it(share
     """It slept past its lease in the middle of a turn, and wakes when the conversation has gone on elsewhere."""
     await shared.run(question())
     before = rows(postgres_url, "SELECT checkpoint_id FROM checkpoints")
-    turn = await shared._open(question().conversation.id)
+    turn = await shared._open(question().conversation)
 
     await shared._put(question(), turn, {"history": ()})
     await turn.finish({"outcome": None})
@@ -184,7 +184,7 @@ async def test_two_processes_that_took_turns_of_one_conversation_think_one_after
             slow = [replace(each, make_deps=slow_deps) for each in (one, other)]
             asked = [question("How tall is it?", id="q1"), question("And how old?", id="q2")]
             await asyncio.gather(*(each.run(turn) for each, turn in zip(slow, asked, strict=True)))
-            state = await one._state(question().conversation.id)
+            state = (await one._open(question().conversation)).state
 
     assert together == [1, 1]
     assert len(state["history"]) == 2

@@ -25,8 +25,8 @@ from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
 from core.turns.queue import RETENTION, sweep
 from core.turns.rate_limits import Rate, Rates
+from core.turns.turns import open_turns
 from core.turns.waiting import UnhurriedClock
-from core.turns.workflow import open_turns
 from core.web.request import WAIT_LIMIT, seconds_asked
 from tests.library.shelf import open_library
 
@@ -208,7 +208,7 @@ async def test_after_the_clock_was_set_back_a_conversation_goes_on_from_what_was
     async with assistant_over(tmp_path, reasoner, documents, web=web) as assistant:
         proposals = await assistant.proposals(HERE)
         decided = await assistant.run(decision(second.proposal.id, id="d2"))
-        state = await assistant._state(HERE.id)
+        state = (await assistant._open(HERE)).state
 
     assert [proposal.turn_id for proposal in proposals] == ["q1", "q2"]
     assert decided.kind == "answered"

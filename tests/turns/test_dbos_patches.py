@@ -19,8 +19,8 @@ from test_turns import TO_HERE, turns_over
 from core.errors import SettingsError
 from core.turns import dbos_patches
 from core.turns.dbos_patches import PATCHES, check_patched
-from core.turns.disk_watch import DiskWatch
-from core.turns.queue import QUEUE, launched
+from core.turns.queue import launched
+from core.turns.waiting import DiskWatch
 
 PATIENCE = 20.0  # seconds until a story that hangs fails
 TESTS = Path(__file__).parent
@@ -99,7 +99,7 @@ async def test_it_is_known_that_writes_wait_for_the_server(postgres_url, postgre
         pass
 
     disk = DiskWatch()
-    async with launched(postgres_url, QUEUE, disk=disk, close=nothing_runs):
+    async with launched(postgres_url, disk=disk, close=nothing_runs):
         postgres.stop()
         try:
             looking = asyncio.create_task(DBOS.get_workflow_status_async("q1"))

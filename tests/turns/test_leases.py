@@ -17,9 +17,9 @@ from core.settings import Settings
 from core.storage.postgres import conninfo
 from core.storage.storage import open_storage
 from core.turns import leases
-from core.turns.disk_watch import DiskWatch
 from core.turns.leases import _HOLD, BEAT, LEASE, Leases, open_leases
-from core.turns.queue import QUEUE, launched, requeue_left
+from core.turns.queue import launched, requeue_left
+from core.turns.waiting import DiskWatch
 
 HERE = "test/space/channel/thread"
 PATIENCE = 20.0  # seconds until a story that hangs fails
@@ -288,7 +288,7 @@ async def test_a_transaction_that_its_process_sleeps_in_holds_up_nobody_for_long
     async def nothing_runs():
         pass
 
-    async with launched(postgres_url, QUEUE, disk=DiskWatch(), close=nothing_runs):
+    async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
         system = _get_dbos_instance()._sys_db
         locks = "LOCK TABLE dbos.workflow_status IN ACCESS EXCLUSIVE MODE"
         with suppress(DBAPIError), system.engine.connect() as asleep:
@@ -358,7 +358,7 @@ async def test_a_look_for_turns_of_the_dead_says_that_the_database_is_away_as_th
     async def nothing_runs():
         pass
 
-    async with launched(postgres_url, QUEUE, disk=DiskWatch(), close=nothing_runs):
+    async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
         postgres.stop()
         try:
             with pytest.raises(psycopg.OperationalError):

@@ -25,7 +25,7 @@ from core.turns.archive import is_stored, outcome_from
 from core.turns.leases import is_any_serving
 from core.turns.messenger import SHOWN_BY
 from core.turns.remote import OPERATOR, ServerGone, open_remote_queue
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 
 ROUTE = {SHOWN_BY: PLATFORM}
 HERE = Conversation(platform=PLATFORM, space="local", channel="terminal", thread="t")

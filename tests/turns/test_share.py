@@ -14,8 +14,7 @@ from test_graph import TOWER, assistant_over
 from core.turns import dbos_patches
 from core.turns.dbos_patches import FULL, Share
 from core.turns.replicas import Alone
-from core.turns.turns import THINKING
-from core.turns.workflow import open_turns
+from core.turns.turns import THINKING, open_turns
 
 BURST = THINKING + 8
 PATIENCE = 30.0  # seconds until a story that hangs fails

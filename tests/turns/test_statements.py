@@ -50,7 +50,7 @@ async def test_a_look_at_an_empty_queue_is_one_statement(system):
     with statements_of(system) as sent:
         assert system.start_queued_partitioned_workflows(queue, "footnote", APPLICATION_VERSION, 10) == []
 
-    assert of_test(sent) == {"SELECT": 1}
+    assert sum(of_test(sent).values()) == 1
 
 
 async def test_a_turn_is_recorded_in_two_steps_and_its_end(folder):

@@ -23,9 +23,8 @@ from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
 from core.turns.messenger import NOWHERE, Unreachable
 from core.turns.queue import sweep
-from core.turns.turns import TurnRun, TurnsClosed
+from core.turns.turns import TurnRun, TurnsClosed, open_turns
 from core.turns.waiting import order_of
-from core.turns.workflow import open_turns
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}

@@ -16,7 +16,7 @@ from core.reasoning.instructions import UNADDRESSED
 from core.reasoning.reasoner import Ask, Plan
 from core.reasoning.replies import PlanReply, to_plan
 from core.turns.archive import questions_since
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 
 SECRET = "Shall I tell Bob that the tower is leaning?"
 ELSEWHERE = replace(HERE, thread="elsewhere")
@@ -36,9 +36,9 @@ async def answers_to(folder, turn, reasoner, documents, *, is_first=False, **dep
     async with assistant_over(folder, reasoner, documents, **deps) as assistant:
         if not is_first:
             await assistant.run(question())
-        before = await assistant._state(HERE.id)
+        before = (await assistant._open(HERE)).state
         outcome = await assistant.run(turn)
-        return outcome, before, await assistant._state(HERE.id)
+        return outcome, before, (await assistant._open(HERE)).state
 
 
 async def test_a_follow_up_that_the_documents_answer_is_answered_and_remembered(tmp_path, documents):
@@ -68,11 +68,11 @@ async def test_without_a_sure_answer_the_conversation_stays_as_it_was(tmp_path, 
     web, reasoner = ScriptedWeb(), ScriptedReasoner()
     async with assistant_over(tmp_path, reasoner, documents, web=web, approval=approval) as assistant:
         await assistant.run(question())
-        before = await assistant._state(HERE.id)
+        before = (await assistant._open(HERE)).state
         for name, said in script.items():
             setattr(reasoner, name, said)
         outcome = await assistant.run(overheard())
-        after = await assistant._state(HERE.id)
+        after = (await assistant._open(HERE)).state
 
     assert (outcome.kind, outcome.is_shown, outcome.proposal, outcome.reason) == (
         "no_answer",
