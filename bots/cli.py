@@ -33,7 +33,7 @@ PLATFORMS = ("slack", "discord")
 PORT_OF_HOST = -1  # `--http` without a number: the port is the one that the host names in PORT
 
 SHELLS = ("bash", "zsh")
-ENDINGS = (  # bots.log_words
+ENDINGS = (  # bots.record
     "answered", "half_answered", "unsure", "approval_needed", "no_answer", "clarify", "failed",
 )  # fmt: skip
 
@@ -402,7 +402,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None], str]] = {
     "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
     "questions": ("questions:questions", _define_questions, "list what was asked and how it ended"),
     "gaps": ("questions:gaps", _define_gaps, "group what was not answered by meaning"),
-    "access": ("access:run", _define_access, "list or change who may read which collection"),
+    "access": ("sources:access", _define_access, "list or change who may read which collection"),
     "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
     "mcp": (
         "mcp:run",

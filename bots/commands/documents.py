@@ -31,7 +31,7 @@ from bots.chat.texts import counted
 from bots.chat.uploads import Upload, uploads_in
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside
-from bots.source_kinds import source_kinds
+from bots.platforms import source_kinds
 from bots.terminal.receive import Forgotten, ask_line, is_interactive
 from bots.terminal.screen import Screen
 from core.answers.answers import sync
@@ -235,7 +235,7 @@ def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, scr
 
 
 async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
-    from bots.commands.remote import open_remote
+    from bots.commands.backend import open_remote
 
     async with open_remote(settings, screen=screen) as backend:
         if arguments.rebuild:
@@ -356,7 +356,7 @@ def forget(arguments: Namespace, settings: Settings) -> int:
         return print_gone([(entry.source, entry.passages) for entry in entries])
 
     async def beside() -> int:
-        from bots.commands.remote import open_remote
+        from bots.commands.backend import open_remote
 
         async with open_remote(settings, screen=screen) as backend:
             return print_gone(await backend.forget(arguments.source))

@@ -16,7 +16,7 @@ from bots import process
 from bots.chat.channels import open_channel_store
 from bots.chat.indexing import embedder_of_index
 from bots.chat.markdown.safe import line
-from bots.commands.remote import RemoteOperations
+from bots.commands.backend import RemoteOperations
 from bots.commands.run import Served, serve_until_stopped
 from bots.page.gap_reports import GapReports
 from bots.page.server import link_at, link_told, open_page

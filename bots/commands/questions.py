@@ -20,8 +20,17 @@ from rich.text import Text
 
 from bots.chat.indexing import embedder_of_index
 from bots.chat.texts import clipped, counted, duration, money
-from bots.log_words import ENDINGS, ended, left_out, missing_in, people_of, reasons_of, trend_of
-from bots.record import write_gaps, write_questions
+from bots.record import (
+    ENDINGS,
+    ended,
+    left_out,
+    missing_in,
+    people_of,
+    reasons_of,
+    trend_of,
+    write_gaps,
+    write_questions,
+)
 from bots.terminal.screen import Screen, line
 from core.bootstrap import open_library
 from core.gaps.groups import GapGroup, GapReport, open_gaps

@@ -33,12 +33,12 @@ from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.threads import PLATFORM as PAGE
 from bots.page.threads import PageMessenger, PageThreads, collections_of
+from bots.platforms import source_kinds
 from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr, raise_file_limit
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import SlackServer, open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
-from bots.source_kinds import source_kinds
 from bots.terminal.messenger import TerminalMessenger, sweeping
 from bots.terminal.operations import Operations
 from bots.terminal.screen import Screen

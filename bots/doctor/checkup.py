@@ -15,7 +15,7 @@ from bots.doctor.findings import Finding, failed, skipped, warning
 from bots.doctor.settings import NAMES, SECRETS, Configuration
 from bots.mcp.settings import NAMES as MCP_SETTINGS
 from bots.page.settings import NAMES as PAGE_SETTINGS
-from bots.source_kinds import source_kinds
+from bots.platforms import source_kinds
 from core.conversation import value
 
 TIMEOUT = 30.0  # seconds for one check

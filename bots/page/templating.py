@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 from bots.arguments import span_of
 from bots.chat.markdown.safe import clean, names_another_host, web_link
 from bots.chat.texts import duration, unseen_told
-from bots.log_words import ENDINGS, FAULTS, REASONS, ended, missing_in, people_of, reasons_of, trend_of
+from bots.record import ENDINGS, FAULTS, REASONS, ended, missing_in, people_of, reasons_of, trend_of
 from core.answers.store import TEXT_LIMIT
 from core.library.documents import is_kept
 from core.library.entries import Entry

@@ -1,18 +1,21 @@
-"""Figures of what questions cost and how they ended, summed up by day as they are logged.
+"""Figures of what questions cost, how they ended and which documents they needed, summed up by day as they are logged.
 
 A row for each day, channel, kind and ending, and one for each day and model, so that a year of figures is read
 from as many rows as there were days and channels, however much was asked. They name no person and quote nothing,
-and nothing is ever taken off them.
+and nothing is ever taken off them. Only a document that is forgotten takes its sums along, and they are kept as long as
+the texts of questions.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 
 from core.conversation import ModelTokens, Outcome, value
 from core.storage.database import Connection, Database, Row
+from core.traces.trace import Trace, unpacked
 
 #: Seconds. A turn is counted under the first that it does not exceed, or after the last.
 BOUNDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
@@ -217,3 +220,125 @@ def seconds_of(share: float, within: Iterable[int]) -> float | None:
         return None
     bounds = (*BOUNDS, 2 * BOUNDS[-1])
     return next(bound for bound, count in zip(bounds, counts, strict=True) if count >= share * counts[-1])
+
+
+USES_TABLE = """
+CREATE TABLE IF NOT EXISTS document_uses (
+    collection TEXT NOT NULL, source TEXT NOT NULL, day TEXT NOT NULL,
+    found INTEGER NOT NULL,  -- questions for which a passage of it was found
+    cited INTEGER NOT NULL,  -- answers that cite it
+    PRIMARY KEY (collection, source, day)
+);
+"""
+_ADD_USE = (
+    "INSERT INTO document_uses VALUES (?, ?, ?, 1, ?) ON CONFLICT (collection, source, day) DO UPDATE SET"
+    " found = document_uses.found + 1, cited = document_uses.cited + excluded.cited"
+)
+_BATCH = 1_000  # traces that are read at a time
+
+DocumentKey = tuple[str, str]  # a collection and a source
+
+
+@value
+class DocumentUse:
+    """How many questions needed a document."""
+
+    found: int = 0
+    cited: int = 0
+
+    def __add__(self, other: DocumentUse) -> DocumentUse:
+        return DocumentUse(found=self.found + other.found, cited=self.cited + other.cited)
+
+
+def count_documents(writing: Connection, trace: Trace, at: float) -> None:
+    """Add the documents of one turn that ended at this time."""
+    cited = {
+        (each.collection, each.source)
+        for each in trace.citations
+        if each.number and each.origin == "documents"
+    }
+    found = {(each.collection, each.source) for each in trace.passages if each.origin == "documents"} | cited
+    day = day_of(at)
+    writing.executemany(_ADD_USE, [(*each, day, int(each in cited)) for each in sorted(found)])
+
+
+def document_uses(database: Database, since: str) -> dict[DocumentKey, DocumentUse]:
+    """Of every document that was found from this day on, as 2026-03-12. Blocks."""
+    rows = database.rows(
+        "SELECT collection, source, sum(found), sum(cited) FROM document_uses WHERE day >= ?"
+        " GROUP BY collection, source",
+        (since,),
+    )
+    return {
+        (collection, source): DocumentUse(found=int(f), cited=int(c)) for collection, source, f, c in rows
+    }
+
+
+def expire_uses(writing: Connection, before: float) -> None:
+    writing.execute("DELETE FROM document_uses WHERE day < ?", (day_of(before),))
+
+
+def forget_uses(writing: Connection, sources: Iterable[str]) -> None:
+    writing.executemany("DELETE FROM document_uses WHERE source = ?", [(each,) for each in sources])
+
+
+def count_kept(database: Connection) -> None:
+    """Make the table, from the traces of a log that was written before it."""
+    database.execute(USES_TABLE.strip().rstrip(";"))
+    last = ""
+    while rows := database.execute(
+        "SELECT turn, asked_at, content FROM traces WHERE turn > ? ORDER BY turn LIMIT ?", (last, _BATCH)
+    ).fetchall():
+        last = rows[-1][0]
+        for _, at, content in rows:
+            if (trace := unpacked(bytes(content))) is not None:
+                count_documents(database, trace, at)
+
+
+_ASKED = (
+    "EXISTS (SELECT 1 FROM questions q WHERE q.author = people.author AND q.asked_at >= ? AND q.asked_at < ?"
+    " AND q.kind = 'question')"
+)
+#: DISTINCT would read every question of both spans. This goes from one person to the next in the index, a "loose index
+#: scan" (wiki.postgresql.org), and asks for each whether there is a question.
+_ASKERS = f"""
+WITH RECURSIVE people(author) AS (
+    SELECT min(author) FROM questions WHERE author > ''
+    UNION ALL
+    SELECT (SELECT min(author) FROM questions WHERE author > people.author) FROM people WHERE author IS NOT NULL
+)
+SELECT sum(CASE WHEN {_ASKED} THEN 1 ELSE 0 END), sum(CASE WHEN {_ASKED} THEN 1 ELSE 0 END)
+FROM people WHERE author IS NOT NULL
+"""
+
+
+@value
+class Activity:
+    askers: int  #: different people
+    up: int  #: ratings
+    down: int
+
+    @property
+    def helpful(self) -> float | None:
+        """Per cent of the ratings; None where nobody rated."""
+        rated = self.up + self.down
+        return 100 * self.up / rated if rated else None
+
+
+def activities(database: Database, began: float, turned: float, ends: float) -> tuple[Activity, Activity]:
+    """From ``began`` to before ``turned``, and from then to before ``ends``, in seconds since the epoch."""
+    ((askers_before, askers),) = database.rows(_ASKERS, (began, turned, turned, ends))
+    ratings = Counter(
+        {
+            (bool(is_later), bool(is_positive)): int(number)
+            for is_later, is_positive, number in database.rows(
+                "SELECT given_at >= ?, is_positive, count(*) FROM ratings"
+                " WHERE given_at >= ? AND given_at < ? GROUP BY 1, 2",
+                (turned, began, ends),
+            )
+        }
+    )
+    return (
+        Activity(askers=int(askers_before or 0), up=ratings[False, True], down=ratings[False, False]),
+        Activity(askers=int(askers or 0), up=ratings[True, True], down=ratings[True, False]),
+    )

@@ -25,7 +25,7 @@ from core.reasoning.limits import NO_PRICES, Prices
 from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema, placeholders
 from core.storage.storage import Storage
 from core.text.terms import comparable
-from core.traces import figures, names, uses
+from core.traces import figures, names
 from core.traces.figures import Counted, ending_of, is_half
 from core.traces.trace import (
     Trace,
@@ -102,11 +102,11 @@ def _tell_more(database: Connection) -> None:
     database.execute("DROP INDEX questions_by_author")
     database.execute("CREATE INDEX questions_by_author ON questions (author, asked_at)")
     database.execute("CREATE TABLE IF NOT EXISTS exchanges (turn TEXT PRIMARY KEY, content BLOB NOT NULL)")
-    uses.count_kept(database)
+    figures.count_kept(database)
 
 
 SCHEMA = Schema(
-    tables=_TABLES + figures.TABLES + names.TABLES + uses.TABLES,
+    tables=_TABLES + figures.TABLES + names.TABLES + figures.USES_TABLE,
     migrations=(_make_comparable, _tell_more),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
@@ -244,7 +244,7 @@ class QuestionLog:
                 return True
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
             writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
-            uses.count(writing, trace, asked_at)
+            figures.count_documents(writing, trace, asked_at)
             if trace.exchanges:
                 writing.execute("INSERT INTO exchanges VALUES (?, ?)", (turn.id, packed_exchanges(trace)))
         return True
@@ -353,14 +353,14 @@ class QuestionLog:
 
     def _expire_uses(self, before: float) -> None:
         with self.database.database.transaction() as writing:
-            uses.expire(writing, before)
+            figures.expire_uses(writing, before)
 
 
 def forget_sources(database: Database, sources: Iterable[str]) -> None:
     """Delete the texts of the turns that read one of these documents, and how often they did."""
     sources = list(sources)
     with database.transaction() as writing:
-        uses.forget(writing, sources)
+        figures.forget_uses(writing, sources)
     for source in sources:
         forget_texts(database, "turn IN (SELECT turn FROM trace_sources WHERE source = ?)", (source,))
 

@@ -13,7 +13,7 @@ from harbour import FERRY, HARBOUR
 from bots.chat.indexing import Targets
 from bots.commands.adding import Addition, Questions, choices_of
 from bots.commands.documents import _channel_store
-from bots.source_kinds import source_kinds
+from bots.platforms import source_kinds
 from bots.terminal.screen import Screen
 from core.errors import SettingsError
 from core.settings import Settings

@@ -11,7 +11,7 @@ from source_desk import Clock, open_desk
 from bots.chat.channel_source import person_of
 from bots.chat.channels import open_channel_store, own_collection
 from bots.discord.channel_source import discord_kind
-from bots.source_kinds import source_kinds
+from bots.platforms import source_kinds
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.settings import Settings

@@ -32,7 +32,7 @@ from core.library.data_lock import SERVING
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.turns.queue import prepare_file, queue_url
-from core.turns.workflow import open_turns
+from core.turns.turns import open_turns
 
 PROTOCOLS = ("legacy", "2026-07-28")  # with a handshake; every request for itself
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"

@@ -12,8 +12,8 @@ from source_desk import Clock, open_desk
 from bots.chat.access import forget_documents
 from bots.chat.channel_source import person_of
 from bots.chat.channels import open_channel_store, own_collection
+from bots.platforms import source_kinds
 from bots.slack.channel_source import slack_kind
-from bots.source_kinds import source_kinds
 from core.conversation import Conversation
 from core.errors import SettingsError
 from core.settings import Settings

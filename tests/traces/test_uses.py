@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 from fakes.desk import NOON, answered, asked, traced
 
-from core.traces.figures import day_of
+from core.traces.figures import DocumentUse, day_of, document_uses
 from core.traces.log import DAY, SCHEMA, STORE, open_question_log
 from core.traces.trace import TracedPassage, packed, with_outcome
-from core.traces.uses import DocumentUse, uses
 
 HARBOUR, PAY = ("default", "harbour.md"), ("pay", "pay.md")
 
@@ -38,10 +37,10 @@ async def test_a_document_counts_once_for_each_question_that_found_or_cited_it(l
     await log.record(asked("q1"), answered("q1"), looked_at(HARBOUR, HARBOUR, PAY))  # told again
     await log.record(asked("q2", at=NOON - 3 * DAY), replace(answered("q2"), answer=None), looked_at(HARBOUR))
 
-    assert uses(log.database.database, "") == {
+    assert document_uses(log.database.database, "") == {
         HARBOUR: DocumentUse(found=2, cited=1), PAY: DocumentUse(found=1, cited=0),
     }  # fmt: skip
-    assert uses(log.database.database, day_of(NOON - DAY))[HARBOUR] == DocumentUse(found=1, cited=1)
+    assert document_uses(log.database.database, day_of(NOON - DAY))[HARBOUR] == DocumentUse(found=1, cited=1)
 
 
 async def test_the_sums_of_a_forgotten_document_and_of_days_long_gone_are_deleted(log):
@@ -49,18 +48,18 @@ async def test_the_sums_of_a_forgotten_document_and_of_days_long_gone_are_delete
     await log.record(asked("old", at=NOON - 20 * DAY), answered("old"), looked_at(PAY))
 
     await log.expire()
-    kept = uses(log.database.database, "")
+    kept = document_uses(log.database.database, "")
     await log.forget_sources(["harbour.md"])
 
     assert kept[PAY] == DocumentUse(found=1, cited=0)
-    assert uses(log.database.database, "") == {PAY: DocumentUse(found=1, cited=0)}
+    assert document_uses(log.database.database, "") == {PAY: DocumentUse(found=1, cited=0)}
 
 
 async def test_nothing_is_counted_where_no_texts_are_kept(storage):
     with open_question_log(storage, days=0) as log:
         await log.record(asked("q1"), answered("q1"), looked_at(HARBOUR))
 
-        assert uses(log.database.database, "") == {}
+        assert document_uses(log.database.database, "") == {}
 
 
 async def test_a_log_that_was_written_before_is_counted_from_its_traces(storage):
@@ -72,6 +71,6 @@ async def test_a_log_that_was_written_before_is_counted_from_its_traces(storage)
         await database.write("INSERT INTO traces VALUES (?, ?, ?)", ("q1", NOON, trace))
 
     with open_question_log(storage, days=14) as log:
-        assert uses(log.database.database, "") == {
+        assert document_uses(log.database.database, "") == {
             HARBOUR: DocumentUse(found=1, cited=1), PAY: DocumentUse(found=1, cited=0),
         }  # fmt: skip

@@ -52,7 +52,7 @@ READ_ON_THE_WALL = {
     "bots/doctor/stores.py": "tells how old a thread is",
     "bots/eval/report.py": "stands in the report",
     "bots/chat/indexing.py": "a note of a time to come says nothing",
-    "bots/commands/remote.py": "orders the work that a command leaves to a bot, which runs apart from all else",
+    "bots/commands/backend.py": "orders the work that a command leaves to a bot, which runs apart from all else",
     "bots/terminal/messenger.py": "which results of killed commands are old; a jump deletes them earlier or later",
     "bots/stores/server.py": "which questions of the last day a move lets rate limits count",
     "core/traces/log.py": "which texts of questions are old; a jump deletes them earlier or later",

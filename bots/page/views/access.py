@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping
 
 from aiohttp import web
 
-from bots.access_ids import ids_of
 from bots.chat.access import (
     CHANNEL,
     CLOSED,
@@ -27,6 +26,7 @@ from bots.page.rights import names_in
 from bots.page.site import Visit, go_to
 from bots.page.templating import access_path
 from bots.page.views.sources import VIEW
+from bots.platforms import ids_of
 from core.errors import SettingsError
 from core.library.overview import collection_sizes
 

@@ -12,7 +12,7 @@ from bots.page.rights import channel_told, readable
 from bots.page.site import View, Visit, go_to
 from bots.page.templating import question_path
 from core.conversation import value
-from core.traces.feedback import RatedDown, rated_down
+from core.traces.search import RatedDown, rated_down
 
 SHOWN = 50  # answers on one page
 STATES = ("open", "done", "all")

@@ -12,13 +12,12 @@ from functools import partial
 from aiohttp import web
 
 from bots.chat.texts import counted
-from bots.log_words import left_out
 from bots.page.gap_reports import ReportKey
 from bots.page.rights import audiences_of, reads_in
 from bots.page.site import View, Visit, go_to
 from bots.page.templating import gap_path
 from bots.page.views.answers import Typed, keep_answer, typed_in
-from bots.record import write_gaps
+from bots.record import left_out, write_gaps
 from core.answers.store import KeptAnswer
 from core.conversation import QUESTION_LIMIT
 from core.errors import FootnoteError

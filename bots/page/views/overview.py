@@ -18,7 +18,6 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from bots.chat.texts import counted
-from bots.log_words import ENDINGS, trend_of
 from bots.page.drawing import Plot, Series, bar_plot, line_plot
 from bots.page.rights import channel_told
 from bots.page.site import Site, View, Visit, nobody_in
@@ -27,18 +26,20 @@ from bots.page.views.answers import answers_of
 from bots.page.views.feedback import count_open
 from bots.page.views.gaps import report_soon
 from bots.page.views.sources import sizes_of
+from bots.record import ENDINGS, trend_of
 from core.conversation import value
 from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
 from core.storage.database import Database
-from core.traces.activity import Activity, activities
 from core.traces.figures import (
     BOUNDS,
     HALF,
     UNSURE,
+    Activity,
     DayCount,
     ModelSums,
     Sums,
+    activities,
     by_channel,
     by_day,
     by_day_and_outcome,

@@ -14,13 +14,12 @@ from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from bots.log_words import ENDINGS
 from bots.page.drawing import draw_graph, time_steps
 from bots.page.rights import channel_told, collections_called, collections_in, readable
 from bots.page.sessions import PageSession
 from bots.page.site import RANGES, View, Visit, number_in, read_as
 from bots.page.templating import to_html
-from bots.record import write_questions
+from bots.record import ENDINGS, write_questions
 from core.conversation import value
 from core.library.documents import Passage, Scope
 from core.library.readers import base_of

@@ -25,8 +25,7 @@ from core.library.retriever import Query
 from core.library.roots import UnreadableFile, is_within, resolve_name
 from core.sources.kinds import source_labels
 from core.sources.store import SourceRecord
-from core.traces.uses import DocumentUse
-from core.traces.uses import uses as document_uses
+from core.traces.figures import DocumentUse, document_uses
 
 DOCUMENTS, PASSAGES = 200, 50  # on one page
 FOUND = 10  # passages of one try

@@ -1,18 +1,22 @@
-"""All kinds of sources that can be read: those of core, and the channels of the platforms, with how one is added."""
+"""All platforms together: ids in access rules, and the kinds of sources, of which their channels are some."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bots.chat.access import CHANNEL, GROUP, PERSON
 from bots.chat.source_addresses import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
+from bots.discord import route as discord
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import read_discord_settings
+from bots.slack import route as slack
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.settings import read_slack_settings
+from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.kinds import KINDS
 from core.sources.source import Credential, SourceGuide, SourceKind
@@ -39,10 +43,10 @@ def source_kinds(
     from bots.discord.channel_source import discord_kind
     from bots.slack.channel_source import INTERVAL, slack_kind
 
-    slack = slack_kind(channel_store, interval=0.0 if is_waited_for else INTERVAL)
+    of_slack = slack_kind(channel_store, interval=0.0 if is_waited_for else INTERVAL)
     return {
         **KINDS,
-        SLACK: replace(slack, guide=SLACK_GUIDE),
+        SLACK: replace(of_slack, guide=SLACK_GUIDE),
         DISCORD: replace(discord_kind(channel_store), guide=DISCORD_GUIDE),
     }
 
@@ -87,3 +91,29 @@ DISCORD_GUIDE = SourceGuide(
     credentials=_discord_credentials,
     every=EVERY,
 )
+
+
+#: What to write for each kind, where what was written names none.
+_EXAMPLES = {
+    CHANNEL: "a channel's id or its link, as C0123ABCD, or T0123/C0123ABCD of one workspace among several",
+    PERSON: "a person's id, as U0123ABCD or 123456789012345678",
+    GROUP: "the id of a Slack user group, as S0123ABCD, or of a Discord role behind its server's, as SERVER/ROLE",
+}
+
+
+def ids_of(kind: str, written: Iterable[str]) -> list[str]:
+    """Raises SettingsError for what is no id: a name could be another's tomorrow."""
+    found = []
+    for each in written:
+        known = slack.access_id(kind, each) or discord.access_id(kind, each)
+        if known is None:
+            raise SettingsError(f"{each} is no id. Write {_EXAMPLES[kind]}; names change, ids do not.")
+        found.append(known)
+    return found
+
+
+def any_id(written: str) -> set[str]:
+    """The ids of any kind that it may stand for."""
+    kinds = (CHANNEL, PERSON, GROUP)
+    found = {read(kind, written) for kind in kinds for read in (slack.access_id, discord.access_id)}
+    return {name for name in found if name} or {written}
