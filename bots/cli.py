@@ -55,13 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        _discard_output()
+    except BrokenPipeError:  # the reader has gone; else the interpreter complains when it flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 
 
 def _run_command(arguments: argparse.Namespace) -> int:
-    from bots.process import log_to_stderr
+    from inspect import iscoroutine
+
+    from bots.process import log_to_stderr, run
     from core.errors import FootnoteError, NotFound, SettingsError
     from core.settings import Settings, read_settings
 
@@ -71,7 +73,8 @@ def _run_command(arguments: argparse.Namespace) -> int:
             _report_ignored_lines()
             settings = read_settings(os.environ)
         log_to_stderr(settings, quiet=True)
-        return int(_load(arguments.handler)(arguments, settings))
+        ended = _load(arguments.handler)(arguments, settings)
+        return run(ended) if iscoroutine(ended) else int(ended)
     except (SettingsError, NotFound) as error:
         return _print_error(str(error), WRONG_USE)
     except FootnoteError as error:
@@ -92,13 +95,12 @@ def _report_ignored_lines() -> None:
 
     from core.settings import ENV_FILE, broken_lines
 
-    logging.getLogger("dotenv").setLevel(
-        logging.ERROR
-    )  # it warns of one line at a time, without the file's name
+    # It warns of one line at a time, without the file's name.
+    logging.getLogger("dotenv").setLevel(logging.ERROR)
     if numbers := broken_lines(ENV_FILE):
         lines, are = ("Line", "is") if len(numbers) == 1 else ("Lines", "are")
         named = ", ".join(map(str, numbers))
-        _print_line(f"{lines} {named} of {ENV_FILE} {are} not NAME=value and {are} ignored.")
+        _print_error(f"{lines} {named} of {ENV_FILE} {are} not NAME=value and {are} ignored.")
 
 
 def _load(handler: str) -> Any:
@@ -116,13 +118,8 @@ def _load(handler: str) -> Any:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201 - same
 
 
-def _print_error(sentence: str, code: int) -> int:
-    _print_line(sentence)
-    return code
-
-
-def _print_line(sentence: str) -> None:
-    """On standard error, wrapped on a terminal."""
+def _print_error(sentence: str, code: int = FAILED) -> int:
+    """On standard error, wrapped on a terminal; the exit code."""
     from shutil import get_terminal_size
     from textwrap import fill
 
@@ -132,11 +129,7 @@ def _print_line(sentence: str) -> None:
     if sys.stderr.isatty():
         text = fill(text, get_terminal_size().columns)
     print(text, file=sys.stderr)  # noqa: T201 - this is what a command line does
-
-
-def _discard_output() -> None:
-    """The reader has gone: without this, the interpreter complains when it flushes at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 class _Version(argparse.Action):
@@ -161,264 +154,197 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-V", "--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (handler, add_arguments, help_text) in COMMANDS.items():
-        command = commands.add_parser(name, help=help_text)
+    for name, (handler, help_text, arguments) in COMMANDS.items():
+        command = commands.add_parser(name, help=help_text, description=DESCRIPTIONS.get(name))
         command.set_defaults(handler=handler, needs_settings=name not in WITHOUT_SETTINGS)
-        add_arguments(command)
+        for add in arguments:
+            add(command)
     return parser
 
 
-def _add_concurrency(parser: Parser, help_text: str, default: int | None = None) -> None:
-    parser.add_argument(
-        "--concurrency",
-        type=from_1_to(CONCURRENCY_LIMIT),
-        default=default,
-        metavar="N",
-        help=help_text,
-    )
+def arg(*names: str, **options: Any) -> Callable[[Any], object]:
+    """Adds an argument to a parser, or to a group of it."""
+    return lambda parser: parser.add_argument(*names, **options)
 
 
-def _add_docs(parser: Parser) -> None:
-    parser.add_argument(
-        "--docs", nargs="+", action="extend", default=[], metavar="PATH", help="read these and nothing else"
-    )
+def one_of(*arguments: Callable[[Any], object], required: bool = False) -> Callable[[Any], object]:
+    """Arguments of which one may be given, or must be."""
+
+    def add(parser: Parser) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for each in arguments:
+            each(group)
+
+    return add
 
 
-def _add_thread(parser: Parser, help_text: str) -> None:
-    parser.add_argument("--thread", metavar="NAME", help=help_text)
+def listed(*names: str, metavar: str, help: str) -> Callable[[Any], object]:  # noqa: A002 - argparse's name
+    """An option that takes several, and may be given several times."""
+    return arg(*names, nargs="+", action="extend", default=[], metavar=metavar, help=help)
 
 
-def _add_json(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+def concurrency(help_text: str, default: int | None = None) -> Callable[[Any], object]:
+    most = from_1_to(CONCURRENCY_LIMIT)
+    return arg("--concurrency", type=most, default=default, metavar="N", help=help_text)
 
 
-def _define_chat(chat: Parser) -> None:
-    chat.add_argument("paths", nargs="*", metavar="PATH", help="files or folders to read; none: all indexed")
-    _add_thread(chat, "come back to this conversation, or begin one of this name")
+def since(help_text: str) -> Callable[[Any], object]:
+    return arg("--since", type=span, default=span("7d"), metavar="SPAN", help=f"{help_text}; by default 7d")
 
 
-def _define_ask(ask: Parser) -> None:
-    ask.add_argument("question", nargs="?")
-    ask.add_argument(
-        "--batch", metavar="FILE", help='one {"id", "question", "thread"?} per line; "-": standard input'
-    )
-    _add_concurrency(ask, "batch: at a time (8)", default=8)
-    _add_docs(ask)
-    _add_thread(ask, "ask within this conversation")
-    _add_json(ask)
-    ask.add_argument(
-        "--passages", type=from_1_to(PASSAGES_LIMIT), default=0, metavar="N", help="list the N best passages"
-    )
+DOCS = listed("--docs", metavar="PATH", help="read these and nothing else")
+JSON = arg("--json", action="store_true", help="print JSON and nothing else")
+ARCHIVE = arg("file", metavar="FILE")
 
-
-def _define_decide(decide: Parser) -> None:
-    decide.add_argument("proposal", metavar="PROPOSAL_ID")
-    verdict = decide.add_mutually_exclusive_group(required=True)
-    verdict.add_argument("--approve", dest="verdict", action="store_const", const="approve")
-    verdict.add_argument("--deny", dest="verdict", action="store_const", const="deny")
-    decide.add_argument("--query", help="search for this instead")
-    _add_thread(decide, "the conversation that holds it; none: looked for in all")
-    _add_json(decide)
-
-
-def _define_ingest(ingest: Parser) -> None:
-    ingest.description = "Without arguments, in a terminal, it asks what to add and looks at it first."
-    ingest.add_argument("targets", nargs="*", metavar="PATH_OR_URL")
-    ingest.add_argument("--collection", metavar="NAME", help="put them into this part of the library")
-    ingest.add_argument(
-        "--follow", action="store_true", help="read the website of which an address is the first page"
-    )
-    ingest.add_argument(
-        "--every",
-        type=every_of,
-        metavar="SPAN",
-        help="read a source again after each 1h, 30m or 7d; off: no more",
-    )
-    ingest.add_argument("--rebuild", action="store_true", help="read and embed everything indexed again")
-    _add_json(ingest)
-
-
-def _define_archive(command: Parser) -> None:
-    command.add_argument("file", metavar="FILE")
-
-
-def _define_move(move: Parser) -> None:
-    move.add_argument(
-        "--to", required=True, metavar="PLACE", help="postgresql://…, or a folder when DATABASE_URL is set"
-    )
-
-
-def _define_forget(forget: Parser) -> None:
-    forget.add_argument("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL")
-
-
-def _define_access(access: Parser) -> None:
-    access.description = (
+#: What can be typed after ``footnote``: the module and function in ``bots.commands`` that carry it out, its line of
+#: help, and its arguments.
+COMMANDS: Mapping[str, tuple[str, str, Sequence[Callable[[Any], object]]]] = {
+    "chat": ("ask:chat", "talk with your documents in the terminal", [
+        arg("paths", nargs="*", metavar="PATH", help="files or folders to read; none: all indexed"),
+        arg("--thread", metavar="NAME", help="come back to this conversation, or begin one of this name"),
+    ]),
+    "ask": ("ask:ask_questions", "ask one question, or many with --batch", [
+        arg("question", nargs="?"),
+        arg("--batch", metavar="FILE", help='one {"id", "question", "thread"?} per line; "-": standard input'),
+        concurrency("batch: at a time (8)", default=8),
+        DOCS,
+        arg("--thread", metavar="NAME", help="ask within this conversation"),
+        JSON,
+        arg("--passages", type=from_1_to(PASSAGES_LIMIT), default=0, metavar="N", help="list the N best passages"),
+    ]),
+    "decide": ("ask:decide_proposal", "allow or decline a proposed web search", [
+        arg("proposal", metavar="PROPOSAL_ID"),
+        one_of(
+            arg("--approve", dest="verdict", action="store_const", const="approve"),
+            arg("--deny", dest="verdict", action="store_const", const="deny"),
+            required=True,
+        ),
+        arg("--query", help="search for this instead"),
+        arg("--thread", metavar="NAME", help="the conversation that holds it; none: looked for in all"),
+        JSON,
+    ]),
+    "ingest": ("documents:ingest", "index files, folders and web pages, or update them", [
+        arg("targets", nargs="*", metavar="PATH_OR_URL"),
+        arg("--collection", metavar="NAME", help="put them into this part of the library"),
+        arg("--follow", action="store_true", help="read the website of which an address is the first page"),
+        arg("--every", type=every_of, metavar="SPAN", help="read a source again after each 1h, 30m or 7d; off: no more"),
+        arg("--rebuild", action="store_true", help="read and embed everything indexed again"),
+        JSON,
+    ]),
+    "sources": ("sources:list_sources", "list what is indexed", [JSON]),
+    "forget": ("documents:forget", "remove a document, folder or page from the index", [
+        arg("source", metavar="SOURCE", help="as `footnote sources` names it, or its path or URL"),
+    ]),
+    "questions": ("questions:questions", "list what was asked and how it ended", [
+        since("as 90m, 12h, 7d or 4w"),
+        arg("--outcome", choices=ENDINGS, metavar="OUTCOME", help=", ".join(ENDINGS)),
+        arg("--csv", action="store_true", help="print comma-separated values and nothing else"),
+    ]),
+    "gaps": ("questions:gaps", "group what was not answered by meaning", [
+        since("as 12h, 7d or 4w, compared with as long before"),
+        arg("--csv", action="store_true", help="print a line for each question and nothing else"),
+    ]),
+    "access": ("sources:access", "list or change who may read which collection", [
+        arg("collection", nargs="?", metavar="COLLECTION"),
+        listed("--channels", metavar="ID", help="open it to these channels"),
+        listed("--people", metavar="ID", help="open it to these people"),
+        listed("--groups", metavar="ID", help="open it to these groups"),
+        arg("--everyone", action="store_true", help="open it to all channels and people"),
+        arg("--nobody", action="store_true", help="close it first"),
+        listed("--remove", metavar="ID", help="close it to these"),
+        listed(
+            "--email", metavar="PERSON_ID=ADDRESS",
+            help="whose e-mail address this is, for what sources open to it; without an ADDRESS: as the platform says",
+        ),
+    ]),
+    "run": ("run:run", "serve the platforms whose tokens are set", [
+        arg("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord"),
+        arg(
+            "--http", nargs="?", type=port, const=PORT_OF_HOST, metavar="PORT",
+            help="take Slack's events over HTTP on this port, or on the one in the variable PORT, not a socket",
+        ),
+        arg(
+            "--page", metavar="[HOST:]PORT",
+            help="serve the operators' page too, on this machine unless HOST says otherwise",
+        ),
+        arg(
+            "--mcp", metavar="[HOST:]PORT",
+            help="answer assistants over MCP there, at /mcp; the page's port serves both",
+        ),
+    ]),
+    "mcp": ("mcp:run", "answer an assistant over MCP, or make tokens for those that ask over HTTP", [
+        one_of(
+            arg("--token", metavar="NAME", help="make a token of this name, and print it once"),
+            arg("--tokens", action="store_true", help="list the tokens, and end"),
+            arg("--revoke", metavar="NAME", help="end this token"),
+        ),
+        arg(
+            "--as", dest="stands_for", metavar="WHOM",
+            help="who asks with the token: a person's id (U0123ABCDE), an e-mail address, or the collection it reads",
+        ),
+        arg("--expires", type=span, metavar="SPAN", help="of the token: 12h, 7d or 4w (90d)"),
+    ]),
+    "page": ("page:run", "serve the operators' page, or print a link to it", [
+        arg("--page", metavar="[HOST:]PORT", help="where it is served (127.0.0.1:8467)"),
+        one_of(
+            arg("--link", action="store_true", help="print a link that lets one browser in, and end"),
+            arg("--sessions", action="store_true", help="list who is in, and end"),
+            arg("--revoke", metavar="SESSION", help="end this session, or all of them with all"),
+        ),
+        arg("--role", choices=("reader", "editor"), help="of the link (editor)"),
+        arg("--name", help="of the person whom the link is for"),
+        arg("--collections", metavar="NAME,…", help="all that the link lets them read"),
+    ]),
+    "migrate": ("backup:migrate", "make or migrate every store, as before a deploy", []),
+    "move": ("backup:move", "copy every store into a PostgreSQL, or back into a folder", [
+        arg("--to", required=True, metavar="PLACE", help="postgresql://…, or a folder when DATABASE_URL is set"),
+    ]),
+    "backup": ("backup:back_up", "write all that the stores hold into one file", [ARCHIVE]),
+    "restore": ("backup:restore", "lay such a file down in empty stores", [ARCHIVE]),
+    "doctor": ("describe:doctor", "check this installation, and say how to repair it", [
+        arg(
+            "platforms", nargs="*", choices=(*PLATFORMS, "sources"), metavar="PART",
+            help="also require these to be there and to work: slack, discord; sources alone: look at nothing else",
+        ),
+        JSON,
+    ]),
+    "manifest": ("describe:manifest", "print what a platform has to know about the bot", [
+        arg("platform", choices=PLATFORMS),
+        arg("--sync", action="store_true", help="register Discord's commands"),
+        arg("--http", metavar="ADDRESS", help="for Slack over HTTP at https://your.host"),
+        arg("--mcp", metavar="ADDRESS", help="lets Slackbot ask at https://your.host/mcp"),
+    ]),
+    "completion": ("describe:completion", "print what lets a shell complete `footnote`", [
+        arg("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh"),
+    ]),
+    "graph": ("describe:graph", "how a question is answered, as Mermaid", []),
+    "eval": ("eval:run", "ask a file of questions, and judge the answers", [
+        arg(
+            "questions", metavar="QUESTIONS.jsonl",
+            help='one {"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "kind"?} per line',
+        ),
+        DOCS,
+        concurrency("at a time (8 with a model, else 1)"),
+        arg("--price-in", type=price, metavar="PRICE", help="of a million tokens in"),
+        arg("--price-out", type=price, metavar="PRICE", help="of a million tokens out"),
+        arg("--out", default="footnote-eval", metavar="DIR", help="where the report's files go (footnote-eval)"),
+        JSON,
+    ]),
+}  # fmt: skip
+DESCRIPTIONS = {
+    "ingest": "Without arguments, in a terminal, it asks what to add and looks at it first.",
+    "access": (
         "Without options: who may read each collection. The default one is open, every other is closed until "
         "you open it; options add to those who may read it. --nobody with others sets exactly those."
-    )
-    access.add_argument("collection", nargs="?", metavar="COLLECTION")
-    for kind in ("channels", "people", "groups"):
-        access.add_argument(
-            f"--{kind}", nargs="+", action="extend", default=[], metavar="ID", help=f"open it to these {kind}"
-        )
-    access.add_argument("--everyone", action="store_true", help="open it to all channels and people")
-    access.add_argument("--nobody", action="store_true", help="close it first")
-    access.add_argument(
-        "--remove", nargs="+", action="extend", default=[], metavar="ID", help="close it to these"
-    )
-    access.add_argument(
-        "--email", nargs="+", action="extend", default=[], metavar="PERSON_ID=ADDRESS",
-        help="whose e-mail address this is, for what sources open to it; without an ADDRESS: as the platform says",
-    )  # fmt: skip
-
-
-def _define_run(run: Parser) -> None:
-    run.add_argument("platforms", nargs="*", choices=PLATFORMS, metavar="PLATFORM", help="slack, discord")
-    run.add_argument(
-        "--http",
-        nargs="?",
-        type=port,
-        const=PORT_OF_HOST,
-        metavar="PORT",
-        help="take Slack's events over HTTP on this port, or on the one in the variable PORT, not a socket",
-    )
-    _add_page(run, "serve the operators' page too, on this machine unless HOST says otherwise")
-    run.add_argument(
-        "--mcp",
-        metavar="[HOST:]PORT",
-        help="answer assistants over MCP there, at /mcp; the page's port serves both",
-    )
-
-
-def _add_page(parser: Parser, help_text: str) -> None:
-    parser.add_argument("--page", metavar="[HOST:]PORT", help=help_text)
-
-
-def _define_page(page: Parser) -> None:
-    _add_page(page, "where it is served (127.0.0.1:8467)")
-    instead = page.add_mutually_exclusive_group()
-    instead.add_argument("--link", action="store_true", help="print a link that lets one browser in, and end")
-    instead.add_argument("--sessions", action="store_true", help="list who is in, and end")
-    instead.add_argument("--revoke", metavar="SESSION", help="end this session, or all of them with all")
-    page.add_argument("--role", choices=("reader", "editor"), help="of the link (editor)")
-    page.add_argument("--name", help="of the person whom the link is for")
-    page.add_argument("--collections", metavar="NAME,…", help="all that the link lets them read")
-
-
-def _define_mcp(mcp: Parser) -> None:
-    mcp.description = (
+    ),
+    "mcp": (
         "Without options: serve an assistant on this machine, over standard input and output, with all that you may read. "
         "For others, `footnote run --mcp [HOST:]PORT` serves it over HTTP; tokens say who asks there."
-    )
-    instead = mcp.add_mutually_exclusive_group()
-    instead.add_argument("--token", metavar="NAME", help="make a token of this name, and print it once")
-    instead.add_argument("--tokens", action="store_true", help="list the tokens, and end")
-    instead.add_argument("--revoke", metavar="NAME", help="end this token")
-    mcp.add_argument(
-        "--as",
-        dest="stands_for",
-        metavar="WHOM",
-        help="who asks with the token: a person's id (U0123ABCDE), an e-mail address, or the collection it reads",
-    )
-    mcp.add_argument("--expires", type=span, metavar="SPAN", help="of the token: 12h, 7d or 4w (90d)")
-
-
-def _define_doctor(doctor: Parser) -> None:
-    doctor.add_argument(
-        "platforms",
-        nargs="*",
-        choices=(*PLATFORMS, "sources"),
-        metavar="PART",
-        help="also require these to be there and to work: slack, discord; sources alone: look at nothing else",
-    )
-    _add_json(doctor)
-
-
-def _define_manifest(manifest: Parser) -> None:
-    manifest.add_argument("platform", choices=PLATFORMS)
-    manifest.add_argument("--sync", action="store_true", help="register Discord's commands")
-    manifest.add_argument("--http", metavar="ADDRESS", help="for Slack over HTTP at https://your.host")
-    manifest.add_argument("--mcp", metavar="ADDRESS", help="lets Slackbot ask at https://your.host/mcp")
-
-
-def _define_questions(questions: Parser) -> None:
-    questions.add_argument(
-        "--since",
-        type=span,
-        default=span("7d"),
-        metavar="SPAN",
-        help="as 90m, 12h, 7d or 4w; by default 7d",
-    )
-    questions.add_argument("--outcome", choices=ENDINGS, metavar="OUTCOME", help=", ".join(ENDINGS))
-    questions.add_argument("--csv", action="store_true", help="print comma-separated values and nothing else")
-
-
-def _define_gaps(gaps: Parser) -> None:
-    gaps.add_argument(
-        "--since",
-        type=span,
-        default=span("7d"),
-        metavar="SPAN",
-        help="as 12h, 7d or 4w, compared with as long before; by default 7d",
-    )
-    gaps.add_argument("--csv", action="store_true", help="print a line for each question and nothing else")
-
-
-def _define_completion(completion: Parser) -> None:
-    completion.description = (
+    ),
+    "completion": (
         'For every new shell: put eval "$(footnote completion bash)" into ~/.bashrc,'
         ' or eval "$(footnote completion zsh)" into ~/.zshrc after compinit.'
-    )
-    completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh")
-
-
-def _define_eval(evaluate: Parser) -> None:
-    evaluate.add_argument(
-        "questions",
-        metavar="QUESTIONS.jsonl",
-        help='one {"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "kind"?} per line',
-    )
-    _add_docs(evaluate)
-    _add_concurrency(evaluate, "at a time (8 with a model, else 1)")
-    for side in ("in", "out"):
-        evaluate.add_argument(
-            f"--price-{side}", type=price, metavar="PRICE", help=f"of a million tokens {side}"
-        )
-    evaluate.add_argument(
-        "--out", default="footnote-eval", metavar="DIR", help="where the report's files go (footnote-eval)"
-    )
-    _add_json(evaluate)
-
-
-#: What can be typed after ``footnote``: the module and function in ``bots.commands`` that carry it out, what adds
-#: its arguments, and its line of help.
-COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None], str]] = {
-    "chat": ("ask:chat", _define_chat, "talk with your documents in the terminal"),
-    "ask": ("ask:ask_questions", _define_ask, "ask one question, or many with --batch"),
-    "decide": ("ask:decide_proposal", _define_decide, "allow or decline a proposed web search"),
-    "ingest": ("documents:ingest", _define_ingest, "index files, folders and web pages, or update them"),
-    "sources": ("sources:list_sources", _add_json, "list what is indexed"),
-    "forget": ("documents:forget", _define_forget, "remove a document, folder or page from the index"),
-    "questions": ("questions:questions", _define_questions, "list what was asked and how it ended"),
-    "gaps": ("questions:gaps", _define_gaps, "group what was not answered by meaning"),
-    "access": ("sources:access", _define_access, "list or change who may read which collection"),
-    "run": ("run:run", _define_run, "serve the platforms whose tokens are set"),
-    "mcp": (
-        "mcp:run",
-        _define_mcp,
-        "answer an assistant over MCP, or make tokens for those that ask over HTTP",
     ),
-    "page": ("page:run", _define_page, "serve the operators' page, or print a link to it"),
-    "migrate": ("backup:migrate", lambda _: None, "make or migrate every store, as before a deploy"),
-    "move": ("backup:move", _define_move, "copy every store into a PostgreSQL, or back into a folder"),
-    "backup": ("backup:back_up", _define_archive, "write all that the stores hold into one file"),
-    "restore": ("backup:restore", _define_archive, "lay such a file down in empty stores"),
-    "doctor": ("describe:doctor", _define_doctor, "check this installation, and say how to repair it"),
-    "manifest": ("describe:manifest", _define_manifest, "print what a platform has to know about the bot"),
-    "completion": ("describe:completion", _define_completion, "print what lets a shell complete `footnote`"),
-    "graph": ("describe:graph", lambda _: None, "how a question is answered, as Mermaid"),
-    "eval": ("eval:run", _define_eval, "ask a file of questions, and judge the answers"),
 }
 
 #: The doctor looks for faults in the settings itself, completion uses none.

@@ -202,17 +202,19 @@ def favor_loop() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def log_lag() -> AsyncIterator[None]:
-    """Log, at the level of information, how late the event loop was in the last minute."""
-    measuring = asyncio.create_task(_measure_lag())
+async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """They go on until the end of the block."""
+    tasks = [asyncio.create_task(work) for work in works]
     try:
         yield
     finally:
-        measuring.cancel()
-        await asyncio.wait([measuring])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
-async def _measure_lag() -> None:
+async def measure_lag() -> None:
+    """Log, at the level of information, how late the event loop was in the last minute."""
     loop = asyncio.get_running_loop()
     delays: list[float] = []
     reported_at = loop.time()

@@ -1,1 +1,1 @@
-"""The commands of ``footnote …``: functions of ``(arguments, settings)`` that return the exit code."""
+"""The commands of ``footnote …``: functions of ``(arguments, settings)``, asynchronous or not, that return the exit code."""

@@ -32,12 +32,10 @@ from core.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-
-HISTORY = (
-    "history"  # of the lines that were typed, in the data folder; without it, this is the first conversation
-)
 READ_AHEAD = 8  # lines read ahead of the next result, for each question that may run at a time
 
+#: Of the lines that were typed, in the data folder; without it, this is the first conversation.
+HISTORY = "history"
 
 Record = dict[str, Any]
 LineId = str | int | float | bool | None
@@ -63,35 +61,26 @@ class Malformed:
 BatchLine = BatchQuestion | Malformed
 
 
-def read_line(line: bytes, number: int) -> BatchQuestion | Malformed | None:
+def read_line(line: bytes, number: int) -> BatchLine | None:
     """``{"id", "question", "thread"?}``; None for a blank line, which is skipped."""
     if not line.strip():
         return None
-    record = _object_in(line)
-    if record is None:
-        return Malformed(
-            id=None, reason=f"Line {number} is not a JSON object."
-        )  # a number may be another's id
+    try:
+        record = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):  # its number may be another's id
+        return Malformed(id=None, reason=f"Line {number} is not a JSON object.")
     line_id = record.get("id", number)
     if not isinstance(line_id, str | int | float | None):
         line_id = number
     try:
         thread = _text(record, "thread") if record.get("thread") is not None else None
-        return BatchQuestion(
-            id=line_id,
-            question=check_question(_text(record, "question")),
-            conversation=None if thread is None else conversation_named(thread),
-        )
+        question = check_question(_text(record, "question"))
+        conversation = None if thread is None else conversation_named(thread)
+        return BatchQuestion(id=line_id, question=question, conversation=conversation)
     except FootnoteError as error:
         return Malformed(id=line_id, reason=f"Line {number}: {error}")
-
-
-def _object_in(line: bytes) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def _text(record: dict[str, Any], key: str) -> str:
@@ -102,10 +91,7 @@ def _text(record: dict[str, Any], key: str) -> str:
 
 
 async def answer_all(
-    lines: AsyncIterable[bytes],
-    answer: Callable[[BatchLine], Awaitable[Record]],
-    *,
-    concurrency: int,
+    lines: AsyncIterable[bytes], answer: Callable[[BatchLine], Awaitable[Record]], *, concurrency: int
 ) -> AsyncIterator[Record]:
     """One record for each line that is not blank, in order, each as soon as it is ready.
 
@@ -157,23 +143,16 @@ async def _answer_after(
         return await answer(item)
 
 
-def engine_of(backend: Backend) -> str:
-    """The search engine's name."""
-    return texts.ENGINE_NAMES[backend.web_search]
-
-
 async def run_turn(turn: Turn, backend: Backend, screen: Screen, arguments: Namespace) -> int:
     """Run it with progress and print the outcome as the arguments say; the exit code."""
     is_decision = isinstance(turn, Decision)
     proposals = await backend.assistant.proposals(turn.conversation) if is_decision else ()
     with screen.waiting(texts.language_of_turn(turn, proposals)) as report:
         outcome = await run_in_order(
-            backend.assistant,
-            turn,
-            report,
+            backend.assistant, turn, report,
             on_unfinished=lambda interrupted: screen.note(texts.finishing(interrupted)),
             on_finished=lambda earlier: screen.note(texts.text_of(earlier)),
-        )
+        )  # fmt: skip
     _print_outcome(outcome, turn.conversation, backend, screen, arguments)
     return 1 if outcome.kind == "failed" else 0
 
@@ -181,26 +160,20 @@ async def run_turn(turn: Turn, backend: Backend, screen: Screen, arguments: Name
 def _print_outcome(
     outcome: Outcome, conversation: Conversation, backend: Backend, screen: Screen, arguments: Namespace
 ) -> None:
-    passages = getattr(arguments, "passages", 0)
-    engine = engine_of(backend)
+    passages, engine = getattr(arguments, "passages", 0), texts.ENGINE_NAMES[backend.web_search]
     if arguments.json:
         record = record_of(outcome, thread=conversation.id, engine=engine, passages=passages > 0)
         print(json.dumps(record))  # noqa: T201 - this is the output
-    elif screen.is_drawn:
+        return
+    if screen.is_drawn:
         files = {entry.source: entry.address for entry in backend.library.store.entries()}
         screen.show(render.write(outcome, render.ScreenContext(engine=engine, files=files)))
     else:
         screen.write(texts.page_of(outcome, engine=engine))
-    if not arguments.json:
-        _print_hints(outcome, conversation, screen, with_ranking=passages > 0)
-
-
-def _print_hints(outcome: Outcome, conversation: Conversation, screen: Screen, *, with_ranking: bool) -> None:
     if outcome.proposal is not None:
-        screen.show(
-            Text(f"\nfootnote decide {outcome.proposal.id} --approve   (or --deny, or --approve --query “…”)")
-        )
-    if with_ranking:
+        hint = f"\nfootnote decide {outcome.proposal.id} --approve   (or --deny, or --approve --query “…”)"
+        screen.show(Text(hint))
+    if passages:
         screen.show(render.ranking(outcome.ranked))
     if outcome.kind == "answered" and screen.is_drawn:
         screen.note(f"Follow up with: footnote ask --thread {conversation.thread} “…”")
@@ -276,17 +249,15 @@ async def _answer(item: BatchLine, backend: Backend, targets: Targets, passages:
             # The boundary of one line: the others go on.
             logger.exception("line %r failed", item.id)
             outcome = failed(f"Footnote has a fault of its own ({type(error).__name__}).")
-    record = record_of(outcome, thread=thread, engine=engine_of(backend), passages=passages > 0)
+    record = record_of(
+        outcome, thread=thread, engine=texts.ENGINE_NAMES[backend.web_search], passages=passages > 0
+    )
     return {"id": item.id, **record}
 
 
-def decide_proposal(arguments: Namespace, settings: Settings) -> int:
+async def decide_proposal(arguments: Namespace, settings: Settings) -> int:
     if arguments.query is not None and arguments.verdict == "deny":
         raise SettingsError("--query names what to search for instead; use it with --approve.")
-    return process.run(_decide(arguments, settings))
-
-
-async def _decide(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     async with open_backend(settings, purpose="footnote decide", screen=screen) as backend:
         conversation = await _find(backend.assistant, arguments.proposal, arguments.thread)
@@ -311,11 +282,7 @@ async def _find(assistant: CommandTurns, proposal_id: str, thread: str | None) -
     return conversation
 
 
-def chat(arguments: Namespace, settings: Settings) -> int:
-    return process.run(_chat(arguments, settings))
-
-
-async def _chat(arguments: Namespace, settings: Settings) -> int:
+async def chat(arguments: Namespace, settings: Settings) -> int:
     targets = read_targets(arguments.paths, settings=settings)
     thread = arguments.thread
     conversation = fresh_conversation() if thread is None else conversation_named(thread)
@@ -331,16 +298,11 @@ async def _chat(arguments: Namespace, settings: Settings) -> int:
         if not settings.has_chat_model and not (settings.data_dir / HISTORY).exists():
             for server in await find_local_servers():
                 screen.note(server.told)
+        typed = open_lines(settings.data_dir / HISTORY, lambda: (entry.source for entry in store.entries()))
         session = Session(
-            backend=backend,
-            conversation=conversation,
-            sources=targets.addresses,
-            lines=open_lines(
-                settings.data_dir / HISTORY, lambda: (entry.source for entry in store.entries())
-            ),
-            screen=screen,
+            backend=backend, conversation=conversation, sources=targets.addresses, lines=typed, screen=screen,
             vectors=vectors,
-        )
+        )  # fmt: skip
         try:
             await session.serve()
         finally:

@@ -11,9 +11,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bots.chat.access import forget_documents
@@ -41,55 +40,23 @@ from core.library.passage_search import Hits, hits_in
 from core.library.sync import SyncReport
 from core.settings import Settings, WebSearch
 from core.sources.kinds import name_as_kept
-from core.turns.archive import outcome_from, turn_from
+from core.turns.archive import outcome_from, proposal_from, turn_from
 from core.turns.messenger import SHOWN_BY, Report
 from core.turns.queue import queue_url
 from core.turns.remote import OPERATOR, RemoteQueue, open_remote_queue
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-
-async def prepare(footnote: Footnote, targets: Targets, screen: Screen) -> None:
-    """Both steps, with progress; without targets, what is indexed already."""
-    await index_documents(footnote, targets, screen)
-    if targets.addresses or footnote.library.store.has_vectors():
-        footnote.library.embedder = await load_embedder(footnote.library, footnote.settings, screen)
-        await _embed_passages(footnote.library, screen)
-
-
-async def index_documents(footnote: Footnote, targets: Targets, screen: Screen) -> None:
-    """Index by words; of documents that were named, failures are reported."""
-    library, fetcher = footnote.library, make_fetcher(footnote.settings, for_operator=True)
-    require_documents(library, targets)
-    with screen.indexing() as show:
-        report = await run_in_thread(
-            lambda notify: update_index(library, targets, fetcher, notify=notify), show
-        )
-    for failure in report.failed if targets.addresses else ():
-        screen.note(f"{failure.source}: {failure.reason}")
+    pass
 
 
 async def load_embedder(library: Library, settings: Settings, screen: Screen) -> Embedder | None:
     """IndexMismatch when the index was built with another model."""
+
+    def find(notify: Notify) -> Embedder | None:
+        return find_embedder(library, settings, insist=False, announce=screen.note, notify=notify)
+
     with screen.indexing() as show:
-        return await run_in_thread(
-            lambda notify: find_embedder(
-                library, settings, insist=False, announce=screen.note, notify=notify
-            ),
-            show,
-        )
-
-
-async def _embed_passages(library: Library, screen: Screen) -> None:
-    """Make the missing vectors; when that fails, passages are found by their words alone."""
-    try:
-        with screen.indexing() as show:
-            await run_in_thread(lambda notify: library.embed_pending(notify=notify), show)
-    except IndexMismatch:
-        raise
-    except (ModelTrouble, SettingsError) as error:  # a damaged vector index is no reason not to answer
-        screen.note(f"Searching by words alone: {error}")
+        return await run_in_thread(find, show)
 
 
 PATIENCE = 60.0  # seconds that a command waits for another one
@@ -126,7 +93,25 @@ class LocalBackend:
         return embedder.name if embedder else ""
 
     async def prepare(self, targets: Targets, screen: Screen, *, with_vectors: bool) -> None:
-        await (prepare if with_vectors else index_documents)(self.footnote, targets, screen)
+        """Of documents that were named, failures are reported. Without vectors, words alone find passages."""
+        library, fetcher = self.library, make_fetcher(self.settings, for_operator=True)
+        require_documents(library, targets)
+        with screen.indexing() as show:
+            report = await run_in_thread(
+                lambda notify: update_index(library, targets, fetcher, notify=notify), show
+            )
+        for failure in report.failed if targets.addresses else ():
+            screen.note(f"{failure.source}: {failure.reason}")
+        if not (with_vectors and (targets.addresses or library.store.has_vectors())):
+            return
+        library.embedder = await load_embedder(library, self.settings, screen)
+        try:
+            with screen.indexing() as show:
+                await run_in_thread(lambda notify: library.embed_pending(notify=notify), show)
+        except IndexMismatch:
+            raise
+        except (ModelTrouble, SettingsError) as error:  # a damaged vector index is no reason not to answer
+            screen.note(f"Searching by words alone: {error}")
 
     async def refresh(self, notify: Notify) -> SyncReport:
         return await run_in_thread(lambda notify: self.library.refresh(notify=notify), notify)
@@ -239,26 +224,19 @@ class RemoteOperations:
             else:
                 ended.update(item)
 
-        await self.queue.carry_out(_command(name, details), ROUTE, take)
+        command_id = f"{OPERATOR}{uuid4().hex}"
+        here = Conversation(platform=PLATFORM, space=SPACE, channel=CHANNEL, thread=command_id)
+        command = Command(
+            id=command_id, conversation=here, author=author(), name=name, details=details, said_at=time.time(),
+            is_apart=True,
+        )  # fmt: skip
+        await self.queue.carry_out(command, ROUTE, take)
         if "error" in ended:
             raise error_in(ended["error"])
         if "result" not in ended:
             raise FootnoteError("The Footnote that runs could not do this; its log says more.")
         result: Record = ended["result"]
         return result
-
-
-def _command(name: str, details: Record) -> Command:
-    command_id = f"{OPERATOR}{uuid4().hex}"
-    return Command(
-        id=command_id,
-        conversation=Conversation(platform=PLATFORM, space=SPACE, channel=CHANNEL, thread=command_id),
-        author=author(),
-        name=name,
-        details=details,
-        said_at=time.time(),
-        is_apart=True,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,31 +260,20 @@ class RemoteTurns:
 
     async def proposals(self, conversation: Conversation, /) -> tuple[Proposal, ...]:
         found = await self._ask("proposals", conversation)
-        return tuple(map(_proposal_in, found["proposals"]))
+        return tuple(map(proposal_from, found["proposals"]))
 
     async def knows(self, conversation: Conversation, /) -> bool:
         return bool((await self._ask("knows", conversation))["known"])
 
     async def find_proposal(self, proposal_id: str, /) -> tuple[Conversation, Proposal] | None:
         found = (await self.operations.carry_out("find_proposal", {"proposal": proposal_id}))["found"]
-        return found and (Conversation.parse(found["conversation"]), _proposal_in(found["proposal"]))
+        return found and (Conversation.parse(found["conversation"]), proposal_from(found["proposal"]))
 
     async def forget(self, conversation: Conversation, /) -> None:
         await self._ask("forget_conversation", conversation)
 
     async def _ask(self, name: str, conversation: Conversation) -> Record:
         return await self.operations.carry_out(name, {"conversation": conversation.id})
-
-
-@cache
-def _proposal_reader() -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Proposal)
-
-
-def _proposal_in(record: Record) -> Proposal:
-    return cast("Proposal", _proposal_reader().validate_python(record))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,20 +312,8 @@ class RemoteBackend:
         done = await self.operations.carry_out("forget", {"names": _names_of(source)})
         return [(name, passages) for name, passages in done["forgotten"]]
 
-    async def ingest(
-        self, targets: Targets, collection: str, screen: Screen, *, every: float | None = None
-    ) -> tuple[SyncReport, int]:
-        """The report of what was indexed, and how many vectors were made. ``every``: seconds between two
-        syncs of the sources.
-        """
-        details = {**details_of(targets), "collection": collection, "every": every}
-        return await self._index("ingest", details, screen)
-
-    async def rebuild(self, screen: Screen) -> tuple[SyncReport, int]:
-        """Read everything indexed again; what was indexed, and how many vectors were made."""
-        return await self._index("rebuild", {}, screen)
-
-    async def _index(self, name: str, details: Record, screen: Screen) -> tuple[SyncReport, int]:
+    async def index(self, name: str, details: Record, screen: Screen) -> tuple[SyncReport, int]:
+        """``ingest`` or ``rebuild``: what was indexed, and how many vectors were made."""
         with screen.indexing() as notify:
             done = await self.operations.carry_out(name, details, note=screen.note, notify=notify)
         return report_in(done["report"]), done["embedded"]
@@ -382,10 +337,12 @@ async def open_remote(
     async with queue as opened:
         operations = RemoteOperations(queue=opened)
         salt = secrets.token_hex(8)
-        compared = await operations.carry_out(
-            "compare", {"salt": salt, "settings": fingerprints(settings, salt)}
-        )
-        if sentence := _differing(compared["differing"]):
+        asked = {"salt": salt, "settings": fingerprints(settings, salt)}
+        compared = await operations.carry_out("compare", asked)
+        if names := compared["differing"]:
+            listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+            are = "are" if len(names) > 1 else "is"
+            sentence = f"`footnote run` does this with its own settings: {listed} {are} different there."
             if must_match:
                 raise SettingsError(
                     f"{sentence} Set them alike, or evaluate these with DATA_DIR in another folder."
@@ -393,17 +350,5 @@ async def open_remote(
             screen.note(sentence)
         with closing(open_library(settings)) as library:
             yield RemoteBackend(
-                settings=settings,
-                library=library,
-                operations=operations,
-                web_search=compared["web_search"],
+                settings=settings, library=library, operations=operations, web_search=compared["web_search"]
             )
-
-
-def _differing(names: list[str]) -> str:
-    """A sentence for an operator whose settings are not those of the process that does the work."""
-    if not names:
-        return ""
-    *most, last = names
-    listed = f"{', '.join(most)} and {last}" if most else last
-    return f"`footnote run` does this with its own settings: {listed} {'is' if not most else 'are'} different there."

@@ -17,7 +17,7 @@ from bots.chat.texts import counted
 from bots.process import clearing_up
 from bots.stores import archives
 from bots.stores.archives import Backup
-from bots.stores.folder import FolderSource, empty_folder, lay_down, open_folder
+from bots.stores.folder import empty_folder, lay_down, open_folder
 from bots.stores.server import copy_to_server, open_snapshot
 from bots.stores.source import IN_FOLDER, Progress, Tallies, files_in, make_postgres_stores
 from bots.terminal.screen import Screen
@@ -101,7 +101,13 @@ def _to_server(url: str, settings: Settings, screen: Screen) -> tuple[Tallies, i
         open_folder(settings.data_dir, turns=queue_file(settings)) as folder,
         open_storage(there, may_be_incomplete=True) as storage,
     ):
-        _refuse_other_versions(folder)
+        if not folder.tables:
+            raise SettingsError(f"There is nothing to move in {folder.folder}.")
+        for store, held in folder.tables.items():
+            file = file_of(folder.folder, store)
+            check(file, version_in(file), IN_FOLDER[store])
+            if held.version < IN_FOLDER[store].version:
+                raise SettingsError(f"{file} is of an older version. Run `footnote migrate` first.")
         return copy_to_server(folder, storage, settings.data_dir, notify=_notes(screen))
 
 
@@ -125,16 +131,6 @@ def _naming_the_option(setting: str, option: str) -> Iterator[None]:
         raise type(error)(str(error).replace(setting, option)) from error
 
 
-def _refuse_other_versions(folder: FolderSource) -> None:
-    if not folder.tables:
-        raise SettingsError(f"There is nothing to move in {folder.folder}.")
-    for store, held in folder.tables.items():
-        file = file_of(folder.folder, store)
-        check(file, version_in(file), IN_FOLDER[store])
-        if held.version < IN_FOLDER[store].version:
-            raise SettingsError(f"{file} is of an older version. Run `footnote migrate` first.")
-
-
 def _notes(screen: Screen) -> Progress:
     return lambda step: screen.note(f"{step[0].upper()}{step[1:]}…")
 
@@ -148,7 +144,9 @@ def migrate(_arguments: Namespace, settings: Settings) -> int:
         lines = _migrate_files(settings)
     else:
         with open_storage(settings) as storage:
-            lines = asyncio.run(_migrate_postgres(storage))
+            before = _versions(storage)
+            asyncio.run(make_postgres_stores(storage))
+            lines = list(_changes(before, _versions(storage)))
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 
@@ -168,12 +166,6 @@ def _migrate_files(settings: Settings) -> list[str]:
     except IndexInUse:
         return [f"A process that uses {settings.data_dir} brought it up to date when it started."]
     return list(_changes(before, {file.name: schema.version for file, schema in present.items()}))
-
-
-async def _migrate_postgres(storage: Storage) -> list[str]:
-    before = _versions(storage)
-    await make_postgres_stores(storage)
-    return list(_changes(before, _versions(storage)))
 
 
 def _versions(storage: Storage) -> Versions:

@@ -10,10 +10,9 @@ from shutil import get_terminal_size
 
 from rich.text import Text
 
-from bots import process
 from bots.discord.commands import COMMANDS, application_of, invite_url, register_commands
 from bots.discord.route import PLATFORM as DISCORD
-from bots.discord.settings import DiscordSettings, read_discord_settings
+from bots.discord.settings import read_discord_settings
 from bots.doctor.checkup import SECRET_NAMES, checks_for, examine
 from bots.doctor.findings import (
     Finding,
@@ -26,7 +25,7 @@ from bots.doctor.findings import (
     to_record,
     tokens_in,
 )
-from bots.doctor.settings import Configuration, read_configuration
+from bots.doctor.settings import read_configuration
 from bots.process import log_to_stderr
 from bots.slack.manifest import manifest as slack_manifest
 from bots.terminal.screen import SafeConsole
@@ -35,18 +34,17 @@ from core.setting_values import is_address
 from core.settings import Settings
 
 
-def manifest(arguments: Namespace, _settings: Settings) -> int:
+async def manifest(arguments: Namespace, _settings: Settings) -> int:
     """``footnote manifest``: the manifest of a platform's app, as JSON, which is YAML too."""
     is_discord = arguments.platform == DISCORD
     if is_discord and (arguments.http or arguments.mcp):
         raise SettingsError("--http and --mcp are for Slack; Discord needs no address.")
     if not arguments.sync:
+        for option, typed in (("--http", arguments.http), ("--mcp", arguments.mcp)):
+            if typed and not (is_address(typed) and typed.startswith("https://")):  # as Slack wants it
+                raise SettingsError(f"{option} takes the https address at which Slack reaches this bot.")
         commands = {"commands": [dict(command) for command in COMMANDS]}
-        content = (
-            commands
-            if is_discord
-            else slack_manifest(_address(arguments.http, "--http"), _address(arguments.mcp, "--mcp"))
-        )
+        content = commands if is_discord else slack_manifest(arguments.http or "", arguments.mcp or "")
         sys.stdout.write(f"{json.dumps(content, indent=2)}\n")
         return 0
     if not is_discord:
@@ -54,18 +52,7 @@ def manifest(arguments: Namespace, _settings: Settings) -> int:
     settings = read_discord_settings(os.environ)
     if settings is None:
         raise SettingsError("DISCORD_TOKEN is needed to register the commands.")
-    return process.run(_register(settings))
-
-
-def _address(typed: str | None, option: str) -> str:
-    """Slack sends requests to no other than https."""
-    if typed and not (is_address(typed) and typed.startswith("https://")):
-        raise SettingsError(f"{option} takes the https address at which Slack reaches this bot.")
-    return typed or ""
-
-
-async def _register(settings: DiscordSettings) -> int:
-    """Replace all registered commands by these; Discord shows them within seconds."""
+    # All registered commands are replaced by these; Discord shows them within seconds.
     application = await application_of(settings)
     names = await register_commands(settings, application.id)
     sys.stdout.write(f"Registered {len(names)} commands: {', '.join(names)}.\n")
@@ -94,14 +81,10 @@ def completion(arguments: Namespace, _settings: Settings) -> int:
 STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "dim"}
 
 
-def doctor(arguments: Namespace, _settings: Settings) -> int:
+async def doctor(arguments: Namespace, _settings: Settings) -> int:
     """Reads the settings itself, as what is wrong with them is a finding too."""
     configuration = read_configuration(os.environ)
     log_to_stderr(configuration.settings, quiet=True)
-    return process.run(_examine(arguments, configuration))
-
-
-async def _examine(arguments: Namespace, configuration: Configuration) -> int:
     console = SafeConsole(highlight=False)
     secrets = [*secrets_in(configuration.values, SECRET_NAMES), *tokens_in(configuration.settings)]
     found: list[Finding] = []

@@ -30,8 +30,9 @@ from bots.chat.source_addresses import ways_of_reading
 from bots.chat.texts import counted
 from bots.chat.uploads import Upload, uploads_in
 from bots.commands.adding import Questions
-from bots.commands.backend import here_or_beside
+from bots.commands.backend import here_or_beside, open_remote
 from bots.platforms import source_kinds
+from bots.terminal.operations import details_of
 from bots.terminal.receive import Forgotten, ask_line, is_interactive
 from bots.terminal.screen import Screen
 from core.answers.answers import sync
@@ -70,7 +71,13 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
     """
     file = settings.data_dir / LIBRARY
     screen.note(f"{file} is damaged or gone: it is rebuilt from the documents.")
-    with closing(_opened_beside(settings)) as library:
+    beside = settings.data_dir / f"{LIBRARY}{BESIDE}"  # with what an earlier attempt already read
+    try:
+        opened = open_library(settings, is_owner=True, beside=beside)
+    except (IndexDamaged, VersionMismatch):
+        remove(beside)
+        opened = open_library(settings, is_owner=True, beside=beside)
+    with closing(opened) as library:
         require_documents(library, targets)
         salvaged = recover(file, library.store)
         # If the list of refreshed files can be read, an upload that it lacks was forgotten by the operator.
@@ -84,21 +91,10 @@ def rebuild(settings: Settings, targets: Targets, collection: str, screen: Scree
         with open_storage(settings) as storage, closing(storage.database(STORE, SCHEMA)) as answers:
             sync(answers, library, time.time())
         library.vectors.erase()  # before the new file is in place: they belong to the old passages
-    aside = replace_file(settings.data_dir / f"{LIBRARY}{BESIDE}", file)
+    aside = replace_file(beside, file)
     for sentence in _notes(salvaged, targets, aside):
         screen.note(sentence)
     return report
-
-
-def _opened_beside(settings: Settings) -> Library:
-    """The new index, with what an earlier attempt already read."""
-    beside = settings.data_dir / f"{LIBRARY}{BESIDE}"
-    try:
-        library = open_library(settings, is_owner=True, beside=beside)
-    except (IndexDamaged, VersionMismatch):
-        remove(beside)
-        library = open_library(settings, is_owner=True, beside=beside)
-    return library
 
 
 def _read(
@@ -118,13 +114,8 @@ def _read(
             if (name, address) not in known:
                 report += library.ingest([Path(address)], collection=name, notify=notify)
         new = tuple(path for path in targets.paths if (collection, str(path)) not in known)
-        return report + ingest_targets(
-            library,
-            replace(targets, paths=new),
-            make_fetcher(settings, for_operator=True),
-            notify=notify,
-            collection=collection,
-        )
+        fetcher, named = make_fetcher(settings, for_operator=True), replace(targets, paths=new)
+        return report + ingest_targets(library, named, fetcher, notify=notify, collection=collection)
 
 
 def _notes(salvaged: Recovery, targets: Targets, aside: Path) -> Iterator[str]:
@@ -162,15 +153,10 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
     if arguments.follow and not targets.sources:
         raise SettingsError("--follow is for websites: footnote ingest https://HOST/ --follow.")
     if arguments.every is not None and not targets.sources:
-        raise SettingsError(_no_source(arguments.targets))
+        hints = map(ways_of_reading, arguments.targets)  # how what may have been meant is written
+        told = "--every is for sources: files are looked at before each question, pages when you say."
+        raise SettingsError(" ".join(filter(None, (told, *hints))))
     return _carry_out(arguments, targets, settings, screen)
-
-
-def _no_source(names: Sequence[str]) -> str:
-    """Why files and pages are not read again by the clock, and how what may have been meant is written."""
-    hints = (ways_of_reading(name) for name in names)
-    told = "--every is for sources: files are looked at before each question, pages when you say."
-    return " ".join(filter(None, (told, *hints)))
 
 
 def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
@@ -178,21 +164,16 @@ def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
     read = partial(read_settings, os.environ)
     settings = read()
     with _channel_store(settings) as channel_store:
-        questions = Questions(
-            ask=ask_line,
-            screen=screen,
-            read_settings=read,
-            kinds=source_kinds(channel_store, is_waited_for=True),
-            collections=_collections(settings),
-        )
-        chosen = process.result_of(
-            questions.addition_or_none(collection=arguments.collection, every=arguments.every)
-        )
+        kinds = source_kinds(channel_store, is_waited_for=True)
+        names = _collections(settings)
+        questions = Questions(ask=ask_line, screen=screen, read_settings=read, kinds=kinds, collections=names)
+        given = {"collection": arguments.collection, "every": arguments.every}
+        chosen = process.result_of(questions.addition_or_none(**given))
     if chosen is None:
         return process.INTERRUPTED
     screen.note(f"The same without questions: {chosen.command}")
-    given = {**vars(arguments), "collection": chosen.collection, "every": chosen.every}
-    return _carry_out(Namespace(**given), chosen.targets, read(), screen)
+    chosen_as = {**vars(arguments), "collection": chosen.collection, "every": chosen.every}
+    return _carry_out(Namespace(**chosen_as), chosen.targets, read(), screen)
 
 
 @contextmanager
@@ -235,16 +216,14 @@ def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, scr
 
 
 async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
-    from bots.commands.backend import open_remote
-
     async with open_remote(settings, screen=screen) as backend:
         if arguments.rebuild:
             _check_rebuild(arguments)
-            report, made = await backend.rebuild(screen)
+            report, made = await backend.index("rebuild", {}, screen)
         else:
-            report, made = await backend.ingest(
-                targets, arguments.collection or DEFAULT_COLLECTION, screen, every=arguments.every
-            )
+            collection = arguments.collection or DEFAULT_COLLECTION
+            details = {**details_of(targets), "collection": collection, "every": arguments.every}
+            report, made = await backend.index("ingest", details, screen)
     if not arguments.json:
         _print_report(report, screen)
     return _finish(report, made, arguments, screen)
@@ -274,10 +253,9 @@ def record_of(report: SyncReport, made: int) -> dict[str, object]:
 
 def _print_report(report: SyncReport, screen: Screen) -> None:
     screen.write(texts.synced(report))
-    for failure in report.failed:
-        screen.write(f"  {texts.told_of(failure.source, failure.reason)}")
-    for note in report.notes:
-        screen.write(f"  {texts.told_of(note.source, note.text)}")
+    told = [(each.source, each.reason) for each in report.failed]
+    for source, sentence in (*told, *((each.source, each.text) for each in report.notes)):
+        screen.write(f"  {texts.told_of(source, sentence)}")
 
 
 def _check_rebuild(arguments: Namespace) -> None:
@@ -356,8 +334,6 @@ def forget(arguments: Namespace, settings: Settings) -> int:
         return print_gone([(entry.source, entry.passages) for entry in entries])
 
     async def beside() -> int:
-        from bots.commands.backend import open_remote
-
         async with open_remote(settings, screen=screen) as backend:
             return print_gone(await backend.forget(arguments.source))
 

@@ -9,7 +9,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bots import process
 from bots.chat.indexing import Targets, read_targets
 from bots.chat.texts import ENGINE_NAMES, counted
 from bots.commands.backend import open_backend
@@ -27,11 +26,7 @@ from core.settings import Settings
 WITH_MODEL, WITHOUT_MODEL = 8, 1
 
 
-def run(arguments: Namespace, settings: Settings) -> int:
-    return process.run(_evaluate(arguments, settings))
-
-
-async def _evaluate(arguments: Namespace, settings: Settings) -> int:
+async def run(arguments: Namespace, settings: Settings) -> int:
     file, screen = Path(arguments.questions), Screen()
     questions, targets = read_questions(file), read_targets(arguments.docs, settings=settings)
     concurrency = arguments.concurrency or (WITH_MODEL if settings.has_chat_model else WITHOUT_MODEL)
@@ -45,37 +40,29 @@ async def _evaluate(arguments: Namespace, settings: Settings) -> int:
         corpus = _corpus(backend, targets)
         conditions = {"questions": str(file), **_conditions(backend, corpus)}
     judgements = [judge(each, outcome, corpus) for each, outcome in zip(questions, ended, strict=True)]
+    price = None
+    if (arguments.price_in, arguments.price_out) != (None, None):  # one that is not named costs nothing
+        price = Price(arguments.price_in or 0.0, arguments.price_out or 0.0)
     sections = [
         outcomes.answers(judgements, note=_missing_files(questions, corpus)),
         outcomes.confidence(judgements),
-        outcomes.costs(ended, _price(arguments), concurrency),
+        outcomes.costs(ended, price, concurrency),
     ]
     measured, made = [each for each in sections if each], now()
-    last_run, this_run = (
-        outcomes.file_for(settings.data_dir, file),
-        outcomes.EvalRun.of(judgements, measured, made, conditions),
-    )
+    last_run = outcomes.file_for(settings.data_dir, file)
+    this_run = outcomes.EvalRun.of(judgements, measured, made, conditions)
     if before := outcomes.load(last_run):
         texts = {each.id: each.question for each in questions}
         measured.append(outcomes.changes(before, this_run, texts))
     report = Report(
-        title=f"Answers to {file.name}",
-        made=made,
-        conditions=conditions,
+        title=f"Answers to {file.name}", made=made, conditions=conditions,
         sections=(*measured, outcomes.worst_cases(judgements)),
         questions=tuple(_record(each, settings) for each in judgements),
-    )
+    )  # fmt: skip
     files = write_report(report, Path(arguments.out))
     outcomes.save(this_run, last_run)
     print_report(report, files, screen, as_object=arguments.json)
     return 0
-
-
-def _price(arguments: Namespace) -> Price | None:
-    """The price that the operator named, if any; the other side then costs nothing."""
-    if arguments.price_in is None and arguments.price_out is None:
-        return None
-    return Price(arguments.price_in or 0.0, arguments.price_out or 0.0)
 
 
 @contextmanager

@@ -8,10 +8,10 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
@@ -34,7 +34,14 @@ from bots.page.settings import PageSettings, read_page_settings
 from bots.page.threads import PLATFORM as PAGE
 from bots.page.threads import PageMessenger, PageThreads, collections_of
 from bots.platforms import source_kinds
-from bots.process import favor_loop, limit_arenas, log_lag, log_to_stderr, raise_file_limit
+from bots.process import (
+    beside,
+    favor_loop,
+    limit_arenas,
+    log_to_stderr,
+    measure_lag,
+    raise_file_limit,
+)
 from bots.refresh import IndexRefresher
 from bots.slack.route import PLATFORM as SLACK
 from bots.slack.serve import SlackServer, open_slack
@@ -94,7 +101,9 @@ def serve_until_stopped(served: Served, settings: Settings) -> int:
     limit_arenas()
     raise_file_limit()
     log_to_stderr(settings, quiet=False)
-    _warn_of_misspellings()
+    # Misspelt limits would silently have no effect.
+    for finding in find_misspellings(read_configuration(os.environ), SETTING_NAMES):
+        logger.warning("%s %s", finding.text, finding.fix)
     until_free(settings, Screen())  # a command may be ending
     return process.run(_run(served, settings))
 
@@ -108,25 +117,17 @@ async def _run(served: Served, settings: Settings) -> int:
         reads, refresher = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
-                settings,
-                purpose=SERVING,
-                reads=reads,
-                storage=storage,
-                refresh=refresher.refresh,
-                sentence=for_people,
-                source_kinds=source_kinds(channel_store),
+                settings, purpose=SERVING, reads=reads, storage=storage, refresh=refresher.refresh,
+                sentence=for_people, source_kinds=source_kinds(channel_store),
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
-                served,
-                footnote,
-                channel_store,
+                served, footnote, channel_store,
                 Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
-                reads=reads,
-                stop=stop,
+                reads=reads, stop=stop,
             ) as link,
-            log_lag(),
-        ):
+            beside(measure_lag()),
+        ):  # fmt: skip
             with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote, link)}\n")
                 sys.stdout.flush()
@@ -135,17 +136,7 @@ async def _run(served: Served, settings: Settings) -> int:
     return 0
 
 
-@value
-class Platforms:
-    """The platforms that this process serves."""
-
-    slack: SlackServer | None = None
-    discord: DiscordServer | None = None
-
-    @property
-    def by_name(self) -> dict[str, SlackServer | DiscordServer]:
-        both: dict[str, SlackServer | DiscordServer | None] = {SLACK: self.slack, DISCORD: self.discord}
-        return {name: server for name, server in both.items() if server is not None}
+Servers = dict[str, SlackServer | DiscordServer]  # by platform
 
 
 @asynccontextmanager
@@ -161,36 +152,43 @@ async def _serving(
     """A link to the page, if it is served. At the end in reverse: accept nothing more, let running turns end and be
     delivered, then disconnect."""
     async with AsyncExitStack() as open_now:
-        platforms = await _open_platforms(served, footnote, channel_store, open_now)
+        servers = await _open_platforms(served, footnote, channel_store, open_now)
         page_store = open_now.enter_context(open_page_store(footnote.storage))
-        opening = open_turns(
-            footnote.assistant, _messengers(platforms, operations, PageThreads(page_store)),
-            database_url=queue_url(footnote.settings), replicas=footnote.replicas,
-        )  # fmt: skip
+        threads = PageThreads(page_store)
+        messengers: dict[str, Messenger] = {
+            **{name: server.messenger for name, server in servers.items()},
+            TERMINAL: TerminalMessenger(operations=operations),
+            PAGE: PageMessenger(threads),  # also for a page that is served beside
+        }
+        queue, replicas = queue_url(footnote.settings), footnote.replicas
+        opening = open_turns(footnote.assistant, messengers, database_url=queue, replicas=replicas)
         turns = await open_now.enter_async_context(opening)
         footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
         schedule = schedule_of(footnote, turns)
-        if platforms.slack is not None:
-            await open_now.enter_async_context(platforms.slack.serving(turns, served.port, schedule))
-        if platforms.discord is not None:
-            await open_now.enter_async_context(platforms.discord.serving(turns, stop.set, schedule))
+        for server in servers.values():
+            given = (
+                server.serving(turns, served.port, schedule)
+                if isinstance(server, SlackServer)
+                else server.serving(turns, stop.set, schedule)
+            )
+            await open_now.enter_async_context(given)
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
-        for digests in _digests(platforms, footnote, channel_store, gaps):
-            await open_now.enter_async_context(digests)
-        await open_now.enter_async_context(_syncing_sources(footnote, schedule))
+        works = _digests(servers, footnote, channel_store, gaps)
+        # One process looks for all which sources are due.
+        works.append(replicas.lead(SOURCES, schedule.keep_looking))
+        await open_now.enter_async_context(beside(*works))
         routes: Sequence[RouteDef] = ()
         if served.mcp is not None:
             opening_mcp = _open_mcp(
-                served, footnote, turns, platforms.slack,
-                channels=channel_store, threads=PageThreads(page_store), reads=reads, refresh=operations.refresher.refresh,
-                is_stopping=stop.is_set,
+                served, footnote, turns, servers.get(SLACK), channels=channel_store, threads=threads,
+                reads=reads, refresh=operations.refresher.refresh, is_stopping=stop.is_set,
             )  # fmt: skip
             routes = await open_now.enter_async_context(opening_mcp)
         if served.page is None:
             yield ""
             return
-        connections = {TITLES[name]: server.is_connected for name, server in platforms.by_name.items()}
+        connections = {TITLES[name]: server.is_connected for name, server in servers.items()}
         work = OwnWork(turns=turns, operations=operations, meters=footnote.meters, platforms=connections)
         page = open_page(
             served.page, footnote.settings, library=footnote.library, log=footnote.log, answers=footnote.answers,
@@ -205,7 +203,7 @@ async def _open_mcp(
     served: Served,
     footnote: Footnote,
     turns: Turns,
-    slack: SlackServer | None,
+    slack: SlackServer | DiscordServer | None,
     *,
     channels: ChannelStore,
     threads: PageThreads,
@@ -218,16 +216,16 @@ async def _open_mcp(
     from bots.mcp.serve import open_mcp
 
     assert served.mcp is not None
+    assert slack is None or isinstance(slack, SlackServer)
     opening = open_mcp(
-        served.mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresh, is_stopping=is_stopping,
+        served.mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresh,
+        is_stopping=is_stopping,
         signing_secret=slack.settings.signing_secret if slack else "",
         spaces=slack.calls.installations.spaces if slack else tuple,
     )  # fmt: skip
     async with opening as (site, key):
-        if served.page is not None and (served.page.host, served.page.port) == (
-            site.place.host,
-            site.place.port,
-        ):
+        page = served.page and (served.page.host, served.page.port)
+        if page == (site.place.host, site.place.port):
             async with site.routes(key) as routes:
                 yield routes
             return
@@ -236,42 +234,34 @@ async def _open_mcp(
             yield ()
 
 
-def _messengers(platforms: Platforms, operations: Operations, page: PageThreads) -> dict[str, Messenger]:
-    """Who delivers to each platform."""
-    return {
-        **{name: server.messenger for name, server in platforms.by_name.items()},
-        TERMINAL: TerminalMessenger(operations=operations),
-        PAGE: PageMessenger(page),  # also for a page that is served beside
-    }
-
-
 async def _open_platforms(
     served: Served, footnote: Footnote, channel_store: ChannelStore, open_now: AsyncExitStack
-) -> Platforms:
+) -> Servers:
     """Connect to each, without taking anything in yet; ``open_now`` disconnects them."""
-    slack = discord = None
+    servers: Servers = {}
     if served.slack is not None:
-        is_http = served.port is not None
-        slack = await open_now.enter_async_context(
-            open_slack(served.slack, footnote, channel_store, is_http=is_http)
-        )
+        slack = open_slack(served.slack, footnote, channel_store, is_http=served.port is not None)
+        servers[SLACK] = await open_now.enter_async_context(slack)
     if served.discord is not None:
-        discord = await open_now.enter_async_context(open_discord(served.discord, footnote, channel_store))
-    return Platforms(slack=slack, discord=discord)
+        discord = open_discord(served.discord, footnote, channel_store)
+        servers[DISCORD] = await open_now.enter_async_context(discord)
+    return servers
 
 
 def _digests(
-    platforms: Platforms, footnote: Footnote, channel_store: ChannelStore, finder: GapFinder
-) -> Iterator[AbstractAsyncContextManager[None]]:
-    """The tasks that show a platform's digests of gaps."""
-    for name, server in platforms.by_name.items():
+    servers: Servers, footnote: Footnote, channel_store: ChannelStore, finder: GapFinder
+) -> list[Coroutine[Any, Any, None]]:
+    """The work that shows each platform's digests of gaps, by one process for all."""
+    works = []
+    for name, server in servers.items():
         if shown_in := channels_of(name, footnote.settings.gaps_channel):
             digests = GapDigests(
                 channels=shown_in, place=DIGESTS[name], messages=server.messenger, finder=finder,
                 is_private=server.messenger.commands.people.is_private, channel_store=channel_store,
                 library=footnote.library,
             )  # fmt: skip
-            yield _showing(digests, name, footnote)
+            works.append(footnote.replicas.lead(f"gaps-{name}", digests.keep_showing))
+    return works
 
 
 def schedule_of(footnote: Footnote, turns: Turns) -> SourceSchedule:
@@ -284,34 +274,6 @@ def schedule_of(footnote: Footnote, turns: Turns) -> SourceSchedule:
         store=footnote.sources.store, enqueue=enqueue, place=fresh_conversation(), prefix=OPERATOR,
         due=footnote.sources.due,
     )  # fmt: skip
-
-
-@asynccontextmanager
-async def _syncing_sources(footnote: Footnote, schedule: SourceSchedule) -> AsyncIterator[None]:
-    """Have sources read when they are due, while this process is the one that looks for all."""
-    leading = asyncio.create_task(footnote.replicas.lead(SOURCES, schedule.keep_looking))
-    try:
-        yield
-    finally:
-        leading.cancel()
-        await asyncio.wait([leading])
-
-
-@asynccontextmanager
-async def _showing(digests: GapDigests, platform: str, footnote: Footnote) -> AsyncIterator[None]:
-    """Show the digests of gaps while this process is the one that does it for its platform."""
-    leading = asyncio.create_task(footnote.replicas.lead(f"gaps-{platform}", digests.keep_showing))
-    try:
-        yield
-    finally:
-        leading.cancel()
-        await asyncio.wait([leading])
-
-
-def _warn_of_misspellings() -> None:
-    """Warn of misspelt limits, which would silently have no effect."""
-    for finding in find_misspellings(read_configuration(os.environ), SETTING_NAMES):
-        logger.warning("%s %s", finding.text, finding.fix)
 
 
 def _served(arguments: Namespace) -> Served:
@@ -328,30 +290,25 @@ def _served(arguments: Namespace) -> Served:
         )
         if settings is None and name in named
     ]
-    mcp = _mcp_settings(arguments.mcp) if arguments.mcp else None
+    mcp: McpSettings | None = None
+    if arguments.mcp:
+        check_extra()
+        mcp = read_mcp_settings(arguments.mcp, os.environ)
     if missing and (arguments.platforms or (len(missing) == 2 and mcp is None)):
         raise SettingsError(f"There is nothing to serve: set {', or '.join(missing)}.")
-    port = _port_of_host() if arguments.http == PORT_OF_HOST else arguments.http
+    port = arguments.http
+    if port == PORT_OF_HOST:  # a host says in PORT on which port it expects its process ``web``
+        named_port = {**read_env_file(ENV_FILE), **os.environ}.get("PORT", "").strip()
+        if not (named_port.isdecimal() and int(named_port) <= 65535):
+            raise SettingsError(
+                "--http without a number takes the port that PORT names, and it names none: --http 3000."
+            )
+        port = int(named_port)
     if slack is not None:
         _check(slack, port)
     elif port is not None:
         raise SettingsError("--http is for Slack, which is not served here; Discord needs no port.")
     return Served(slack=slack, discord=discord, port=port, page=page, mcp=mcp)
-
-
-def _mcp_settings(listen: str) -> McpSettings:
-    check_extra()
-    return read_mcp_settings(listen, os.environ)
-
-
-def _port_of_host() -> int:
-    """The port on which a host expects its process ``web``; it says which in PORT."""
-    named = {**read_env_file(ENV_FILE), **os.environ}.get("PORT", "").strip()
-    if not (named.isdecimal() and int(named) <= 65535):
-        raise SettingsError(
-            "--http without a number takes the port that PORT names, and it names none: --http 3000."
-        )
-    return int(named)
 
 
 def _check(slack: SlackSettings, port: int | None) -> None:
@@ -366,14 +323,12 @@ def _check(slack: SlackSettings, port: int | None) -> None:
 def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     async def reads(conversation: Conversation, author: str, library: Library) -> Readable:
         """Every collection for the operator; none for a conversation of a platform that is not served."""
-        named = collections_of(conversation.channel) if conversation.platform == PAGE else None
         if conversation.platform in (TERMINAL, PAGE):
             everything = await reads_everything(conversation, author, library)
-            return (
-                everything
-                if named is None
-                else replace(everything, collections=everything.collections & named)
-            )
+            named = collections_of(conversation.channel) if conversation.platform == PAGE else None
+            if named is None:
+                return everything
+            return replace(everything, collections=everything.collections & named)
         if conversation.platform not in (*served, MCP):
             return Readable()
         return await channel_store.reads(conversation, author, library)
@@ -381,19 +336,13 @@ def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
     return reads
 
 
-@asynccontextmanager
-async def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AsyncIterator[None]:
+def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AbstractAsyncContextManager[None]:
     """Begin with a look at the disk in the background; at the end, stop looking."""
     library, replicas = footnote.library, footnote.replicas
-    tasks = [asyncio.create_task(replicas.lead(INDEX, lambda: refresher.lead(library, replicas)))]
+    works = [replicas.lead(INDEX, lambda: refresher.lead(library, replicas))]
     if footnote.storage.url is not None:
-        tasks.append(asyncio.create_task(refresher.follow(library)))
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        works.append(refresher.follow(library))
+    return beside(*works)
 
 
 def _greeting(served: Served, footnote: Footnote, link: str) -> str:

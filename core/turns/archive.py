@@ -12,7 +12,7 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
+from core.conversation import Command, Conversation, Decision, Outcome, Proposal, Question, Turn
 from core.errors import StoreUnavailable
 from core.turns.messenger import ReplyRoute
 from core.turns.queue import (
@@ -70,6 +70,10 @@ def enqueueing(work: Turn | Command) -> EnqueueOptions:
 def command_from(record: Mapping[str, Any]) -> Command:
     fields = {name: content for name, content in record.items() if name != "kind"}
     return cast("Command", _reader(Command).validate_python(fields))
+
+
+def proposal_from(record: Mapping[str, Any]) -> Proposal:
+    return cast("Proposal", _reader(Proposal).validate_python(record))
 
 
 def outcome_from(record: Mapping[str, Any]) -> Outcome:

@@ -8,13 +8,13 @@ import logging
 import sys
 import time
 
-from bots.process import SWITCH_INTERVAL, favor_loop, log_lag
+from bots.process import SWITCH_INTERVAL, beside, favor_loop, measure_lag
 
 
 async def test_a_blocked_loop_is_logged_with_the_delay(caplog):
     caplog.set_level(logging.INFO, "bots.process")
 
-    async with log_lag():
+    async with beside(measure_lag()):
         await asyncio.sleep(0)
         time.sleep(0.3)  # noqa: ASYNC251 - what must not happen
         await asyncio.sleep(0.06)
