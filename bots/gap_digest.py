@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -24,7 +24,6 @@ from core.library.library import Library
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
-
 
 SHOWN = 10  # groups
 NAME_SHOWN = 150  # characters of a question
@@ -100,7 +99,7 @@ class GapDigests:
     async def _readable(self, channel: Conversation, questions: Sequence[GapQuestion]) -> frozenset[str]:
         """The questions of this channel, and of public ones that read nothing else than it does."""
         here = (await self.channel_store.reads(channel, "", self.library)).collections
-        seen = {each.channel: await self._is_seen(channel, each.channel) for each in _one_of_each(questions)}
+        seen = {each: await self._is_seen(channel, each) for each in {asked.channel for asked in questions}}
         reads: dict[tuple[str, str], bool] = {}
         for each in questions:
             key = each.conversation, each.author
@@ -116,19 +115,12 @@ class GapDigests:
         return await asyncio.to_thread(still_open, self.library.store.database, open_here, here)
 
     async def _is_seen(self, channel: Conversation, other: str) -> bool:
-        """True if the people of a channel see what is said in another: it is the same, or a public one beside
-        it.
-        """
+        """True if the people of a channel see what is said in another: the same, or a public one beside it."""
         if other == channel.channel_id:
             return True
         there = Conversation.parse(f"{other}/-")
         is_near = (there.platform, there.space) == (channel.platform, channel.space)
         return is_near and not await self.is_private(there)
-
-
-def _one_of_each(questions: Sequence[GapQuestion]) -> Iterable[GapQuestion]:
-    """A question of each channel."""
-    return {each.channel: each for each in questions}.values()
 
 
 def last_week(now: float) -> TimeSpan:

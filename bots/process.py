@@ -60,8 +60,12 @@ def run(command: Coroutine[Any, Any, int]) -> int:
     By then everything that was opened is closed again. A thread may still hang in a download or
     a search until its timeout, or wait for a full disk, and the interpreter would wait for it.
     """
-    code = result_of(command)
-    if _has_blocked_threads():
+    code, until = result_of(command), time.monotonic() + JOIN_TIMEOUT
+    main = threading.main_thread()
+    threads = [each for each in threading.enumerate() if each is not main and not each.daemon]
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    if any(thread.is_alive() for thread in threads):  # which the interpreter would join
         _exit(code)
     return code
 
@@ -96,16 +100,6 @@ def clearing_up() -> Iterator[None]:
     finally:
         for each in heeded:
             signal.signal(each, signal.SIG_DFL)
-
-
-def _has_blocked_threads() -> bool:
-    """True if a thread is left that the interpreter would join."""
-    until = time.monotonic() + JOIN_TIMEOUT
-    main = threading.main_thread()
-    threads = [each for each in threading.enumerate() if each is not main and not each.daemon]
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
-    return any(thread.is_alive() for thread in threads)
 
 
 def _exit(code: int) -> NoReturn:

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from bots.chat.texts import counted, reason_of, text_of
 from bots.terminal.screen import plain
-from core.conversation import Citation, Outcome, Usage
+from core.conversation import Citation, Outcome
 from core.gaps.groups import GapGroup, GapReport
 from core.gaps.questions import LIMIT, GapQuestion
 from core.traces.figures import HALF, UNSURE
@@ -29,7 +29,8 @@ _PASSAGE = ("source", "location", "score", "start", "end")
 
 def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bool = False) -> dict[str, Any]:
     """The keys in the order that scripts rely on; ``passages`` adds the retrieved passages."""
-    answer = outcome.answer
+    answer, usage = outcome.answer, outcome.usage
+    costs = {} if usage.cost is None else {"cost": usage.cost, "currency": usage.currency}
     record: dict[str, Any] = {
         "outcome": outcome.kind,
         "text": text_of(outcome, engine=engine),
@@ -42,7 +43,7 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
         "turn": outcome.turn_id or None,
         "confidence": outcome.confidence,
         "steps": list(outcome.steps),
-        "model": _fields(outcome.usage, _MODEL) | _cost(outcome.usage),
+        "model": _fields(usage, _MODEL) | costs,
         "timing_ms": dict(outcome.timing_ms),
         "left_out": [_fields(each, ("text", "reason")) for each in answer.left_out] if answer else [],
         "missing": answer.missing if answer else "",
@@ -51,11 +52,6 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
     if passages:
         record["passages"] = [_fields(each, _PASSAGE) for each in outcome.ranked]
     return record
-
-
-def _cost(usage: Usage) -> dict[str, Any]:
-    """Nothing where the operator set no prices."""
-    return {} if usage.cost is None else {"cost": usage.cost, "currency": usage.currency}
 
 
 def failed(reason: str) -> Outcome:
@@ -74,11 +70,10 @@ def _citation(citation: Citation) -> dict[str, Any]:
     return _fields(citation, _CITATION) | moments
 
 
-def iso(moment: float | None) -> str | None:
+def iso(seconds: float | None) -> str | None:
     """ "2026-03-12T09:00:00Z" of seconds since the epoch."""
-    if moment is None:
-        return None
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    written = moment(seconds)
+    return written and written.replace("+00:00", "Z")
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -120,7 +115,7 @@ def _question_row(turn: FoundQuestion) -> tuple[object, ...]:
     """In the order of QUESTION_COLUMNS."""
     asked = turn.question
     return (
-        _moment(asked.asked_at), asked.kind, asked.outcome, int(asked.is_sure), asked.grounding, asked.confidence,
+        moment(asked.asked_at), asked.kind, asked.outcome, int(asked.is_sure), asked.grounding, asked.confidence,
         asked.channel, turn.channel_name, asked.author, turn.author_name, asked.language, asked.question, asked.seconds, asked.model,
         asked.calls, asked.round_trips, asked.input_tokens, asked.output_tokens, asked.cost, turn.up, turn.down,
         asked.turn, asked.about,
@@ -131,14 +126,14 @@ def _gap_row(group: GapGroup, asked: GapQuestion) -> tuple[object, ...]:
     """A question of a group, in the order of GAP_COLUMNS."""
     return (
         group.id, group.name, ", ".join(group.words), group.count, group.people, group.before, group.state or "",
-        group.since_state, _moment(asked.asked_at), asked.reason, asked.channel, asked.author, asked.language,
+        group.since_state, moment(asked.asked_at), asked.reason, asked.channel, asked.author, asked.language,
         asked.asked, asked.missing or asked.fault, "; ".join(each.source for each in asked.closest), asked.turn,
     )  # fmt: skip
 
 
-def _moment(seconds: float) -> str:
+def moment(seconds: float | None) -> str | None:
     """UTC, as ISO 8601 has it."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 #: By :attr:`LoggedQuestion.ending`, in the order of tables and plots.

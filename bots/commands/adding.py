@@ -26,7 +26,7 @@ from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import list_files
 from core.settings import ENV_FILE, Settings
 from core.sources.kinds import TITLES, Glimpse, probe
-from core.sources.source import Credential, SourceKind, is_exposed, kind_of
+from core.sources.source import Credential, SourceGuide, SourceKind, is_exposed, kind_of
 
 NAMED_COLLECTIONS = 10  # that are offered by name
 NOTHING_ADDED = "Nothing was added."
@@ -46,18 +46,16 @@ class Addition:
 
     targets: Targets
     collection: str
-    every: float | None = (
-        None  #: seconds between two syncs; 0: only when it is ingested. None for what is no source
-    )
+    #: Seconds between two syncs; 0: only when it is ingested. None for what is no source.
+    every: float | None = None
 
     @property
     def command(self) -> str:
         """The command that does the same without questions."""
         span = "" if self.every is None else span_of(self.every) if self.every else "off"
         (named,) = self.targets.addresses
-        return " ".join(
-            [ingest_command(named, collection=self.collection), *(["--every", span] if span else [])]
-        )
+        command = ingest_command(named, collection=self.collection)
+        return f"{command} --every {span}" if span else command
 
 
 @value
@@ -68,36 +66,26 @@ class Choice:
     asks: str
     example: str
     targets: Callable[[str], Targets]  #: of what was typed; SettingsError
-    is_path: bool = False
 
 
 def choices_of(kinds: Mapping[str, SourceKind]) -> Sequence[Choice]:
     """Files first, then each kind of source that has a guide, then single pages."""
     files = Choice(
-        title="A folder or a file of this machine",
-        asks="Its path",
-        example="handbook",
+        title="A folder or a file of this machine", asks="Its path", example="handbook",
         targets=lambda typed: read_targets([typed]),
-        is_path=True,
-    )
+    )  # fmt: skip
     page = Choice(
-        title="A single page of the web",
-        asks="Its address",
-        example="https://docs.example.org/guide/start.html",
+        title="A single page of the web", asks="Its address", example="https://docs.example.org/guide/start.html",
         targets=lambda typed: Targets(urls=(typed if "://" in typed else f"https://{typed}",)),
-    )
-    return (files, *map(_choice_of, filter(lambda kind: kind.guide is not None, kinds.values())), page)
+    )  # fmt: skip
+    return (files, *(_choice_of(kind.guide) for kind in kinds.values() if kind.guide is not None), page)
 
 
-def _choice_of(kind: SourceKind) -> Choice:
-    guide = kind.guide
-    assert guide is not None
+def _choice_of(guide: SourceGuide) -> Choice:
     return Choice(
-        title=guide.title,
-        asks=guide.asks,
-        example=guide.example,
+        title=guide.title, asks=guide.asks, example=guide.example,
         targets=lambda typed: Targets(sources=(guide.address(typed),)),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +135,12 @@ class Questions:
         typed = ""
         while True:
             reply = await self.ask(f"1 to {len(choices)}, or an address or a path › ", completes_paths=True)
-            choice = choices[int(reply) - 1] if _is_number(reply, len(choices)) else None
+            is_number = reply.isascii() and reply.isdecimal() and 1 <= int(reply) <= len(choices)
             try:
-                if choice is not None:
-                    return await self._named(choice, typed)
-                if reply and (found := self._known(reply)) is not None:
+                if is_number:
+                    return await self._named(choices[int(reply) - 1], typed)
+                # An address that can be of one kind only needs no number.
+                if reply and not (found := read_targets([reply], settings=self.read_settings())).urls:
                     return found
             except SettingsError as fault:
                 self.screen.fault(str(fault))
@@ -159,11 +148,6 @@ class Questions:
             if reply:
                 typed = reply
                 self.screen.note("Which of these is it? Its number:")
-
-    def _known(self, typed: str) -> Targets | None:
-        """The targets of an address that can be of one kind only; None for others."""
-        found = read_targets([typed], settings=self.read_settings())
-        return None if found.urls else found
 
     async def _named(self, choice: Choice, typed: str) -> Targets:
         self.screen.note(f"{choice.asks}. As in: {choice.example}")
@@ -214,7 +198,10 @@ class Questions:
                 resource = await make_fetcher(settings, for_operator=True).get_public(targets.urls[0])
                 page = await asyncio.to_thread(document_of, resource)
                 return Glimpse(titles=[page.title or targets.urls[0]], count=1, is_estimate=False)
-            return await asyncio.to_thread(_files_of, targets)
+            listing = await asyncio.to_thread(list_files, targets.paths)
+        if not (files := listing.files):
+            raise SettingsError(nothing_to_read(str(targets.paths[0]), SUFFIXES, listing.notes))
+        return Glimpse(titles=[each.source for each in files[:TITLES]], count=len(files), is_estimate=False)
 
     def _show(self, found: Glimpse) -> None:
         about = "about " if found.is_estimate else ""
@@ -245,9 +232,9 @@ class Questions:
 
     async def _collection(self, default: str) -> str:
         named = [each for each in dict.fromkeys((DEFAULT_COLLECTION, *self.collections)) if _is_name(each)]
-        self.screen.note(
-            f"Which collection is it for? There {_are(named[:NAMED_COLLECTIONS])}; a new name makes one."
-        )
+        offered = named[:NAMED_COLLECTIONS]
+        are = f"{'is' if len(offered) == 1 else 'are'} {', '.join(offered)}"
+        self.screen.note(f"Which collection is it for? There {are}; a new name makes one.")
         while True:
             name = await self.ask(f"Collection, or Enter for {default} › ") or default
             try:
@@ -274,25 +261,9 @@ class Questions:
                 self.screen.fault(f"{fault}.")
 
 
-def _is_number(reply: str, most: int) -> bool:
-    return reply.isascii() and reply.isdecimal() and 1 <= int(reply) <= most
-
-
 def _is_name(collection: str) -> bool:
     try:
         check_name(collection)
     except SettingsError:
         return False
     return True
-
-
-def _are(names: Sequence[str]) -> str:
-    return f"{'is' if len(names) == 1 else 'are'} {', '.join(names)}"
-
-
-def _files_of(targets: Targets) -> Glimpse:
-    listing = list_files(targets.paths)
-    files = listing.files
-    if not files:
-        raise SettingsError(nothing_to_read(str(targets.paths[0]), SUFFIXES, listing.notes))
-    return Glimpse(titles=[each.source for each in files[:TITLES]], count=len(files), is_estimate=False)

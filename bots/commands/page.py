@@ -66,16 +66,19 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 async def _print_link(arguments: Namespace, page: PageSettings, settings: Settings) -> int:
-    collections = _named(arguments.collections)
+    collections: frozenset[str] | None = None  # all
+    if (typed := arguments.collections) is not None:
+        collections = frozenset(name.strip() for name in typed.split(",") if name.strip())
+        if not collections:  # a variable that was not set, not all
+            raise SettingsError(NAMES_NONE)
     make_data_dir(settings.data_dir)
     with share_data_dir(settings.data_dir), open_storage(settings) as storage:
         if collections is not None:
             _check_collections(collections, settings)
         with open_page_store(storage) as database:
             sessions = PageSessions(database=database)
-            token = await sessions.make_link(
-                arguments.role or "editor", collections=collections, name=arguments.name or ""
-            )
+            name = arguments.name or ""
+            token = await sessions.make_link(arguments.role or "editor", collections=collections, name=name)
             url = None if arguments.page else await sessions.place()
     sys.stdout.write(f"{link_at(page, url, token)}\n")
     return 0
@@ -106,15 +109,6 @@ async def _tell_sessions(revoked: str | None, settings: Settings) -> int:
         "".join(f"{line(' · '.join(filter(None, parts)))}\n" for parts in lines) or f"{NOBODY_IN}\n"
     )
     return 0
-
-
-def _named(typed: str | None) -> frozenset[str] | None:
-    """None where the option was left out, which is all. An empty list is a variable that was not set, not all."""
-    if typed is None:
-        return None
-    if not (named := frozenset(name.strip() for name in typed.split(",") if name.strip())):
-        raise SettingsError(NAMES_NONE)
-    return named
 
 
 def _check_collections(named: frozenset[str], settings: Settings) -> None:

@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from bots.arguments import span_of
@@ -15,7 +15,7 @@ from bots.chat.access import CHANNEL, GROUP, PERSON, AccessChange, access_rules,
 from bots.chat.channels import SCHEMA, STORE
 from bots.chat.people import state_email, stated_emails
 from bots.platforms import any_id, ids_of
-from bots.record import iso
+from bots.record import iso, moment
 from bots.terminal import render
 from bots.terminal.screen import Screen
 from core.bootstrap import open_library, own_data_dir
@@ -93,9 +93,9 @@ def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, 
         "changed_at": None,
         "unseen_since": iso(record.seen_at) if is_stale else None,
         "every": record.every,
-        "synced_at": moment_of(record.synced_at),
-        "started_at": moment_of(record.started_at),
-        "next_at": moment_of(record.next_at),
+        "synced_at": moment(record.synced_at),
+        "started_at": moment(record.started_at),
+        "next_at": moment(record.next_at),
         "read": counts.read,
         "due": counts.due,
         "failed": counts.failed,
@@ -105,16 +105,13 @@ def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, 
     }
 
 
-def moment_of(at: float | None) -> str | None:
-    """ISO 8601 in UTC."""
-    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-
-
 def described(listed: ListedSource, *, is_stale: bool) -> str:
     """When a source was read, how often it is, what could not be read, and why it stopped."""
-    record, counts = listed.record, listed.counts
+    record, counts, synced = listed.record, listed.counts, "not wholly read yet"
+    if record.synced_at:
+        synced = f"synced {datetime.fromtimestamp(record.synced_at).astimezone():%Y-%m-%d %H:%M}"
     parts = [
-        f"synced {_local_time(record.synced_at)}" if record.synced_at else "not wholly read yet",
+        synced,
         texts.unseen_told(record.seen_at) if is_stale else "",
         f"every {span_of(record.every)}" if record.every else "",
         f"{counts.due} to read" if counts.due else "",
@@ -123,10 +120,6 @@ def described(listed: ListedSource, *, is_stale: bool) -> str:
         record.note,
     ]
     return "; ".join(filter(None, parts))
-
-
-def _local_time(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def access(arguments: Namespace, settings: Settings) -> int:

@@ -19,7 +19,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -39,12 +39,7 @@ from core.storage.database import Row, Schema, prepare
 from core.turns.waiting import disk_trouble
 from core.wording import Sentence
 
-if TYPE_CHECKING:
-    import psycopg
-
-
 logger = logging.getLogger(__name__)
-
 
 #: LangGraph makes the tables. A type of :class:`State` that gets another name, module or field needs a migration.
 SCHEMA = Schema()
@@ -61,9 +56,7 @@ EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 #: SQLite gives a new row a number above all others. The library takes the greatest id, which is made from the
 #: wall clock: wrong after that was set back.
-_NEWEST = """
-SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1
-"""
+_NEWEST = "SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY rowid DESC LIMIT 1"
 _PUT = """
 INSERT OR REPLACE INTO checkpoints
 (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -134,18 +127,13 @@ class PrunedSqliteSaver(SqliteSaver):
 
     async def forget(self, thread: str) -> None:
         """Delete a thread from the file and from its write-ahead log."""
-        await self._in_thread(self._forget, thread)
-
-    def _forget(self, thread: str) -> None:
-        self.delete_thread(thread)
-        self.conn.execute(EMPTY_LOG).fetchall()
+        await self._in_thread(self.delete_thread, thread)
+        await self._in_thread(lambda: self.conn.execute(EMPTY_LOG).fetchall())
 
     async def threads(self) -> tuple[str, ...]:
-        return await self._in_thread(self._threads)
-
-    def _threads(self) -> tuple[str, ...]:
-        found = self.conn.execute("SELECT DISTINCT thread_id FROM checkpoints")
-        return tuple(str(thread) for (thread,) in found.fetchall())
+        query = "SELECT DISTINCT thread_id FROM checkpoints"
+        found = await self._in_thread(lambda: self.conn.execute(query).fetchall())
+        return tuple(str(thread) for (thread,) in found)
 
 
 def unreadable(fault: Exception) -> StoreTrouble:
@@ -237,7 +225,9 @@ def split(checkpoint: bytes) -> Parts:
 
 
 def join(parts: Parts) -> bytes:
-    held = {name: _value_of(*blob) for name, blob in parts.blobs.items()}
+    if strange := [kind for kind, _ in parts.blobs.values() if kind not in (BYTES, SERIALIZED)]:
+        raise ValueError(f"a value of a checkpoint is stored as {strange[0]}")
+    held = {name: blob if kind == BYTES else _unpack(blob) for name, (kind, blob) in parts.blobs.items()}
     return _pack({**parts.plain, "channel_values": {**parts.plain["channel_values"], **held}})
 
 
@@ -282,14 +272,6 @@ def _is_plain(stored: Any) -> bool:
     if isinstance(stored, str):
         return "\0" not in stored
     return stored is None or isinstance(stored, int)
-
-
-def _value_of(kind: str, blob: bytes) -> Any:
-    if kind == BYTES:
-        return blob
-    if kind != SERIALIZED:
-        raise ValueError(f"a value of a checkpoint is stored as {kind}")
-    return _unpack(blob)
 
 
 def _text(metadata: bytes | str) -> str:

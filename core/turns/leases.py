@@ -65,8 +65,10 @@ CREATE INDEX conversation_holds_replica ON conversation_holds (replica);
 """
 SCHEMA = Schema(tables=_TABLES)  # of PostgreSQL alone
 
+_STAND = "INSERT INTO replicas (id, purpose, serves) VALUES (%s, %s, %s)"
 _RENEW = "UPDATE replicas SET renewed = clock_timestamp(), serves = %s WHERE id = %s"
 _BURY = "DELETE FROM replicas WHERE renewed < clock_timestamp() - make_interval(secs => %s) RETURNING id"
+_NEWEST = "SELECT max(renewed) FROM replicas WHERE serves AND renewed > clock_timestamp() - make_interval(secs => %s)"
 _LIVING = "SELECT id, serves FROM replicas"
 _HOLD = """
 INSERT INTO conversation_holds AS held (conversation, replica, token) VALUES (%s, %s, %s)
@@ -77,9 +79,7 @@ _STOP = """
 WITH asked AS (UPDATE conversation_holds SET is_to_stop = TRUE WHERE conversation = %s RETURNING 1)
 SELECT pg_notify(%s, '') FROM asked
 """
-_STOPPED = """
-UPDATE conversation_holds SET is_to_stop = FALSE WHERE replica = %s AND is_to_stop RETURNING conversation
-"""
+_STOPPED = "UPDATE conversation_holds SET is_to_stop = FALSE WHERE replica = %s AND is_to_stop RETURNING conversation"
 
 #: Without prepared statements PgBouncer may stand between.
 OPTIONS: Mapping[str, Any] = {"autocommit": True, "prepare_threshold": None}
@@ -141,9 +141,7 @@ class Leases:
         return Leased(self, executor or self.executor)
 
     def is_renewed(self) -> bool:
-        """True if nobody can have declared this process dead: they go by the database's clock, which began to
-        count later than ours.
-        """
+        """True if nobody can have declared this process dead: the database's clock began to count later than ours."""
         return time.monotonic() - self._renewed_at < LEASE
 
     async def lead(self, role: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -156,13 +154,14 @@ class Leases:
                     return
         finally:
             del self._roles[role]
-            await asyncio.shield(asyncio.create_task(self._give_up(role)))
+            query = "DELETE FROM replica_roles WHERE name = %s AND replica = %s"
+            await asyncio.shield(asyncio.create_task(self.give_up(query, role, self.executor)))
 
-    async def _give_up(self, role: str) -> None:
-        with suppress(psycopg.Error, PoolTimeout):  # then the lease expires
+    async def give_up(self, query: str, *values: object) -> None:
+        """Delete something of this process; where the database does not answer, it expires with the lease."""
+        with suppress(psycopg.Error, PoolTimeout):
             async with self.pool.connection(timeout=BEAT) as connection:
-                query = "DELETE FROM replica_roles WHERE name = %s AND replica = %s"
-                await connection.execute(query, (role, self.executor))
+                await connection.execute(query, values)
 
     @asynccontextmanager
     async def hold(self, conversation: str) -> AsyncIterator[None]:
@@ -177,9 +176,7 @@ class Leases:
     async def _take(self, conversation: str, token: str) -> None:
         pause = FIRST_LOOK
         while True:
-            with suppress(
-                psycopg.errors.ForeignKeyViolation
-            ):  # the lease is lost; the thread takes a new one
+            with suppress(psycopg.errors.ForeignKeyViolation):  # lost the lease; the thread takes a new one
                 if await self._execute(_HOLD, conversation, self.executor, token):
                     return
             await asyncio.sleep(pause)
@@ -208,16 +205,12 @@ class Leases:
     async def serving(self, runner: TurnRunner) -> AsyncIterator[None]:
         runner.run_as(self.executor)
         self._runner = runner
-        await asyncio.to_thread(self._tell_that_it_serves)
+        # At once, and not with the next renewal: a command may look for somebody who serves.
+        await asyncio.to_thread(execute_once, self.address, _RENEW, True, self.executor)
         try:
             yield
         finally:
             self._runner = None
-
-    def _tell_that_it_serves(self) -> None:
-        """At once, and not with the next renewal: a command may look for somebody who serves."""
-        with translate_errors(), psycopg.connect(self.address, **OPTIONS) as connection:
-            connection.execute(_RENEW, (True, self.executor))
 
     def keep(self) -> None:
         """Renew the lease until :meth:`end`; for a thread. An outage of the database is told once."""
@@ -244,8 +237,7 @@ class Leases:
 
     def stand(self, connection: psycopg.Connection[Any]) -> None:
         """Make the lease."""
-        query = "INSERT INTO replicas (id, purpose, serves) VALUES (%s, %s, %s)"
-        connection.execute(query, (self.executor, self.purpose, self._runner is not None))
+        connection.execute(_STAND, (self.executor, self.purpose, self._runner is not None))
 
     def _beat(self, connection: psycopg.Connection[Any]) -> None:
         now = time.monotonic()
@@ -259,23 +251,16 @@ class Leases:
                 logger.warning("another process is dead; its turns go on elsewhere", extra={"replica": dead})
         living = dict(connection.execute(_LIVING).fetchall())
         self.are_several = any(serves for each, serves in living.items() if each != self.executor)
-        self._take_roles(connection)
-        if (runner := self._runner) is not None:
-            runner.take_over(living)
-        for (conversation,) in connection.execute(_STOPPED, (self.executor,)).fetchall():
-            self._loop.call_soon_threadsafe(self._stop, conversation)
-
-    def _stop(self, conversation: str) -> None:
-        if self._runner is not None:
-            self._runner.stop_thinking(conversation)
-
-    def _take_roles(self, connection: psycopg.Connection[Any]) -> None:
         for name in list(self._roles):
             query = "INSERT INTO replica_roles (name, replica) VALUES (%s, %s) ON CONFLICT DO NOTHING"
             connection.execute(query, (name, self.executor))
         found = connection.execute("SELECT name FROM replica_roles WHERE replica = %s", (self.executor,))
-        ours = {name for (name,) in found}
-        self._loop.call_soon_threadsafe(self._assign, ours)
+        self._loop.call_soon_threadsafe(self._assign, {name for (name,) in found})
+        if (runner := self._runner) is not None:
+            runner.take_over(living)
+        for (conversation,) in connection.execute(_STOPPED, (self.executor,)).fetchall():
+            if runner is not None:
+                self._loop.call_soon_threadsafe(runner.stop_thinking, conversation)
 
     def _assign(self, ours: set[str]) -> None:
         for name, role in self._roles.items():
@@ -339,7 +324,7 @@ async def open_leases(storage: Storage, purpose: str) -> AsyncIterator[Leases]:
         address, min_size=1, max_size=POOL, kwargs=dict(OPTIONS), open=False, name="turns", timeout=WAIT
     ) as pool:
         leases = Leases(address, purpose, pool)
-        await asyncio.to_thread(_stand, leases)
+        await asyncio.to_thread(execute_once, address, _STAND, leases.executor, purpose, False)
         thread = threading.Thread(target=leases.keep, name="lease", daemon=True)
         thread.start()
         try:
@@ -347,40 +332,33 @@ async def open_leases(storage: Storage, purpose: str) -> AsyncIterator[Leases]:
         finally:
             leases.end()
             await asyncio.to_thread(thread.join, 2 * BEAT)
-            with suppress(psycopg.Error, PoolTimeout):  # then it expires
-                async with pool.connection(timeout=BEAT) as connection:
-                    await connection.execute("DELETE FROM replicas WHERE id = %s", (leases.executor,))
+            await leases.give_up("DELETE FROM replicas WHERE id = %s", leases.executor)
 
 
 def is_any_serving(url: str) -> bool:
     """True if a living process takes turns. SettingsError if the database cannot be asked."""
-    serving = (
-        "SELECT EXISTS (SELECT FROM replicas"
-        " WHERE serves AND renewed > clock_timestamp() - make_interval(secs => %s))"
-    )
     with translate_errors(), psycopg.connect(conninfo(url), **OPTIONS) as connection:
         try:
-            found = connection.execute(serving, (LEASE,)).fetchone()
+            return connection.execute(_NEWEST, (LEASE,)).fetchone() != (None,)
         except psycopg.errors.UndefinedTable:  # nobody ever did
             return False
-    return bool(found and found[0])
 
 
 def is_any_renewing(url: str) -> bool:
     """The same for certain: a process that was killed a moment ago still counts above. Takes LEASE seconds at most."""
-    newest = "SELECT max(renewed) FROM replicas WHERE serves AND renewed > clock_timestamp() - make_interval(secs => %s)"
     if not is_any_serving(url):
         return False
     first = None
     with translate_errors(), psycopg.connect(conninfo(url), **OPTIONS) as connection:
         while True:
-            ((renewed,),) = connection.execute(newest, (LEASE,)).fetchall()
+            ((renewed,),) = connection.execute(_NEWEST, (LEASE,)).fetchall()
             if renewed is None or (first is not None and renewed > first):
                 return renewed is not None
             first = first or renewed
             time.sleep(BEAT / 4)
 
 
-def _stand(leases: Leases) -> None:
-    with translate_errors(), psycopg.connect(leases.address, **OPTIONS) as connection:
-        leases.stand(connection)
+def execute_once(address: str, query: str, *values: object) -> None:
+    """Over a connection of its own. SettingsError if the database cannot be used."""
+    with translate_errors(), psycopg.connect(address, **OPTIONS) as connection:
+        connection.execute(query, values)

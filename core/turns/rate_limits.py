@@ -55,9 +55,7 @@ class Rates:
     @property
     def longest(self) -> float:
         """Seconds that a question counts; 0 without limits."""
-        return max(
-            (rate.seconds for rate in (self.per_person, self.per_channel) if rate is not None), default=0.0
-        )
+        return max((rate.seconds for rate in (self.per_person, self.per_channel) if rate), default=0.0)
 
     def admit(self, person: str, channel: str, at: float) -> Refusal | None:
         """Count a question, or refuse it and do not count it.
@@ -118,17 +116,14 @@ class Rates:
     def _wait(self, key: str, rate: Rate, at: float) -> float:
         """Seconds until one more is within the rate."""
         if len(self._asked) > REMEMBERED:
-            self._drop_inactive(at)
+            silent, before = at - self.longest, self._asked
+            self._asked = {key: asked for key, asked in before.items() if asked and asked[-1] > silent}
         asked = self._asked.get(key, deque())
         while asked and asked[0] <= at - rate.seconds:
             asked.popleft()
         # Questions with later times were asked before the clock was set back, and do not count here.
         recent = [before for before in asked if at - rate.seconds < before <= at]
         return recent[-rate.count] + rate.seconds - at if len(recent) >= rate.count else 0.0
-
-    def _drop_inactive(self, at: float) -> None:
-        silent = at - self.longest
-        self._asked = {key: asked for key, asked in self._asked.items() if asked and asked[-1] > silent}
 
 
 _PERIODS_SAID: Mapping[Period, str] = {"minute": "within_minute", "hour": "within_hour", "day": "within_day"}
@@ -156,7 +151,6 @@ CREATE INDEX asked_at ON asked (subject, at);
 """,
     is_serial=True,
 )
-
 
 _LATELY = "SELECT at FROM asked WHERE subject = ? AND at > ? AND question <> ? ORDER BY at"
 _NOTE = "INSERT INTO asked VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
@@ -213,10 +207,9 @@ class Admission:
     def _note(self, question: Question) -> None:
         assert self.shared is not None
         keys = self.rates.keys(question.author, question.conversation.channel_id)
+        rows = [(_subject(question, key), question.id, question.asked_at) for key in keys]
         with self.shared.database.transaction() as writing:
-            writing.executemany(
-                _NOTE, [(_subject(question, key), question.id, question.asked_at) for key in keys]
-            )
+            writing.executemany(_NOTE, rows)
 
 
 def asked_rows(question: Question) -> list[tuple[str, str, float]]:

@@ -164,9 +164,7 @@ async def open_remote_queue(
     logging.getLogger("dbos").handlers.clear()
     try:
         async with asyncio.timeout(PATIENCE):
-            await _until_migrated(database_url, is_served)
-            client = _open_client(database_url)
-            await _until_registered(client, is_served)
+            client = await _until_ready(database_url, is_served)
     except TimeoutError:
         raise ServerGone(f"The Footnote that runs is not ready after {PATIENCE:.0f} seconds.") from None
     except (sqlite3.Error, SQLAlchemyError) as fault:
@@ -199,27 +197,22 @@ def _open_client(database_url: str) -> DBOSClient:
     return client
 
 
-async def _until_migrated(database_url: str, is_served: Callable[[], bool]) -> None:
-    """Until the queue's file is of this version: whoever serves makes or migrates it at its start.
+async def _until_ready(database_url: str, is_served: Callable[[], bool]) -> DBOSClient:
+    """Whoever serves makes or migrates the queue's file at its start, and registers the queue after the tables.
 
     A version that the file keeps is the version of whoever serves.
     """
-    name = database_url.removeprefix(SQLITE)
-    if name == database_url:
-        return
-    while (version := version_in(Path(name))) != SCHEMA.version:
-        check(Path(name), version, SCHEMA)
-        await _look_again(is_served)
-
-
-async def _until_registered(client: DBOSClient, is_served: Callable[[], bool]) -> None:
-    """Until the queue is: of a new database, the tables are made before."""
     from sqlalchemy.exc import DBAPIError
 
+    if (name := database_url.removeprefix(SQLITE)) != database_url:
+        while (version := version_in(Path(name))) != SCHEMA.version:
+            check(Path(name), version, SCHEMA)
+            await _look_again(is_served)
+    client = _open_client(database_url)
     while True:
         try:
             if await client.retrieve_queue_async(QUEUE) is not None:
-                return
+                return client
         except DBAPIError:
             logger.debug("the queue has no tables yet", exc_info=True)
         await _look_again(is_served)
