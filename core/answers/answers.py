@@ -50,9 +50,8 @@ class Answers:
     library: Library
     review_after: float  #: seconds for which an answer is used before somebody reviews it
     now: Callable[[], float] = time.time
-    _changing: asyncio.Lock = field(
-        default_factory=asyncio.Lock
-    )  # what is kept again right after is kept whole
+    #: What is kept again right after is kept whole.
+    _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, answer_id: str) -> KeptAnswer | None:
         found = await self._select("id = ?", answer_id)
@@ -172,12 +171,9 @@ class Answers:
     async def forget(self, answer: KeptAnswer) -> None:
         """Delete it, its document, and the traces of turns that read it."""
         async with self._changing:
-            await asyncio.to_thread(self._erase, answer)
-
-    def _erase(self, answer: KeptAnswer) -> None:
-        # The store first: what indexes the answer at the same time sees that it is gone, and takes its document back.
-        store.forget(self.database.database, [answer.id])
-        forget_document(self.library, answer.collection, answer.address)
+            # The store first: what indexes it at the same time sees that it is gone, and takes its document back.
+            await self.database.call(store.forget, self.database.database, [answer.id])
+            await asyncio.to_thread(forget_document, self.library, answer.collection, answer.address)
 
     async def is_current(self, retrieval: Retrieval) -> bool:
         """False if an answer was found that is not used any more; it is in the library no longer: look again."""
@@ -199,13 +195,12 @@ class Answers:
         """
         cited = tuple(sources)
         asked = {f"{ANSWER}{answer}": answer for answer in kept_in(cited)}
-        closed = await asyncio.to_thread(self._readers.closed, cited, behind, readable)
+        readers = ReaderSets(self.library.store.database)
+        closed = await asyncio.to_thread(readers.closed, cited, behind, readable)
         if not asked:
             return closed
-        ids = tuple(asked.values())
-        usable = await self.database.call(
-            store.readable_among, self.database.database, ids, readable, self.now()
-        )
+        among = (tuple(asked.values()), readable, self.now())
+        usable = await self.database.call(store.readable_among, self.database.database, *among)
         return closed.union(source for source, answer in asked.items() if answer not in usable)
 
     async def within(self, outcome: Outcome, readable: Collection[str]) -> Outcome:
@@ -213,10 +208,6 @@ class Answers:
         behind = rights.collections_of(outcome)
         withdrawn = await self.withdrawn(rights.documents_in(outcome), behind, readable)
         return rights.outcome_within(outcome, readable, withdrawn)
-
-    @property
-    def _readers(self) -> ReaderSets:
-        return ReaderSets(self.library.store.database)
 
     def sync(self) -> None:
         """Bring the library in step with the store. Blocking."""
@@ -226,18 +217,15 @@ class Answers:
         """Count an answer that cites kept ones; the same turn counts once."""
         citations = outcome.answer.citations if outcome.answer else ()
         if cited := kept_in(citation.source for citation in citations):
-            await self.database.write_all(
-                "INSERT INTO answer_uses VALUES (?, ?) ON CONFLICT DO NOTHING",
-                [(answer, turn_id) for answer in cited],
-            )
+            query = "INSERT INTO answer_uses VALUES (?, ?) ON CONFLICT DO NOTHING"
+            await self.database.write_all(query, [(answer, turn_id) for answer in cited])
 
     async def note_dispute(self, answer_source: str, others: Sequence[str]) -> None:
         """A judge found that documents say something else than a kept answer. No question fails for it."""
         rows = [(answer, other, self.now()) for answer in kept_in([answer_source]) for other in others]
+        query = "INSERT INTO answer_disputes VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         try:
-            await self.database.write_all(
-                "INSERT INTO answer_disputes VALUES (?, ?, ?) ON CONFLICT DO NOTHING", rows
-            )
+            await self.database.write_all(query, rows)
         except FootnoteError:
             logger.exception("that documents dispute a kept answer could not be noted")
 

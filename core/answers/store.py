@@ -110,18 +110,11 @@ def document_of(answer: KeptAnswer) -> NewDocument:
     title, url = title_of(answer), None if answer.editor else answer.url
     pieces = cut(Document(title=title, text=text, blocks=parsed.blocks))
     return NewDocument(
-        collection=answer.collection,
-        address=answer.address,
-        root=answer.address,
-        source=answer.address,
-        title=title,
-        url=url,
+        collection=answer.collection, address=answer.address, root=answer.address, source=answer.address,
+        title=title, url=url, size=len(text), modified=0, changed_at=answer.written_at,
         hash=hashlib.sha256(f"{title}\0{url}\0{answer.written_at}\0{text}".encode()).hexdigest(),
-        size=len(text),
-        modified=0,
-        changed_at=answer.written_at,
         pieces=[replace(piece, path=(question, *piece.path[1:]), location="") for piece in pieces],
-    )
+    )  # fmt: skip
 
 
 STORE = "answers"
@@ -170,8 +163,7 @@ CREATE INDEX IF NOT EXISTS expert_requests_by_conversation ON expert_requests (c
 """
 
 SCHEMA = Schema(
-    tables=_TABLES,
-    cure="Move it away: what people taught is then lost, and nothing else is affected.",
+    tables=_TABLES, cure="Move it away: what people taught is then lost, and nothing else is affected."
 )
 #: What forgetting deletes from.
 ERASED = ("answers", "answer_versions", "answer_uses", "answer_disputes", "expert_requests")
@@ -191,7 +183,6 @@ _TOLD = (
     " AND question = ? AND text = ? AND collection = ?"
 )
 _USES = "(SELECT count(*) FROM answer_uses u WHERE u.answer = answers.id)"
-
 
 ChangeName = Literal["kept", "edited", "extended", "retired"]
 
@@ -291,10 +282,8 @@ def versions(database: Database, answer: str) -> list[AnswerVersion]:
 
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:
     """The answers of which a condition holds, those kept last first."""
-    rows = database.rows(
-        f"SELECT {', '.join(COLUMNS)} FROM answers WHERE {where} ORDER BY kept_at DESC, id", values
-    )
-    return [_answer(row) for row in rows]
+    query = f"SELECT {', '.join(COLUMNS)} FROM answers WHERE {where} ORDER BY kept_at DESC, id"
+    return [_answer(row) for row in database.rows(query, values)]
 
 
 @value
@@ -342,10 +331,8 @@ def listed(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
 
 def words(database: Database) -> dict[str, str]:
     """The question and the text of every answer, by id."""
-    return {
-        each: f"{question}\n{text}"
-        for each, question, text in database.rows("SELECT id, question, text FROM answers")
-    }
+    rows = database.rows("SELECT id, question, text FROM answers")
+    return {each: f"{question}\n{text}" for each, question, text in rows}
 
 
 def _answer(row: Row) -> KeptAnswer:
@@ -377,9 +364,8 @@ def forget(database: Database, ids: Collection[str]) -> None:
             writing.execute("DELETE FROM answers WHERE id = ?", (answer,))
             for table in ("answer_versions", "answer_uses"):
                 writing.execute(f"DELETE FROM {table} WHERE answer = ?", (answer,))
-            writing.execute(
-                "DELETE FROM answer_disputes WHERE answer = ? OR source = ?", (answer, f"{ANSWER}{answer}")
-            )
+            disputes = "DELETE FROM answer_disputes WHERE answer = ? OR source = ?"
+            writing.execute(disputes, (answer, f"{ANSWER}{answer}"))
     database.erase_deleted(ERASED)
 
 

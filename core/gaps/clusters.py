@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from core.library.embedding.embedder import Embedder
 
-
 FEW = 100  # texts; with fewer there is too little to choose a cut by
 COUNTED = 3  # members that a group needs to count when a cut is chosen
 
@@ -43,26 +42,8 @@ BY_MEANING = Cuts(usual=0.46, choice=tuple(round(0.10 + 0.04 * step, 2) for step
 #: Of cosines between weighted words, which are far smaller, with those of documents.
 BY_WORDS = Cuts(
     usual=0.14,
-    choice=(
-        0.006,
-        0.01,
-        0.015,
-        0.02,
-        0.03,
-        0.04,
-        0.06,
-        0.08,
-        0.1,
-        0.12,
-        0.14,
-        0.16,
-        0.18,
-        0.2,
-        0.24,
-        0.28,
-        0.32,
-    ),
-)
+    choice=(0.006, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.24, 0.28, 0.32),
+)  # fmt: skip
 
 
 def clusters(likeness: NDArray[np.float32], cuts: Cuts) -> NDArray[np.int64]:

@@ -40,9 +40,7 @@ from core.traces import log
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
 logger = logging.getLogger(__name__)
-
 
 ROUGHLY = 200  # questions of a rough report, the newest ones
 NAMED_BY = 3  # words that tell a group from others
@@ -88,8 +86,8 @@ class GapGroup:
 
     @property
     def is_open(self) -> bool:
-        """True if something is left to decide. A subject that was ignored stays so when it is asked about
-        later; what was asked before that, and not shown to who ignored it, does not.
+        """True if something is left to decide. A subject that was ignored stays so when it is asked about later; what
+        was asked before that, and not shown to who ignored it, does not.
         """
         if self.mark is None or self.mark.state == "asked":
             return True
@@ -110,10 +108,7 @@ class GapGroup:
 
 
 def make_groups(
-    questions: Sequence[GapQuestion],
-    labels: NDArray[np.int64],
-    likeness: NDArray[np.float32],
-    span: TimeSpan,
+    questions: Sequence[GapQuestion], labels: NDArray[np.int64], likeness: NDArray[np.float32], span: TimeSpan
 ) -> tuple[GapGroup, ...]:
     """The groups with a question of this span, those with most questions first, and no decisions.
 
@@ -142,16 +137,13 @@ def _group(
     documents = Counter(document for each in newest for document in each.closest)
     missing = Counter(said for each in newest for said in (each.missing, each.fault) if said)
     return GapGroup(
-        name=name,
-        words=words,
-        questions=tuple(newest),
-        people=len({each.author for each in newest}),
+        name=name, words=words, questions=tuple(newest), people=len({each.author for each in newest}),
         earlier=tuple(earlier),
         closest=tuple(document for document, _ in documents.most_common(CLOSEST)),
         missing=tuple(said for said, _ in missing.most_common(MISSING)),
         languages=tuple(name for name, _ in Counter(each.language for each in newest).most_common()),
         reasons=dict(Counter(each.reason for each in newest).most_common()),
-    )
+    )  # fmt: skip
 
 
 def _telling_words(
@@ -166,9 +158,8 @@ def _telling_words(
             for term in query_terms(word, each.language):
                 if term in written:
                     written[term][word] += 1
-    return tuple(
-        dict.fromkeys(max(forms, key=lambda w: (forms[w], w)) for forms in written.values() if forms)
-    )
+    chosen = (max(forms, key=lambda word: (forms[word], word)) for forms in written.values() if forms)
+    return tuple(dict.fromkeys(chosen))
 
 
 def decided(group: GapGroup, marks: Mapping[str, GapMark]) -> GapGroup:
@@ -201,9 +192,8 @@ class GapReport:
     wordless: int = 0  #: questions whose words are not kept any more
     is_by_meaning: bool = False  #: whether vectors were compared, not words
     is_cut: bool = False  #: whether only the newest were grouped
-    is_rough: bool = (
-        False  #: whether those in the same words were put together alone, and none before the span
-    )
+    #: Whether those in the same words were put together alone, and none before the span.
+    is_rough: bool = False
 
     @property
     def open_groups(self) -> tuple[GapGroup, ...]:

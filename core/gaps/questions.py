@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from core.answers.store import KeptAnswer
 from core.conversation import Conversation, value
@@ -19,7 +19,7 @@ from core.library.readers import ReaderSets
 from core.library.sameness import are_same
 from core.storage.database import AsyncDatabase, Database, Row, Schema, placeholders
 from core.storage.storage import Storage
-from core.traces.log import LoggedQuestion, QuestionLog
+from core.traces.log import QuestionLog
 from core.traces.search import ALL, QuestionFilter, search
 from core.traces.trace import record_of
 
@@ -31,8 +31,6 @@ LOOKED_THROUGH = 1_000  # newest questions of a channel that a kept reply may an
 
 #: Why a question counts. "undecided": the documents do not answer, and nobody has decided about a search yet.
 Reason = Literal["unanswered", "denied", "undecided", "unsure", "rated_down"]
-
-T = TypeVar("T")
 
 
 @value
@@ -102,6 +100,8 @@ _DECIDED = f"""
 SELECT q.about, q.kind, q.outcome, q.is_sure, CASE WHEN {_RATED_DOWN} THEN 1 ELSE 0 END
 FROM questions q WHERE q.kind <> 'question' AND q.asked_at >= ? ORDER BY q.asked_at, q.turn
 """
+_TRACES = "SELECT turn, content FROM traces WHERE turn IN ({})"
+_FAULTS = "SELECT turn, fault, remark FROM ratings WHERE is_positive = 0 AND turn IN ({}) ORDER BY given_at"
 
 
 def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> FoundGaps:
@@ -122,10 +122,12 @@ def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> Foun
         elif reason is not None:
             wordless.append(row[6])
     kept = found[:limit]
-    details = _details(database, [row[0] for row, _ in kept])
-    faults = _faults(database, [row[0] for row, reason in kept if reason == "rated_down"])
+    traces = _rows_of(database, _TRACES, [row[0] for row, _ in kept])
+    details = {turn: record_of(bytes(content)) for turn, content in traces}
+    rated = _rows_of(database, _FAULTS, [row[0] for row, reason in kept if reason == "rated_down"])
+    faults = {turn: remark or fault for turn, fault, remark in rated if remark or fault}
     questions = tuple(
-        _question(row, reason, details.get(row[0], {}), faults.get(row[0], "")) for row, reason in kept
+        _question(row, reason, details.get(row[0]) or {}, faults.get(row[0], "")) for row, reason in kept
     )
     return FoundGaps(questions=questions, wordless=tuple(wordless), is_cut=len(found) > limit)
 
@@ -145,22 +147,22 @@ def _reason(row: Row, decision: Row | None) -> Reason | None:
     return "unsure" if outcome == "answered" and not is_sure else None
 
 
-def _question(row: Row, reason: Reason, told: dict[str, object], fault: str) -> GapQuestion:
+def _question(row: Row, reason: Reason, told: Mapping[str, Any], fault: str) -> GapQuestion:
     turn, _, _, conversation, channel, author, asked_at, asked, language = row[:9]
-    citations = told.get("citations") or []
-    assert isinstance(citations, list)
-    read = told.get("collections") or ()
-    assert isinstance(read, list | tuple)
     documents = [
         CloseDocument(collection=each["collection"], source=each["source"], title=each["title"])
-        for each in citations
+        for each in told.get("citations") or ()
         if each["origin"] == "documents"
     ]
+    read = (*(told.get("collections") or ()), *(each.collection for each in documents if each.collection))
+    near: dict[str, float] = {}  # each document has its best passage's score
+    for each in [each for each in told.get("passages") or () if each["origin"] == "documents"][:NEAR]:
+        near.setdefault(f"{each['collection']} {each['source']}", each["score"])
     return GapQuestion(
         turn=turn, conversation=conversation, channel=channel, author=author, asked_at=asked_at,
-        text=str(told.get("standalone") or asked), asked=asked, language=language, reason=reason,
-        missing=str(told.get("missing") or ""), fault=fault, closest=tuple(dict.fromkeys(documents)), near=_near(told), confidence=row[12],
-        collections=frozenset((*read, *(each.collection for each in documents if each.collection))),
+        text=told.get("standalone") or asked, asked=asked, language=language, reason=reason,
+        missing=told.get("missing") or "", fault=fault, closest=tuple(dict.fromkeys(documents)),
+        near=tuple(near.items()), confidence=row[12], collections=frozenset(read),
     )  # fmt: skip
 
 
@@ -173,16 +175,16 @@ async def answered_by(log: QuestionLog, answer: KeptAnswer, *, asked: str = "") 
     here = Conversation.parse(answer.conversation)
     wanted = QuestionFilter(kind="question", channel=here.channel_id, until=answer.said_at)
     found = [each.question for each in await search(log, wanted, limit=LOOKED_THROUGH)]
-    there = [each for each in found if each.channel == here.channel_id and each.question]
-    turns = await asyncio.to_thread(_asked_alike, answer.question, there)
+
+    def asked_alike() -> set[str]:
+        there = [each for each in found if each.channel == here.channel_id and each.question]
+        return {each.turn for each in there if are_same(answer.question, each.question)}
+
+    turns = await asyncio.to_thread(asked_alike)
     if asked and (logged := await log.question(asked)):
         turns |= {logged.about}
     in_thread = {each.turn for each in found if each.conversation == here.id}
     return frozenset(turns or (in_thread if len(in_thread) == 1 else ()))
-
-
-def _asked_alike(question: str, others: Sequence[LoggedQuestion]) -> set[str]:
-    return {each.turn for each in others if are_same(question, each.question)}
 
 
 def still_open(
@@ -194,54 +196,21 @@ def still_open(
     sources = {each.source for question in questions for each in question.closest}
     behind = {name for question in questions for name in question.collections}
     closed = ReaderSets(database).closed(sources, behind, readable)
-    return frozenset(
-        question.turn for question in questions if all(each.source not in closed for each in question.closest)
-    )
-
-
-def _near(told: Mapping[str, object]) -> tuple[tuple[str, float], ...]:
-    """The documents of the best passages, each with its best passage's score."""
-    passages = told.get("passages") or []
-    assert isinstance(passages, list)
-    near: dict[str, float] = {}
-    for each in [each for each in passages if each["origin"] == "documents"][:NEAR]:
-        near.setdefault(f"{each['collection']} {each['source']}", each["score"])
-    return tuple(near.items())
-
-
-def _details(database: Database, turns: Sequence[str]) -> dict[str, dict[str, object]]:
-    """The fields of the kept traces, by turn."""
-    return {
-        turn: record
-        for batch in _batches(turns)
-        for turn, content in database.rows(
-            f"SELECT turn, content FROM traces WHERE turn IN ({placeholders(batch)})", batch
-        )
-        if (record := record_of(bytes(content))) is not None
-    }
-
-
-def _faults(database: Database, turns: Sequence[str]) -> dict[str, str]:
-    """The faults that people named, by turn."""
-    query = "SELECT turn, fault, remark FROM ratings WHERE is_positive = 0 AND turn IN ({}) ORDER BY given_at"
-    return {
-        turn: remark or fault
-        for batch in _batches(turns)
-        for turn, fault, remark in database.rows(query.format(placeholders(batch)), batch)
-        if remark or fault
-    }
+    is_open = {each.turn: all(near.source not in closed for near in each.closest) for each in questions}
+    return frozenset(turn for turn in is_open if is_open[turn])
 
 
 def have_words(database: Database, turns: Sequence[str]) -> bool:
     """True if the words of all these questions are kept still."""
-    query = "SELECT count(*) FROM questions WHERE question <> '' AND turn IN ({})"
-    counts = (database.rows(query.format(placeholders(batch)), batch)[0][0] for batch in _batches(turns))
-    return sum(map(int, counts)) == len(turns)
+    query = "SELECT turn FROM questions WHERE question <> '' AND turn IN ({})"
+    return len(list(_rows_of(database, query, turns))) == len(turns)
 
 
-def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(values), LOOKED_UP):
-        yield values[start : start + LOOKED_UP]
+def _rows_of(database: Database, query: str, turns: Sequence[str]) -> Iterator[Row]:
+    """Of many turns, some hundreds at a time; ``{}`` in the query stands for them."""
+    for start in range(0, len(turns), LOOKED_UP):
+        some = turns[start : start + LOOKED_UP]
+        yield from database.rows(query.format(placeholders(some)), some)
 
 
 STORE = "gaps"
@@ -317,9 +286,8 @@ class GapStore:
         return bool(await self.database.rows(query, (channel, week)))
 
     async def note_shown(self, channel: str, week: str, at: float) -> None:
-        await self.database.write(
-            "INSERT INTO gap_digests VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (channel, week, at)
-        )
+        query = "INSERT INTO gap_digests VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        await self.database.write(query, (channel, week, at))
 
 
 @contextmanager

@@ -12,10 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from core.conversation import ModelTokens, Outcome, value
-from core.storage.database import Connection, Database, Row
+from core.storage.database import Connection, Database
 from core.traces.trace import Trace, unpacked
+
+if TYPE_CHECKING:
+    from core.traces.log import LoggedQuestion
 
 #: Seconds. A turn is counted under the first that it does not exceed, or after the last.
 BOUNDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
@@ -57,21 +61,6 @@ def _added(table: str, keys: Sequence[str], summed: Sequence[str]) -> str:
 
 _ADD = _added("figures", ("day", "channel", "kind", "outcome"), _SUMMED)
 _ADD_MODEL = _added("model_figures", ("day", "model"), ("input_tokens", "output_tokens"))
-
-
-@value
-class Counted:
-    """The figures that one turn adds."""
-
-    at: float  #: seconds since the epoch
-    channel: str
-    kind: str
-    outcome: str
-    seconds: float
-    calls: int = 0
-    round_trips: int = 0
-    models: tuple[tuple[ModelTokens, float | None], ...] = ()  #: with the cost of each
-    cost: float | None = None
 
 
 @value
@@ -127,23 +116,23 @@ def day_of(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
-def count(writing: Connection, turn: Counted) -> None:
-    """Add a turn. The models are sorted so that two processes never wait for each other."""
-    day, tokens = day_of(turn.at), [tokens for tokens, _ in turn.models]
+def count(
+    writing: Connection, turn: LoggedQuestion, models: Sequence[tuple[ModelTokens, float | None]]
+) -> None:
+    """Add a turn, and the cost of each model. They are sorted so that two processes never wait for each other."""
+    day, tokens = day_of(turn.asked_at), [tokens for tokens, _ in models]
     buckets = [0] * len(_BUCKETS)
     buckets[sum(turn.seconds > bound for bound in BOUNDS)] = 1
     read, written = sum(each.input_tokens for each in tokens), sum(each.output_tokens for each in tokens)
-    key = (day, turn.channel, turn.kind, turn.outcome, turn.cost)
+    key = (day, turn.channel, turn.kind, turn.ending, turn.cost)
     writing.execute(_ADD, (*key, 1, turn.seconds, turn.calls, turn.round_trips, read, written, *buckets))
-    rows = [(day, each.name, cost, each.input_tokens, each.output_tokens) for each, cost in turn.models]
+    rows = [(day, each.name, cost, each.input_tokens, each.output_tokens) for each, cost in models]
     if rows:
         writing.executemany(_ADD_MODEL, sorted(rows, key=lambda row: row[1]))
 
 
 def by_day(database: Database, since: str) -> tuple[Sums, ...]:
-    """The sums of each day from ``since`` on, as 2026-03-12, earliest first; days on which nobody asked are
-    left out.
-    """
+    """The sums of each day from ``since`` on, as 2026-03-12, earliest first, without days on which nobody asked."""
     return _sums(database, "day", since)
 
 
@@ -158,9 +147,8 @@ def by_day_and_outcome(database: Database, since: str) -> tuple[DayCount, ...]:
 
 def by_channel(database: Database, since: str) -> tuple[Sums, ...]:
     """The channel that took the most tokens first."""
-    return tuple(
-        sorted(_sums(database, "channel", since), key=lambda each: -each.input_tokens - each.output_tokens)
-    )
+    sums = _sums(database, "channel", since)
+    return tuple(sorted(sums, key=lambda each: -each.input_tokens - each.output_tokens))
 
 
 def by_outcome(database: Database, since: str) -> tuple[Sums, ...]:
@@ -187,15 +175,13 @@ def _sums(database: Database, key: str, since: str) -> tuple[Sums, ...]:
         f"SELECT {key}, {questions}, {summed} FROM figures WHERE day >= ? GROUP BY {key} ORDER BY {key}",
         (since,),
     )
-    return tuple(map(_sum, rows))
-
-
-def _sum(row: Row) -> Sums:
-    of, questions, turns, seconds, calls, trips, read, written, *within, cost = row
-    return Sums(
-        of=of, turns=turns, questions=questions, seconds=float(seconds), calls=calls, round_trips=trips,
-        input_tokens=read, output_tokens=written, cost=None if cost is None else float(cost),
-        within=tuple(within),
+    return tuple(
+        Sums(
+            of=of, turns=turns, questions=questions, seconds=float(seconds), calls=calls, round_trips=trips,
+            input_tokens=read, output_tokens=written, cost=None if cost is None else float(cost),
+            within=tuple(within),
+        )
+        for of, questions, turns, seconds, calls, trips, read, written, *within, cost in rows
     )  # fmt: skip
 
 
@@ -252,11 +238,8 @@ class DocumentUse:
 
 def count_documents(writing: Connection, trace: Trace, at: float) -> None:
     """Add the documents of one turn that ended at this time."""
-    cited = {
-        (each.collection, each.source)
-        for each in trace.citations
-        if each.number and each.origin == "documents"
-    }
+    documents = [each for each in trace.citations if each.origin == "documents"]
+    cited = {(each.collection, each.source) for each in documents if each.number}
     found = {(each.collection, each.source) for each in trace.passages if each.origin == "documents"} | cited
     day = day_of(at)
     writing.executemany(_ADD_USE, [(*each, day, int(each in cited)) for each in sorted(found)])
@@ -272,10 +255,6 @@ def document_uses(database: Database, since: str) -> dict[DocumentKey, DocumentU
     return {
         (collection, source): DocumentUse(found=int(f), cited=int(c)) for collection, source, f, c in rows
     }
-
-
-def expire_uses(writing: Connection, before: float) -> None:
-    writing.execute("DELETE FROM document_uses WHERE day < ?", (day_of(before),))
 
 
 def forget_uses(writing: Connection, sources: Iterable[str]) -> None:
@@ -328,16 +307,11 @@ class Activity:
 def activities(database: Database, began: float, turned: float, ends: float) -> tuple[Activity, Activity]:
     """From ``began`` to before ``turned``, and from then to before ``ends``, in seconds since the epoch."""
     ((askers_before, askers),) = database.rows(_ASKERS, (began, turned, turned, ends))
-    ratings = Counter(
-        {
-            (bool(is_later), bool(is_positive)): int(number)
-            for is_later, is_positive, number in database.rows(
-                "SELECT given_at >= ?, is_positive, count(*) FROM ratings"
-                " WHERE given_at >= ? AND given_at < ? GROUP BY 1, 2",
-                (turned, began, ends),
-            )
-        }
+    given = database.rows(
+        "SELECT given_at >= ?, is_positive, count(*) FROM ratings WHERE given_at >= ? AND given_at < ? GROUP BY 1, 2",
+        (turned, began, ends),
     )
+    ratings = Counter({(bool(is_later), bool(is_up)): int(number) for is_later, is_up, number in given})
     return (
         Activity(askers=int(askers_before or 0), up=ratings[False, True], down=ratings[False, False]),
         Activity(askers=int(askers or 0), up=ratings[True, True], down=ratings[True, False]),

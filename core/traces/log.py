@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Literal, Protocol
 
 from core.conversation import (
@@ -26,7 +26,7 @@ from core.storage.database import AsyncDatabase, Connection, Database, Row, Sche
 from core.storage.storage import Storage
 from core.text.terms import comparable
 from core.traces import figures, names
-from core.traces.figures import Counted, ending_of, is_half
+from core.traces.figures import ending_of, is_half
 from core.traces.trace import (
     Trace,
     packed,
@@ -111,18 +111,6 @@ SCHEMA = Schema(
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
-COLUMNS = (
-    "turn", "about", "kind", "conversation", "channel", "author", "asked_at", "question", "language", "outcome",
-    "is_sure", "grounding", "confidence", "seconds", "retrieve_ms", "model", "calls", "round_trips",
-    "input_tokens", "output_tokens", "cost", "is_whole",
-)  # fmt: skip
-_RECORD = (
-    f"INSERT INTO questions ({', '.join(COLUMNS)}, words) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
-    " ON CONFLICT (turn) DO NOTHING"
-)
-
-
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM questions"
 _KEEP_SOURCE = "INSERT INTO trace_sources VALUES (?, ?) ON CONFLICT DO NOTHING"
 _RATE = (
     "INSERT INTO ratings (turn, author, is_positive, given_at) VALUES (?, ?, ?, ?) ON CONFLICT (turn, author)"
@@ -163,6 +151,14 @@ class LoggedQuestion:
     @property
     def ending(self) -> str:
         return ending_of(self.outcome, is_sure=self.is_sure, is_whole=self.is_whole)
+
+
+COLUMNS = tuple(field.name for field in fields(LoggedQuestion))
+_RECORD = (
+    f"INSERT INTO questions ({', '.join(COLUMNS)}, words) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
+    " ON CONFLICT (turn) DO NOTHING"
+)
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM questions"
 
 
 @value
@@ -232,14 +228,13 @@ class QuestionLog:
         trace = with_outcome(trace, outcome)
         with self.database.database.transaction() as writing:
             found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()
-            about = found[0] if found else trace.about or turn.id
-            row = self._row(turn, outcome, trace, about)
-            words = comparable(str(row[COLUMNS.index("question")]))
-            is_new = writing.execute(_RECORD, (*row, words)).rowcount == 1
-            if not is_new:
+            ended = self._logged(turn, outcome, trace, found[0] if found else trace.about or turn.id)
+            row = [int(each) if isinstance(each, bool) else each for each in astuple(ended)]
+            if writing.execute(_RECORD, (*row, comparable(ended.question))).rowcount != 1:
                 return False
-            asked_at = float(str(row[COLUMNS.index("asked_at")]))
-            figures.count(writing, self._counted(turn, outcome, asked_at))
+            asked_at = ended.asked_at
+            models = [(each, self.prices.cost(each)) for each in outcome.usage.models]
+            figures.count(writing, ended, models)
             if not self.keep:
                 return True
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
@@ -249,32 +244,22 @@ class QuestionLog:
                 writing.execute("INSERT INTO exchanges VALUES (?, ?)", (turn.id, packed_exchanges(trace)))
         return True
 
-    def _row(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> tuple[object, ...]:
-        """In the order of the columns."""
+    def _logged(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> LoggedQuestion:
         answer, usage, timing = outcome.answer, outcome.usage, outcome.timing_ms
         kind: str
         if isinstance(turn, Decision):
             kind, text, at = turn.verdict, trace.question, turn.decided_at
         else:
             kind, text, at = "question", turn.text, turn.asked_at
-        return (
-            turn.id, about, kind, turn.conversation.id, turn.conversation.channel_id, turn.author, at,
-            text if self.keep else "", outcome.language, outcome.kind, int(answer is None or answer.is_sure),
-            answer.grounding if answer else "", outcome.confidence, round(timing.get("total", 0.0) / 1000, 3),
-            timing.get("retrieve", 0.0), usage.name, usage.calls, usage.round_trips, usage.input_tokens,
-            usage.output_tokens, usage.cost, int(not is_half(outcome)),
-        )  # fmt: skip
-
-    def _counted(self, turn: Turn, outcome: Outcome, at: float) -> Counted:
-        usage, answer = outcome.usage, outcome.answer
-        is_sure = answer is None or answer.is_sure
-        return Counted(
-            at=at, channel=turn.conversation.channel_id,
-            kind=turn.verdict if isinstance(turn, Decision) else "question",
-            outcome=ending_of(outcome.kind, is_sure=is_sure, is_whole=not is_half(outcome)),
-            seconds=round(outcome.timing_ms.get("total", 0.0) / 1000, 3), calls=usage.calls,
-            round_trips=usage.round_trips, cost=usage.cost,
-            models=tuple((each, self.prices.cost(each)) for each in usage.models),
+        return LoggedQuestion(
+            turn=turn.id, about=about, kind=kind, conversation=turn.conversation.id,
+            channel=turn.conversation.channel_id, author=turn.author, asked_at=at,
+            question=text if self.keep else "", language=outcome.language, outcome=outcome.kind,
+            is_sure=answer is None or answer.is_sure, grounding=answer.grounding if answer else "",
+            confidence=outcome.confidence, seconds=round(timing.get("total", 0.0) / 1000, 3),
+            retrieve_ms=timing.get("retrieve", 0.0), model=usage.name, calls=usage.calls,
+            round_trips=usage.round_trips, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens,
+            cost=usage.cost, is_whole=not is_half(outcome),
         )  # fmt: skip
 
     async def rate(self, turn: str, author: str, *, is_positive: bool, at: float) -> None:
@@ -298,10 +283,8 @@ class QuestionLog:
 
     async def explain(self, turn: str, author: str, fault: Fault, remark: str) -> None:
         """Stores a person's reason for rating an answer down."""
-        await self.database.write(
-            "UPDATE ratings SET fault = ?, remark = ? WHERE turn = ? AND author = ?",
-            (fault, remark, turn, author),
-        )
+        query = "UPDATE ratings SET fault = ?, remark = ? WHERE turn = ? AND author = ?"
+        await self.database.write(query, (fault, remark, turn, author))
 
     async def question(self, turn: str) -> LoggedQuestion | None:
         rows = await self.database.rows(f"{_SELECT} WHERE turn = ?", (turn,))
@@ -349,11 +332,7 @@ class QuestionLog:
         self._expired_at = self.now()
         before = self._expired_at - self.keep
         await self.database.call(forget_texts, self.database.database, "asked_at < ?", (before,))
-        await self.database.call(self._expire_uses, before)
-
-    def _expire_uses(self, before: float) -> None:
-        with self.database.database.transaction() as writing:
-            figures.expire_uses(writing, before)
+        await self.database.write("DELETE FROM document_uses WHERE day < ?", (figures.day_of(before),))
 
 
 def forget_sources(database: Database, sources: Iterable[str]) -> None:
@@ -388,11 +367,9 @@ def forget_texts(
 
 
 def logged(row: Row) -> LoggedQuestion:
-    """The columns of :data:`SELECT`."""
-    fields = dict(zip(COLUMNS, row, strict=True))
-    return LoggedQuestion(
-        **{**fields, "is_sure": bool(fields["is_sure"]), "is_whole": bool(fields["is_whole"])}
-    )
+    """The columns of :data:`COLUMNS`."""
+    read = LoggedQuestion(**dict(zip(COLUMNS, row, strict=True)))
+    return replace(read, is_sure=bool(read.is_sure), is_whole=bool(read.is_whole))
 
 
 @contextmanager

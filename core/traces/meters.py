@@ -95,14 +95,9 @@ def _metrics(meters: Meters, gauges: Gauges) -> Iterator[tuple[str, str, str, It
     plain: tuple[tuple[str, str, str, float | None], ...] = (
         ("footnote_model_calls_total", "counter", "Calls to models.", meters.calls),
         ("footnote_model_round_trips_total", "counter", "Calls one after the other.", meters.round_trips),
-        (
-            "footnote_queued",
-            "gauge",
-            "Turns and commands in the store that have not ended, of all processes.",
-            gauges.queued,
-        ),
+        ("footnote_queued", "gauge", "Turns and commands in the store that have not ended, of all processes.", gauges.queued),
         ("footnote_running", "gauge", "Turns that this process works on.", gauges.running),
-    )
+    )  # fmt: skip
     for name, kind, what, number in plain:
         yield name, kind, what, [] if number is None else [_sample(name, number)]
     yield (
@@ -127,9 +122,6 @@ def _histogram(meters: Meters) -> Iterator[str]:
 
 
 def _sample(name: str, number: float, labels: Mapping[str, str] | None = None) -> str:
-    named = ",".join(f'{label}="{_escaped(text)}"' for label, text in (labels or {}).items())
+    signs = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    named = ",".join(f'{label}="{text.translate(signs)}"' for label, text in (labels or {}).items())
     return f"{name}{{{named}}} {number}" if named else f"{name} {number}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

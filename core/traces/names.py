@@ -60,15 +60,12 @@ class ShownNames:
 
     async def note(self, kind: NamedKind, names: Mapping[str, str]) -> None:
         """Names by id; one that is empty, no text or the id itself is none. What cannot be written is lost."""
-        new = [
-            (kind, each, name[:NAME])
-            for each, name in names.items()  # as a platform sent them
-            if each
-            and name
-            and isinstance(name, str)
-            and name != each
-            and self._noted.get((kind, each)) != name[:NAME]
-        ]
+        # As a platform sent them.
+        called = {
+            each: name for each, name in names.items() if each and isinstance(name, str) and name != each
+        }
+        short = [(kind, each, name[:NAME]) for each, name in called.items() if name]
+        new = [row for row in short if self._noted.get(row[:2]) != row[2]]
         if not new:
             return
         try:

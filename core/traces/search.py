@@ -175,7 +175,7 @@ def rated_down(database: Database, limit: int = RATED_DOWN) -> tuple[RatedDown, 
     remarks: dict[str, list[Remark]] = {}
     for turn, author, at, fault, words in database.rows(
         "SELECT turn, author, given_at, fault, remark FROM ratings WHERE is_positive = 0"
-        " ORDER BY given_at DESC, turn, author RATED_DOWN ?",
+        " ORDER BY given_at DESC, turn, author LIMIT ?",
         (limit,),
     ):
         remarks.setdefault(turn, []).append(Remark(author=author, given_at=at, fault=fault, words=words))

@@ -10,9 +10,13 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import asdict, field, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from core.conversation import Citation, ModelExchange, Origin, Outcome, value
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 FORMAT = 1  # of the stored bytes; a trace of a newer one is not read
 
@@ -29,7 +33,7 @@ class Step:
     output_tokens: int = 0
     odds: dict[str, float] = field(
         default_factory=dict
-    )  #: log-odds for an answer after it, by kind of verdict
+    )  #: for an answer after it, logarithmic, by kind of verdict
 
 
 @value
@@ -150,21 +154,14 @@ def record_of(stored: bytes) -> dict[str, Any] | None:
 def unpacked(stored: bytes) -> Trace | None:
     """None for one that a newer version wrote."""
     record = record_of(stored)
-    if record is None:
-        return None
-    drafts = tuple(
-        TracedDraft(
-            sentences=tuple(TracedSentence(**sentence) for sentence in draft["sentences"]),
-            strips=tuple(TracedStrip(**strip) for strip in draft["strips"]),
-            useful=draft["useful"],
-        )
-        for draft in record.pop("drafts")
-    )
-    parts: dict[str, Any] = {
-        name: [kind(**part) for part in record.pop(name)]
-        for name, kind in (("steps", Step), ("passages", TracedPassage), ("citations", TracedCitation))
-    }
-    return Trace(**record, **parts, drafts=drafts)
+    return None if record is None else cast("Trace", _reader().validate_python(record))
+
+
+@cache
+def _reader() -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Trace)
 
 
 def with_outcome(trace: Trace, outcome: Outcome) -> Trace:
@@ -186,21 +183,16 @@ def with_outcome(trace: Trace, outcome: Outcome) -> Trace:
 
 def sources_of(trace: Trace) -> set[str]:
     """The documents whose words may stand in the texts of a trace."""
-    passages = {passage.id: passage for passage in trace.passages}
-    read = {
-        passages[strip.passage].source
-        for draft in trace.drafts
-        for strip in draft.strips
-        if strip.passage in passages
-    }
-    sent = {passage.source for passage in trace.passages} if trace.exchanges else set()
+    sources = {passage.id: passage.source for passage in trace.passages}
+    strips = [strip for draft in trace.drafts for strip in draft.strips]
+    read = {sources[strip.passage] for strip in strips if strip.passage in sources}
+    sent = set(sources.values()) if trace.exchanges else set()
     return read | sent | {citation.source for citation in trace.citations}
 
 
 def _citation(citation: Citation) -> TracedCitation:
-    is_of_web = citation.origin == "web"
     return TracedCitation(
         number=citation.number, title=citation.title, location=citation.location, source=citation.source,
         start=citation.start, end=citation.end, collection=citation.collection, url=citation.url,
-        origin=citation.origin, quote=citation.quote if is_of_web else "",
+        origin=citation.origin, quote=citation.quote if citation.origin == "web" else "",
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -174,11 +174,14 @@ def _store(desk: Desk, stored: int) -> None:
                 author=f"U{random.randrange(200)}", at=NOON - number * SPACING,
             )  # fmt: skip
             outcome = replace(answered(turn.id), kind=OUTCOMES[number % 5])
-            row = log._row(turn, outcome, traced(), turn.id)
+            ended = log._logged(turn, outcome, traced(), turn.id)
+            row = [int(each) if isinstance(each, bool) else each for each in astuple(ended)]
             writing.execute(_RECORD, (*row, comparable(turn.text)))
             # Their sums fill a whole year, in as many channels.
             day = NOON - number * 365 * 86_400 / stored
-            figures.count(writing, replace(log._counted(turn, outcome, day), seconds=random.expovariate(0.2)))
+            models = [(each, log.prices.cost(each)) for each in outcome.usage.models]
+            counted = replace(ended, asked_at=day, seconds=random.expovariate(0.2))
+            figures.count(writing, counted, models)
             content = packed(with_outcome(replace(traced(), standalone=words), outcome))
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, turn.asked_at, content))
             if number % 20 == 0:
