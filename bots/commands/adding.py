@@ -99,9 +99,7 @@ class Questions:
     collections: Sequence[str]  #: that there are
 
     async def addition(self, *, collection: str | None = None, every: float | None = None) -> Addition:
-        """A person's choice of what to add. ``collection`` and ``every`` are what was given on the command
-        line.
-        """
+        """A person's choice of what to add; ``collection`` and ``every`` are from the command line."""
         while True:
             targets = await self._targets()
             if await self._look(targets):

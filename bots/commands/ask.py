@@ -97,8 +97,29 @@ async def answer_all(
 
     Lines of one thread wait for each other, others run side by side.
     """
+    slots, last_of = asyncio.Semaphore(concurrency), dict[str, asyncio.Task[Record]]()
     ahead: asyncio.Queue[asyncio.Task[Record] | None] = asyncio.Queue(maxsize=concurrency * READ_AHEAD)
-    reading = asyncio.create_task(_start_all(lines, answer, asyncio.Semaphore(concurrency), ahead))
+
+    async def answer_after(before: asyncio.Task[Record] | None, item: BatchLine) -> Record:
+        if before is not None:
+            await asyncio.wait([before])
+        async with slots:
+            return await answer(item)
+
+    async def start_all() -> None:
+        number = 0
+        async for line in lines:
+            number += 1
+            if (item := read_line(line, number)) is None:
+                continue
+            thread = item.conversation.id if isinstance(item, BatchQuestion) and item.conversation else ""
+            task = asyncio.create_task(answer_after(last_of.get(thread), item))
+            if thread:
+                last_of[thread] = task
+            await ahead.put(task)
+        await ahead.put(None)
+
+    reading = asyncio.create_task(start_all())
     try:
         while (task := await ahead.get()) is not None:
             yield await task
@@ -108,39 +129,6 @@ async def answer_all(
         while not ahead.empty():
             if (task := ahead.get_nowait()) is not None:
                 task.cancel()
-
-
-async def _start_all(
-    lines: AsyncIterable[bytes],
-    answer: Callable[[BatchLine], Awaitable[Record]],
-    slots: asyncio.Semaphore,
-    ahead: asyncio.Queue[asyncio.Task[Record] | None],
-) -> None:
-    last_of: dict[str, asyncio.Task[Record]] = {}
-    number = 0
-    async for line in lines:
-        number += 1
-        item = read_line(line, number)
-        if item is None:
-            continue
-        thread = item.conversation.id if isinstance(item, BatchQuestion) and item.conversation else ""
-        task = asyncio.create_task(_answer_after(last_of.get(thread), item, answer, slots))
-        if thread:
-            last_of[thread] = task
-        await ahead.put(task)
-    await ahead.put(None)
-
-
-async def _answer_after(
-    before: asyncio.Task[Record] | None,
-    item: BatchLine,
-    answer: Callable[[BatchLine], Awaitable[Record]],
-    slots: asyncio.Semaphore,
-) -> Record:
-    if before is not None:
-        await asyncio.wait([before])
-    async with slots:
-        return await answer(item)
 
 
 async def run_turn(turn: Turn, backend: Backend, screen: Screen, arguments: Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -129,7 +129,11 @@ def access(arguments: Namespace, settings: Settings) -> int:
         raise SettingsError("Name the collection: footnote access COLLECTION --channels ID.")
     screen = Screen()
     make_data_dir(settings.data_dir)
-    with _alone_if_older(settings), open_storage(settings) as storage:
+    file = file_of(settings.data_dir, STORE)
+    is_older = settings.postgres_url is None and (version_in(file) or SCHEMA.version) < SCHEMA.version
+    # An older file is migrated, which no other process may use meanwhile.
+    alone = own_data_dir(settings, "footnote access, after an update") if is_older else nullcontext()
+    with alone, open_storage(settings) as storage:
         with closing(open_library(settings, storage)) as library:
             known = library.store.collections()
         with closing(storage.database(STORE, SCHEMA)) as database:
@@ -147,13 +151,6 @@ def access(arguments: Namespace, settings: Settings) -> int:
     for person, address in emails if not arguments.collection else ():
         screen.write(f"person {person}\t{address}")
     return 0
-
-
-def _alone_if_older(settings: Settings) -> AbstractContextManager[None]:
-    """An older file is migrated, which no other process may use meanwhile."""
-    file = file_of(settings.data_dir, STORE)
-    is_older = settings.postgres_url is None and (version_in(file) or SCHEMA.version) < SCHEMA.version
-    return own_data_dir(settings, "footnote access, after an update") if is_older else nullcontext()
 
 
 def _access_change(arguments: Namespace) -> AccessChange:

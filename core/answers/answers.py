@@ -157,9 +157,7 @@ class Answers:
     async def _change(
         self, answer: KeptAnswer, changed: KeptAnswer, change: ChangeName, by: str
     ) -> KeptAnswer | None:
-        """The answer as it is stored now, with the library in step; None where it was changed or forgotten
-        since it was read.
-        """
+        """The answer as it is stored now, and in the library; None where it was changed or forgotten since it was read."""
         changed = replace(changed, revision=answer.revision + 1)
         done = Change(change=change, name=by, changed_at=self.now())
         async with self._changing:

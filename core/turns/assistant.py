@@ -162,8 +162,7 @@ class Assistant:
         began: float,
         outcome: Outcome | None = None,
     ) -> Outcome:
-        """The outcome, by default that of the newest checkpoint, with its cost; stored so, as the only one, and
-        logged."""
+        """The outcome, by default of the newest checkpoint, with its cost; stored so, as the only one, and logged."""
         outcome = outcome or _outcome_of(kept.state, turn)
         if outcome is None:
             raise RuntimeError(f"turn {turn.id} ended without an outcome")

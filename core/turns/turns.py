@@ -175,12 +175,11 @@ class Turns:
         return task is not None and task.cancel()
 
     def load(self) -> tuple[int | None, int]:
-        """How many turns and commands of the whole store have not ended, None while it cannot be read; and how many
-        this process works on. Blocks."""
-        try:
-            return archive.count_unfinished(), len(self._thinking)
-        except StoreUnavailable:
-            return None, len(self._thinking)
+        """The turns and commands of the whole store that have not ended, None if unknown; those here. Blocks."""
+        unfinished = None
+        with suppress(StoreUnavailable):
+            unfinished = archive.count_unfinished()
+        return unfinished, len(self._thinking)
 
     def _messenger(self, turn: Turn | Command, route: ReplyRoute) -> Messenger:
         return self.messengers[route.get(SHOWN_BY, turn.conversation.platform)]
@@ -204,7 +203,8 @@ class Turns:
     @asynccontextmanager
     async def running(self, work: Turn | Command) -> AsyncIterator[TurnRun]:
         """A run, once it may begin: a suspect's when nothing else thinks here, and that is recorded."""
-        run = await claimed_run(work.id)
+        async with self._step(work):
+            run = await claimed_run(work.id)
         OWNERSHIP.set(self.replicas.ownership(run.executor))
         if not run.is_suspect:
             yield run
@@ -230,11 +230,7 @@ class Turns:
             if is_unaddressed(turn) or run.is_hopeless:  # it may never be answered
                 return ""
             messenger = self._messenger(turn, route)
-            handle = await retry(
-                turn,
-                lambda is_again: messenger.begin(turn, route, is_again=is_again),
-                is_again=run.is_again,
-            )
+            handle = await retry(turn, partial(messenger.begin, turn, route), is_again=run.is_again)
             if handle is None and isinstance(turn, Decision) and turn.verdict == "approve":
                 return NOWHERE
             return handle or ""
@@ -244,9 +240,8 @@ class Turns:
         async with self._step(turn, "think"):
             outcome = await self._outcome(run, turn, route, handle)
             if not outcome.is_shown:
-                await persist(
-                    turn, lambda _: archive.erase(turn), passes=self.disk.is_passing, patience=math.inf
-                )
+                passes = self.disk.is_passing
+                await persist(turn, lambda **_: archive.erase(turn), passes=passes, patience=math.inf)
             return plain(outcome)
 
     async def _outcome(self, run: TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
@@ -258,9 +253,8 @@ class Turns:
         report = messenger.reporter(turn, route, handle)
         try:
             async with nullcontext(run.seat) if run.seat else self._seats.taken(report) as seat:
-                return await persist(
-                    turn, lambda _: self._run(turn, route, report, seat), passes=is_away, sleep=seat.sleep
-                )
+                run_once = partial(self._run, turn, route, report, seat)
+                return await persist(turn, lambda **_: run_once(), passes=is_away, sleep=seat.sleep)
         except FootnoteError as trouble:
             outcome = await self._give_up(turn, for_people(trouble))
             if handle and self.disk.is_passing(trouble.__cause__ or trouble):
@@ -283,29 +277,17 @@ class Turns:
             if run.is_hopeless and outcome.kind != "failed":
                 reason = in_language(_cut_off(run), outcome.language)
                 outcome = Outcome(kind="failed", turn_id=turn.id, reason=reason, language=outcome.language)
-            messenger = self._messenger(turn, route)
-            await retry(
-                turn,
-                lambda is_again: messenger.deliver(turn, route, handle, outcome, is_again=is_again),
-                is_again=run.is_again,
-            )
+            show = partial(self._messenger(turn, route).deliver, turn, route, handle, outcome)
+            await retry(turn, show, is_again=run.is_again)
 
     async def carry_out(self, run: TurnRun, command: Command, route: ReplyRoute) -> None:
         async with self._step(command, "command"):
             messenger = self._messenger(command, route)
             if not run.is_hopeless:
-                await retry(
-                    command,
-                    lambda is_again: messenger.carry_out(command, route, is_again=is_again),
-                    is_again=run.is_again,
-                )
+                await retry(command, partial(messenger.carry_out, command, route), is_again=run.is_again)
                 return
             ended = Outcome(kind="failed", turn_id=command.id, reason=_cut_off(run))
-            await retry(
-                command,
-                lambda is_again: messenger.deliver(command, route, "", ended, is_again=is_again),
-                is_again=True,
-            )
+            await retry(command, partial(messenger.deliver, command, route, "", ended), is_again=True)
 
     async def close(self) -> None:
         """Accept no more turns; give running ones some seconds, then leave them to the next start."""
@@ -335,11 +317,11 @@ class Turns:
         call = partial(retry, turn, is_again=False, sleep=seat.sleep)
 
         async def read_thread() -> tuple[ThreadMessage, ...]:
-            read = await call(lambda _: messenger.thread_context(turn, route))
+            read = await call(lambda **_: messenger.thread_context(turn, route))
             return read or ()
 
         async def read_attachments(question: Question) -> Question:
-            read = await call(lambda _: messenger.read_attachments(question, route))
+            read = await call(lambda **_: messenger.read_attachments(question, route))
             return read or question
 
         task = asyncio.create_task(
@@ -373,7 +355,7 @@ class Turns:
             )  # fmt: skip
 
     @asynccontextmanager
-    async def _step(self, turn: Turn | Command, name: str) -> AsyncIterator[None]:
+    async def _step(self, turn: Turn | Command, name: str = "") -> AsyncIterator[None]:
         """A step that is cancelled with its process, or when another process has the turn; not begun then."""
         task = asyncio.current_task()
         assert task is not None
@@ -381,7 +363,8 @@ class Turns:
         self._steps.add(task)
         try:
             await OWNERSHIP.get().confirm()
-            logger.info("turn %s", name, extra=log_fields(turn))
+            if name:
+                logger.info("turn %s", name, extra=log_fields(turn))
             yield
         finally:
             if is_outermost:

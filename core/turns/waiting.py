@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from core.conversation import Command, Decision, Progress, Question, Turn, log_fields, value
 from core.errors import StoreUnavailable, causes
@@ -40,6 +40,7 @@ PATIENCE = 24 * 3600.0  # seconds that a platform or a database which cannot be 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 #: When something was written, in seconds since the epoch, and its id. Two messages may share a millisecond;
 #: ids of a platform sort by time.
@@ -197,9 +198,15 @@ class Seat:
             await self.take()
 
 
+class Call(Protocol[T_co]):
+    """Something that may have to be done once more."""
+
+    def __call__(self, *, is_again: bool) -> Awaitable[T_co]: ...
+
+
 async def retry(
     turn: Turn | Command,
-    call: Callable[[bool], Awaitable[T]],
+    call: Call[T],
     *,
     is_again: bool,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -224,7 +231,7 @@ async def retry(
 
 async def persist(
     turn: Turn | Command,
-    call: Callable[[bool], Awaitable[T]],
+    call: Call[T],
     *,
     passes: Callable[[Exception], bool],
     is_again: bool = False,
@@ -236,7 +243,7 @@ async def persist(
     until, pause, level = loop.time() + patience, FIRST_PAUSE, logging.WARNING
     while True:
         try:
-            return await call(is_again)
+            return await call(is_again=is_again)
         except Exception as trouble:
             if not passes(trouble) or loop.time() + pause > until:
                 raise
