@@ -8,10 +8,10 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
@@ -57,7 +57,7 @@ from core.errors import SettingsError, for_people
 from core.gaps.groups import GapFinder, open_gaps
 from core.library.data_lock import SERVING, make_data_dir
 from core.library.documents import Readable
-from core.library.library import Library, Refresh
+from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
 from core.sources.sources import SourceSchedule
 from core.storage.storage import open_storage
@@ -122,8 +122,7 @@ async def _run(served: Served, settings: Settings) -> int:
             ) as footnote,
             _refreshing(refresher, footnote),
             _serving(
-                served, footnote, channel_store,
-                Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
+                served, Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
                 reads=reads, stop=stop,
             ) as link,
             beside(measure_lag()),
@@ -141,16 +140,11 @@ Servers = dict[str, SlackServer | DiscordServer]  # by platform
 
 @asynccontextmanager
 async def _serving(
-    served: Served,
-    footnote: Footnote,
-    channel_store: ChannelStore,
-    operations: Operations,
-    *,
-    reads: Reads,
-    stop: asyncio.Event,
+    served: Served, operations: Operations, *, reads: Reads, stop: asyncio.Event
 ) -> AsyncIterator[str]:
     """A link to the page, if it is served. At the end in reverse: accept nothing more, let running turns end and be
     delivered, then disconnect."""
+    footnote, channel_store = operations.footnote, operations.channel_store
     async with AsyncExitStack() as open_now:
         servers = await _open_platforms(served, footnote, channel_store, open_now)
         page_store = open_now.enter_context(open_page_store(footnote.storage))
@@ -165,26 +159,14 @@ async def _serving(
         turns = await open_now.enter_async_context(opening)
         footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
-        schedule = schedule_of(footnote, turns)
-        for server in servers.values():
-            given = (
-                server.serving(turns, served.port, schedule)
-                if isinstance(server, SlackServer)
-                else server.serving(turns, stop.set, schedule)
-            )
-            await open_now.enter_async_context(given)
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
-        works = _digests(servers, footnote, channel_store, gaps)
-        # One process looks for all which sources are due.
-        works.append(replicas.lead(SOURCES, schedule.keep_looking))
-        await open_now.enter_async_context(beside(*works))
+        await _begin(servers, served, operations, turns, gaps=gaps, stop=stop, open_now=open_now)
         routes: Sequence[RouteDef] = ()
         if served.mcp is not None:
-            opening_mcp = _open_mcp(
-                served, footnote, turns, servers.get(SLACK), channels=channel_store, threads=threads,
-                reads=reads, refresh=operations.refresher.refresh, is_stopping=stop.is_set,
+            routes = await _open_mcp(
+                served, operations, turns, threads=threads, slack=servers.get(SLACK), reads=reads, stop=stop,
+                open_now=open_now,
             )  # fmt: skip
-            routes = await open_now.enter_async_context(opening_mcp)
         if served.page is None:
             yield ""
             return
@@ -196,42 +178,6 @@ async def _serving(
             work=work, meters=footnote.meters, routes=routes,
         )  # fmt: skip
         yield await open_now.enter_async_context(page)
-
-
-@asynccontextmanager
-async def _open_mcp(
-    served: Served,
-    footnote: Footnote,
-    turns: Turns,
-    slack: SlackServer | DiscordServer | None,
-    *,
-    channels: ChannelStore,
-    threads: PageThreads,
-    reads: Reads,
-    refresh: Refresh,
-    is_stopping: Callable[[], bool],
-) -> AsyncIterator[Sequence[RouteDef]]:
-    """Serves assistants; the routes for the page to serve, where both are at one place."""
-    from bots.mcp.http import serving_mcp
-    from bots.mcp.serve import open_mcp
-
-    assert served.mcp is not None
-    assert slack is None or isinstance(slack, SlackServer)
-    opening = open_mcp(
-        served.mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresh,
-        is_stopping=is_stopping,
-        signing_secret=slack.settings.signing_secret if slack else "",
-        spaces=slack.calls.installations.spaces if slack else tuple,
-    )  # fmt: skip
-    async with opening as (site, key):
-        page = served.page and (served.page.host, served.page.port)
-        if page == (site.place.host, site.place.port):
-            async with site.routes(key) as routes:
-                yield routes
-            return
-        async with serving_mcp(site, key) as address:
-            sys.stdout.write(f"Assistants ask over MCP at {address}\n")
-            yield ()
 
 
 async def _open_platforms(
@@ -248,20 +194,64 @@ async def _open_platforms(
     return servers
 
 
-def _digests(
-    servers: Servers, footnote: Footnote, channel_store: ChannelStore, finder: GapFinder
-) -> list[Coroutine[Any, Any, None]]:
-    """The work that shows each platform's digests of gaps, by one process for all."""
-    works = []
+async def _begin(
+    servers: Servers,
+    served: Served,
+    operations: Operations,
+    turns: Turns,
+    *,
+    gaps: GapFinder,
+    stop: asyncio.Event,
+    open_now: AsyncExitStack,
+) -> None:
+    """Take in what the platforms send; show digests of gaps and have sources read, by one process for all."""
+    footnote, lead = operations.footnote, operations.footnote.replicas.lead
+    schedule = schedule_of(footnote, turns)
+    works = [lead(SOURCES, schedule.keep_looking)]
     for name, server in servers.items():
+        if isinstance(server, SlackServer):
+            await open_now.enter_async_context(server.serving(turns, served.port, schedule))
+        else:
+            await open_now.enter_async_context(server.serving(turns, stop.set, schedule))
         if shown_in := channels_of(name, footnote.settings.gaps_channel):
             digests = GapDigests(
-                channels=shown_in, place=DIGESTS[name], messages=server.messenger, finder=finder,
-                is_private=server.messenger.commands.people.is_private, channel_store=channel_store,
-                library=footnote.library,
+                channels=shown_in, place=DIGESTS[name], messages=server.messenger, finder=gaps,
+                is_private=server.messenger.commands.people.is_private, library=footnote.library,
+                channel_store=operations.channel_store,
             )  # fmt: skip
-            works.append(footnote.replicas.lead(f"gaps-{name}", digests.keep_showing))
-    return works
+            works.append(lead(f"gaps-{name}", digests.keep_showing))
+    await open_now.enter_async_context(beside(*works))
+
+
+async def _open_mcp(
+    served: Served,
+    operations: Operations,
+    turns: Turns,
+    *,
+    threads: PageThreads,
+    slack: SlackServer | DiscordServer | None,
+    reads: Reads,
+    stop: asyncio.Event,
+    open_now: AsyncExitStack,
+) -> Sequence[RouteDef]:
+    """Serve assistants; the routes for the page to serve, where both are at one place."""
+    from bots.mcp.http import serving_mcp
+    from bots.mcp.serve import open_mcp
+
+    assert served.mcp is not None
+    assert slack is None or isinstance(slack, SlackServer)
+    opening = open_mcp(
+        served.mcp, operations.footnote, turns, channels=operations.channel_store, threads=threads, reads=reads,
+        refresh=operations.refresher.refresh, is_stopping=stop.is_set,
+        signing_secret=slack.settings.signing_secret if slack else "",
+        spaces=slack.calls.installations.spaces if slack else tuple,
+    )  # fmt: skip
+    site, key = await open_now.enter_async_context(opening)
+    if served.page and (served.page.host, served.page.port) == (site.place.host, site.place.port):
+        return await open_now.enter_async_context(site.routes(key))
+    address = await open_now.enter_async_context(serving_mcp(site, key))
+    sys.stdout.write(f"Assistants ask over MCP at {address}\n")
+    return ()
 
 
 def schedule_of(footnote: Footnote, turns: Turns) -> SourceSchedule:

@@ -83,23 +83,24 @@ class Assistant:
         with translate_errors():
             async with self._one_at_a_time(turn.conversation.id):
                 with computing():
-                    return await self._run(turn, report, read_thread, read_attachments, is_queued=is_queued)
+                    kept = await self._open(turn.conversation, partial(costs_to_repeat, is_queued=is_queued))
+                    if (ended := _outcome_of(kept.state, turn)) is not None:
+                        await self.log.record(turn, ended, Trace())  # if the process died before it did
+                        return await self._as_readable_now(turn, ended)
+                    given = (report, read_thread, read_attachments)
+                    return await self._run(turn, kept, *given, is_queued=is_queued)
 
     async def _run(
         self,
         turn: Turn,
+        kept: TurnCheckpoints,
         report: Report,
         read_thread: ReadThread | None,
         read_attachments: ReadAttachments | None,
         *,
         is_queued: bool,
     ) -> Outcome:
-        kept = await self._open(turn.conversation, partial(costs_to_repeat, is_queued=is_queued))
-        began = perf_counter()
-        stored = kept.state
-        if (ended := _outcome_of(stored, turn)) is not None:
-            await self.log.record(turn, ended, Trace())  # if the process died before it did
-            return await self._as_readable_now(turn, ended)
+        began, stored = perf_counter(), kept.state
         if is_unaddressed(turn):
             return await self._consider(turn, kept, report, began)
         if read_thread is not None and not stored and isinstance(turn, Question):
@@ -111,6 +112,7 @@ class Assistant:
             if not turn.attached:
                 raise DocumentError(" ".join(turn.unreadable) or Sentence("own_fault"))
         deps: Deps | None = None
+        ended: Outcome | None = None
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
