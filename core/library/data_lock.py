@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from core.conversation import value
@@ -45,11 +45,14 @@ def lock_data_dir(data_dir: Path, purpose: str, *, may_be_incomplete: bool = Fal
     another process holds the lock, SettingsError when the folder cannot be written, or holds a copy
     that was cut off: only who makes that anew may lock it.
     """
+    from filelock import FileLock
+
     make_data_dir(data_dir, may_be_incomplete=may_be_incomplete)
-    note = data_dir / "owner"
+    note, lock = data_dir / "owner", data_dir / "lock"
     with _private_files(), ExitStack() as stack:
         try:
-            stack.enter_context(_lock(data_dir / "lock"))
+            lock.touch(mode=0o600)  # filelock reports some errors of the disk as a lock that is held
+            stack.enter_context(FileLock(lock, timeout=GRACE, mode=0o600))
             stack.callback(note.unlink, missing_ok=True)
             note.write_text(f"process {os.getpid()}, {purpose}", encoding="utf-8")
         except TimeoutError:
@@ -68,13 +71,6 @@ def share_data_dir(data_dir: Path) -> Iterator[None]:
     make_data_dir(data_dir)
     with _private_files():
         yield
-
-
-def _lock(file: Path) -> AbstractContextManager[object]:
-    from filelock import FileLock
-
-    file.touch(mode=0o600)  # filelock reports some errors of the disk as a lock that is held
-    return FileLock(file, timeout=GRACE, mode=0o600)
 
 
 def find_owner(data_dir: Path) -> Owner | None:

@@ -8,7 +8,7 @@ never goes through vectors of other collections.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,8 @@ class PgvectorIndex:
             number = writing.execute(
                 "SELECT number FROM collections WHERE name = ?", (collection,)
             ).fetchone()[0]
-            for batch in _batches(list(written)):
+            for start in range(0, len(written), BATCH):
+                batch = list(written)[start : start + BATCH]
                 writing.execute(_INSERT, (number, batch, [written[passage] for passage in batch]))
 
     def remove(self, collection: str, ids: Sequence[str]) -> None:
@@ -145,9 +146,7 @@ class PgvectorIndex:
         return [(str(passage), float(cosine)) for passage, cosine in nearest]
 
     def _walk(self, part: CollectionVectors, vector: NDArray[np.float32], limit: int) -> list[Row]:
-        """The nearest passages of one collection, by its graph: PostgreSQL recognises it by the same words as
-        in its definition.
-        """
+        """The nearest passages of one collection, by its graph, which PostgreSQL knows by the words of its definition."""
         kind = f"halfvec({part.dimension})"
         distance = f"(embedding::{kind}) <#> CAST(? AS {kind})"
         asked = str(vector.tolist())
@@ -241,7 +240,3 @@ class PgvectorIndex:
                 "Vectors need pgvector 0.8 or newer in the PostgreSQL of DATABASE_URL: install it there and run"
                 " CREATE EXTENSION vector. Until then documents are found by their words alone."
             ) from trouble
-
-
-def _batches(items: list[int]) -> Iterator[list[int]]:
-    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))

@@ -12,7 +12,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,10 @@ def keep_old(file: Path) -> Path:
         if (found := _with_ending(file, log)).exists():
             found.replace(_with_ending(old, log))
     if _has_bytes(file):
-        _link(file, old)
+        try:
+            os.link(file, old)  # so that the file always exists under its first name
+        except OSError:  # where links are not possible
+            file.replace(old)
     for each in (old, *(_with_ending(old, log) for log in LOGS)):
         if each.exists():
             each.chmod(0o600)
@@ -97,14 +100,6 @@ def remove(file: Path) -> None:
     """Delete a database with its logs."""
     for ending in ("", *LOGS):
         _with_ending(file, ending).unlink(missing_ok=True)
-
-
-def _link(file: Path, old: Path) -> None:
-    """Link the file under both names, so that the first always exists; rename it where links are not possible."""
-    try:
-        os.link(file, old)
-    except OSError:
-        file.replace(old)
 
 
 def _copy_rows(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
@@ -139,22 +134,16 @@ def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
     )
     names: dict[int, str] = dict(collections)
     pieces = _pieces(damaged, [row[0] for row in documents])
-    pages = [
-        NewDocument(
-            collection=names[collection],
-            address=address,
-            root=root,
-            source=source,
-            title=title,
-            url=url or None,
-            hash=digest,
-            size=size,
-            modified=0,
-            pieces=found if len(found := pieces.get(number, ())) == passages else (),
-        )
-        for number, collection, address, root, source, title, url, digest, size, passages in documents
-        if collection in names
-    ]
+    pages: list[NewDocument] = []
+    for number, collection, address, root, source, title, url, digest, size, passages in documents:
+        found: Sequence[Piece] = pieces.get(number, ())
+        if collection in names:
+            page = NewDocument(
+                collection=names[collection], address=address, root=root, source=source, title=title,
+                url=url or None, hash=digest, size=size, modified=0,
+                pieces=found if len(found) == passages else (),
+            )  # fmt: skip
+            pages.append(page)
     return pages, has_all and len(pages) == len(documents)
 
 
@@ -170,18 +159,12 @@ def _pieces(damaged: sqlite3.Connection, documents: Sequence[int]) -> dict[int, 
     )
     pieces: dict[int, list[Piece]] = {}
     for document, _, path, location, text, start, end in sorted(rows):
-        if len(text) == end - start and (headings := _headings(path)) is not None:
-            pieces.setdefault(document, []).append(
-                Piece(path=headings, location=location, text=text, start=start, end=end)
-            )
+        with suppress(ValueError, TypeError):  # of headings that are damaged
+            headings = tuple(map(str, json.loads(path)))
+            if len(text) == end - start:
+                piece = Piece(path=headings, location=location, text=text, start=start, end=end)
+                pieces.setdefault(document, []).append(piece)
     return pieces
-
-
-def _headings(path: str) -> tuple[str, ...] | None:
-    try:
-        return tuple(map(str, json.loads(path)))
-    except (ValueError, TypeError):
-        return None
 
 
 def _rows(

@@ -128,27 +128,21 @@ class Retriever:
         )  # fmt: skip
 
     def _candidates(
-        self,
-        query: Query,
-        weights: Mapping[str, float],
-        frequencies: Mapping[str, int],
-        own: Collection[str],
-        merged: str,
-        *,
-        is_substitution: bool,
-    ) -> Candidates:
+        self, query: Query, weights: Mapping[str, float], frequencies: Mapping[str, int], own: Collection[str],
+        merged: str, *, is_substitution: bool,
+    ) -> Candidates:  # fmt: skip
         """The best passages by words and by meaning, each with both scores."""
         lexical, scope = self.store.lexical, query.scope
-        meant = names.meant(
-            self.store.database, merged, scope, own=query.text if merged != query.text else ""
-        )
+        follow_up = query.text if merged != query.text else ""
+        meant = names.meant(self.store.database, merged, scope, own=follow_up)
         asked = {word: w * (NAME_WEIGHT if word in meant.terms else 1.0) for word, w in weights.items()}
         others = tuple(word for word in weights if word not in meant.terms) or tuple(weights)
         # A second search by the question's own terms, which a long history could crowd out; and a third within the
         # documents that it names, unless the scope is of a few, without what all their passages are about.
         searches = [(terms, scope) for terms in dict.fromkeys((tuple(weights), tuple(own)))]
-        is_apart = bool(meant.addresses) and not scope.addresses
-        within = (replace(scope, addresses=meant.addresses),) if is_apart else ()
+        within = (
+            () if scope.addresses or not meant.addresses else (replace(scope, addresses=meant.addresses),)
+        )
         searches += [(others, where) for where in within]
         listed: dict[str, float] = {}
         for looked_for, where in searches:
@@ -166,22 +160,13 @@ class Retriever:
             closeness = self._closeness(self.embedder, vector, passages, dense)
         # Without passages that were removed meanwhile, or of which only the vector is left.
         words = lexical.words(passages)
+        answers_other = partial(answers_another, query.text, is_substitution=is_substitution)
         return Candidates(
-            question=query.text,
-            passages=passages,
-            beside=frozenset(
-                number
-                for number, hit in passages.items()
-                if answers_another(query.text, hit, is_substitution=is_substitution)
-            ),
-            words=words,
-            weights=weights,
-            lexical=bm25(words, weights),
+            question=query.text, passages=passages, words=words, weights=weights, lexical=bm25(words, weights),
+            beside=frozenset(number for number, hit in passages.items() if answers_other(hit)),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
-            closeness=closeness,
-            meant=meant,
-            asked=asked,
-        )
+            closeness=closeness, meant=meant, asked=asked,
+        )  # fmt: skip
 
     def _closeness(
         self,
@@ -258,20 +243,18 @@ class Candidates:
         """The best passages, preferring sources that were cited before."""
         scores = rerank(self._scored(cited), self.asked)
         ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))[: 2 * limit]
-        dated = {
-            number: Dated.of(self.passages[number], self.words[number][1], scores[number])
-            for number in ranked
-        }
-        ordered = newer_first(ranked, dated.__getitem__, least=TIE)
+
+        def dated(number: str) -> Dated:
+            return Dated.of(self.passages[number], self.words[number][1], scores[number])
+
+        ordered = newer_first(ranked, dated, least=TIE)
         return tuple(
             Retrieved(
-                passage=self.passages[number],
-                score=scores[scored],  # that of its rank
-                lexical=self.lexical.get(number, 0.0),
-                dense=self.dense.get(number),
+                passage=self.passages[number], score=scores[scored],  # that of its rank
+                lexical=self.lexical.get(number, 0.0), dense=self.dense.get(number),
             )
             for number, scored in list(zip(ordered, ranked, strict=True))[:limit]
-        )
+        )  # fmt: skip
 
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
@@ -312,8 +295,4 @@ def _best_first(scores: Mapping[str, float], but: Collection[str]) -> list[float
 
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
     top = max(scores.values(), default=0.0)
-    return (
-        {key: max(score, 0.0) / top for key, score in scores.items()}
-        if top > 0
-        else dict.fromkeys(scores, 0.0)
-    )
+    return {key: max(score, 0.0) / top if top > 0 else 0.0 for key, score in scores.items()}

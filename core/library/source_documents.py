@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, fields
 
 from core.library.documents import Piece
-from core.library.entries import DocumentFields, Entry, NewDocument
+from core.library.entries import DocumentFields, NewDocument
 from core.library.readers import ReaderSets, collection_for, in_family
 from core.library.store import DocumentStore
 from core.storage.database import among
@@ -24,10 +24,10 @@ class SourceDocuments:
     store: DocumentStore
     collection: str  #: the source's
     root: str  #: its address
-    readers: ReaderSets = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "readers", ReaderSets(self.store.database))
+    @property
+    def readers(self) -> ReaderSets:
+        return ReaderSets(self.store.database)
 
     def places(self, addresses: Iterable[str]) -> dict[str, set[str]]:
         """The collections in which these addresses have a document; one, by address."""
@@ -72,25 +72,21 @@ class SourceDocuments:
         target = collection_for(self.collection, readers)
         with self.store.transaction():
             old = self.places([address]).get(address, set())
-            if not old:
-                return False
-            if old != {target}:
-                entry = self.store.entry(min(old - {target}), address)
-                if entry is not None:
-                    self.put(self._copy(entry, target), readers)
-        return True
-
-    def _copy(self, entry: Entry, collection: str) -> NewDocument:
-        rows = self.store.database.rows(
-            'SELECT path, location, text, start, "end", line FROM passages WHERE document = ? ORDER BY ordinal',
-            (entry.id,),
-        )
-        pieces = [
-            Piece(path=tuple(json.loads(path)), location=location, text=text, start=start, end=end, line=line)
-            for path, location, text, start, end, line in rows
-        ]
-        kept = {name: value for name, value in asdict(entry).items() if name in _DOCUMENT}
-        return NewDocument(**{**kept, "collection": collection}, pieces=pieces)
+            entry = self.store.entry(min(old - {target}), address) if old - {target} else None
+            if entry is not None:
+                rows = self.store.database.rows(
+                    'SELECT path, location, text, start, "end", line FROM passages WHERE document = ?'
+                    " ORDER BY ordinal",
+                    (entry.id,),
+                )
+                names = ("path", "location", "text", "start", "end", "line")
+                written = (
+                    dict(zip(names, (tuple(json.loads(row[0])), *row[1:]), strict=True)) for row in rows
+                )
+                own = {each.name: getattr(entry, each.name) for each in fields(DocumentFields)}
+                pieces = [Piece(**each) for each in written]
+                self.put(NewDocument(**{**own, "collection": target}, pieces=pieces), readers)
+        return bool(old)
 
     def remove(self, address: str) -> bool:
         """Remove a document wherever it is; False if there is none."""
@@ -136,6 +132,3 @@ def source_of_page(store: DocumentStore, collection: str, url: str) -> str | Non
         (url, collection),
     )
     return str(rows[0][0]) if rows else None
-
-
-_DOCUMENT = frozenset(DocumentFields.__dataclass_fields__)

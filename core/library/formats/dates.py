@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 
 #: Fields of front matter, the surest first; in lower case, without hyphens and underscores. Below another field:
 #: ``last_update: {date: …}`` of Docusaurus, ``date: {updated: …}`` of MkDocs. ``date`` alone is when it was written.
@@ -48,9 +48,7 @@ def plausible(moment: float | None, now: Callable[[], float] = time.time) -> flo
 
 
 def earliest(*moments: float | None) -> float | None:
-    """The earliest of the known moments: a source may have got a document, or all its documents, later than
-    it was written.
-    """
+    """The earliest of the known moments: a source may have got its documents later than they were written."""
     return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -63,13 +61,14 @@ def moment_in(text: str, now: Callable[[], float] = time.time) -> float | None:
     if found is None:
         return None
     year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    sign, digits = (found[7] or " ")[0], (found[7] or "").replace(":", "")[1:]
+    ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) if sign in "+-" else timedelta()
     try:
-        return plausible(
-            datetime(year, month, day, hour, minute, second, tzinfo=_zone(found[7] or "")).timestamp(),
-            now,
-        )
+        zone = timezone(-ahead if sign == "-" else ahead)
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp()
     except (ValueError, OverflowError):
         return None
+    return plausible(moment, now)
 
 
 def pdf_moment(text: str, now: Callable[[], float] = time.time) -> float | None:
@@ -81,13 +80,6 @@ def pdf_moment(text: str, now: Callable[[], float] = time.time) -> float | None:
     zone = "".join(found["zone"].split("'")) if found["zone"] else ""
     hour, minute, second = (part or "00" for part in clock[:3])
     return moment_in(f"{year}-{month or '01'}-{day or '01'}T{hour}:{minute}:{second}{zone}", now)
-
-
-def _zone(text: str) -> timezone:
-    if text[:1] not in ("+", "-"):
-        return UTC
-    minutes = int(text[1:3]) * 60 + int(text[-2:])
-    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
 
 
 def changed_in_fields(front_matter: str, now: Callable[[], float] = time.time) -> float | None:
