@@ -137,9 +137,9 @@ class ChromaIndex:
                 cosines = (1.0 - distance for distance in found["distances"][0])
                 near = list(zip(found["ids"][0], cosines, strict=True))
                 if len(near) < min(limit, target.count()):
-                    # A graph has parts that no search reaches: hundreds of equal vectors, as of a footer on every page,
-                    # are neighbours of one another alone. How many of them a search comes upon depends on the order
-                    # in which threads added them. So all are compared.
+                    # A graph has parts that no search reaches: hundreds of equal vectors, as of a footer on
+                    # every page, are neighbours of one another alone. How many of them a search comes upon
+                    # depends on the order in which threads added them. So all are compared.
                     near = list(_compare(target, vector, target.get(include=[])["ids"]).items())
                 hits += near
         return nlargest(limit, hits, key=lambda hit: hit[1])

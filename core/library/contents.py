@@ -56,8 +56,7 @@ class Contents:
 
 
 def contents_from(
-    rows: Iterable[tuple[int, str, str, str, tuple[str, ...], str]],
-    found: Mapping[int, Collection[str]],
+    rows: Iterable[tuple[int, str, str, str, tuple[str, ...], str]], found: Mapping[int, Collection[str]]
 ) -> list[Contents]:
     """In the order of ``found``: by a document's number, the ids of passages of it. ``rows``: number, address, source,
     title, path and location of each passage of the documents, in reading order.

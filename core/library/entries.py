@@ -82,10 +82,7 @@ def embedded_passages(writing: Connection, document: NewDocument) -> dict[tuple[
 
 
 def put_pieces(
-    writing: Connection,
-    document: int,
-    pieces: Sequence[Piece],
-    embedded: Mapping[tuple[str, str], list[int]],
+    writing: Connection, document: int, pieces: Sequence[Piece], embedded: Mapping[tuple[str, str], list[int]]
 ) -> list[int]:
     """The ids of the passages: those that have vectors keep theirs."""
     kept, new = [], []

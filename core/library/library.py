@@ -139,7 +139,7 @@ class Library:
         return apply_plan(plan, known, self.store, collection, notify)
 
     def _places_here(self) -> dict[str, list[str]]:
-        """The places to sync. In PostgreSQL, one that is not on this machine may be on another: what was read stays."""
+        """The places to sync; in PostgreSQL, those on this machine: what was read on another one stays."""
         is_shared = self.store.database.dialect != "sqlite"
         here: dict[str, list[str]] = {}
         for collection, root in self.store.roots.all():
@@ -158,14 +158,15 @@ class Library:
             self.store.note_visit(old.id, seen_at=now, changed_at=document.changed_at)
             return SyncReport(skipped=1)
         new = NewDocument(
-            collection=collection, address=url, root=url, source=url, title=document.title, url=url, hash=digest,
-            size=len(document.text), modified=0, pieces=cut(document), changed_at=document.changed_at, seen_at=now,
+            collection=collection, address=url, root=url, source=url, title=document.title, url=url,
+            hash=digest, size=len(document.text), modified=0, pieces=cut(document),
+            changed_at=document.changed_at, seen_at=now,
         )  # fmt: skip
         self.store.put(new)
         return SyncReport(changed=1) if old else SyncReport(added=1)
 
     def rebuild(self, *, notify: Notify = _do_nothing) -> SyncReport:
-        """Read every file here again and drop all vectors; pages from the web and files elsewhere stay as they are."""
+        """Read every file here again and drop all vectors; pages from the web and files elsewhere stay."""
         self.store.forget_vectors()
         self.vectors.erase()
         places = self._places_here()

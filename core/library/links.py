@@ -103,8 +103,8 @@ class SourceLinks:
         return outcome.with_citations(lambda citations: tuple(map(link, citations)))
 
     def _in_page(self, citation: Citation, url: str) -> str:
-        """The address of a file in a repository, at the lines of the quote where the host can show them, or of a page,
-        at the section of the quote where the page names it; that of the section, where it has one.
+        """The address of a file in a repository at the lines of the quote, where the host can show them; of a
+        page at the section of the quote, where the page names it; or that of the section, where it has one.
         """
         if citation.origin != "documents":
             return url
@@ -175,7 +175,7 @@ def _anchors(text: str, start: int) -> dict[str, str]:
 
 
 def _anchor_of_last(headings: Iterable[str], slug: Callable[[str], str], mark: str) -> str:
-    """The anchor of the last heading: its own, or its slug with a number where one before it has that slug."""
+    """The anchor of the last heading: its own, or its slug, with a number where one before it has that."""
     anchor, taken = "", set[str]()
     for heading in headings:
         own = _OWN_ANCHOR.search(heading)

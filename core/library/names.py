@@ -142,8 +142,8 @@ def put(writing: Connection, document: int, names: Mapping[str, float]) -> None:
 
 
 def meant(database: Database, question: str, scope: Scope, *, own: str = "") -> Meant:
-    """The documents of a scope that a question names. ``own``: its last words, where it follows up on another: "and the
-    2022 one?" means another document than that one.
+    """The documents of a scope that a question names. ``own``: its last words, where it follows up on
+    another: "and the 2022 one?" means another document than that one.
     """
     asked = names_in(question)
     if not asked:

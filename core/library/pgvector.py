@@ -146,7 +146,7 @@ class PgvectorIndex:
         return [(str(passage), float(cosine)) for passage, cosine in nearest]
 
     def _walk(self, part: CollectionVectors, vector: NDArray[np.float32], limit: int) -> list[Row]:
-        """The nearest passages of one collection, by its graph, which PostgreSQL knows by the words of its definition."""
+        """The nearest passages of one collection, by the graph that is defined in the same words."""
         kind = f"halfvec({part.dimension})"
         distance = f"(embedding::{kind}) <#> CAST(? AS {kind})"
         asked = str(vector.tolist())

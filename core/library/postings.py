@@ -258,7 +258,7 @@ def _stages(
 
 
 def _counted(passages: Iterable[Iterable[str]], languages: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The names of terms in order, with those of the other counts, and how many of some passages hold each."""
+    """The names of terms and of the other counts, in order, and how many of some passages hold each."""
     held = Counter(_name(term) for terms in passages for term in terms)
     held[EVERY] = len(languages)
     held.update(EVERY + language for language in languages)

@@ -128,8 +128,8 @@ class Retriever:
         )  # fmt: skip
 
     def _candidates(
-        self, query: Query, weights: Mapping[str, float], frequencies: Mapping[str, int], own: Collection[str],
-        merged: str, *, is_substitution: bool,
+        self, query: Query, weights: Mapping[str, float], frequencies: Mapping[str, int],
+        own: Collection[str], merged: str, *, is_substitution: bool,
     ) -> Candidates:  # fmt: skip
         """The best passages by words and by meaning, each with both scores."""
         lexical, scope = self.store.lexical, query.scope
@@ -162,7 +162,8 @@ class Retriever:
         words = lexical.words(passages)
         answers_other = partial(answers_another, query.text, is_substitution=is_substitution)
         return Candidates(
-            question=query.text, passages=passages, words=words, weights=weights, lexical=bm25(words, weights),
+            question=query.text, passages=passages, words=words, weights=weights,
+            lexical=bm25(words, weights),
             beside=frozenset(number for number, hit in passages.items() if answers_other(hit)),
             dense={number: cosine for number, cosine in dense.items() if number in passages},
             closeness=closeness, meant=meant, asked=asked,

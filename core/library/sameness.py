@@ -98,7 +98,7 @@ def sameness(
 
 
 def are_told_apart(answered: str, question: str) -> bool:
-    """True if one has a name or a number that the other lacks, or asks for the opposite, however alike they are."""
+    """True if one has a name or number that the other lacks, or asks for the opposite, however alike."""
     counts, others = (set(_COUNTS.findall(each.lower())) for each in (answered, question))
     return (
         set(_DIGITS.findall(answered)) != set(_DIGITS.findall(question))
@@ -257,7 +257,7 @@ class Dated:
 
 
 def newer_first(ranked: Sequence[T], of: Callable[[T], Dated], *, least: float = 0.0) -> list[T]:
-    """The passages, best first, each behind newer ones that say the same and score at least this share of its score."""
+    """The passages, best first, each behind newer ones that say the same and score ``least`` of its own."""
     order = [(of(each), each) for each in ranked]
     if len({dated.day for dated, _ in order} - {""}) < 2:
         return list(ranked)
@@ -293,5 +293,5 @@ def are_rivals(one: Dated, other: Dated) -> bool:
 
 
 def differ(one: Dated, other: Dated) -> bool:
-    """True if each has a term that the other lacks, as another number or name; more words contradict nothing."""
+    """True if each has a term that the other lacks, as another name; more words contradict nothing."""
     return bool(one.terms - other.terms and other.terms - one.terms)

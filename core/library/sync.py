@@ -242,7 +242,9 @@ def plan_sync(
     """
     on_disk = {file.address for file in listing.files}
     left = {f.address: f for f in listing.files if _is_same(f, unreadable.get(f.address))}
-    indexed = [f for f in listing.files if _is_indexed(f, known.get(f.address))]
+    # Those that the store has as they are, with the files that they include as they are.
+    stored = ((f, known[f.address]) for f in listing.files if _is_same(f, known.get(f.address)))
+    indexed = [file for file, entry in stored if not includes.have_changed(entry.included)]
     same = [f for f in indexed if not retry or f.address not in left]
     partial = {f.address for f in same} & left.keys()
     still_unreadable = [] if retry else [f for f in left.values() if f.address not in known]
@@ -266,11 +268,6 @@ def plan_sync(
         ),
         cleared=tuple(a for a in unreadable if a not in done and in_places(a)),
     )
-
-
-def _is_indexed(file: FoundFile, entry: Entry | None) -> bool:
-    """True if the store has the file as it is, with the files that it includes as they are."""
-    return entry is not None and _is_same(file, entry) and not includes.have_changed(entry.included)
 
 
 def _is_same(file: FoundFile, known: Entry | UnreadableFile | None) -> bool:

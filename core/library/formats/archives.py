@@ -1,6 +1,7 @@
 """ZIP archives, and packages of Office documents (ECMA-376, part 2), which are such archives: what they unpack to is
-judged before anything is unpacked, and nothing is written to the disk. Files of older and of other programs are not
-read, and it is said what a person saves them as.
+judged before anything is unpacked, and nothing is written to the disk.
+
+Files of older and of other programs are not read, and it is said what a person saves them as.
 """
 
 from __future__ import annotations

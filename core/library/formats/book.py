@@ -1,6 +1,6 @@
 """Books (.epub) and Jupyter notebooks (.ipynb, nbformat 4 and 3): chapters and cells in order, as Markdown.
 
-markitdown, of the extra ``office``, turns chapters into Markdown. Of a cell stands below it what its code printed.
+markitdown, of the extra ``office``, turns chapters into Markdown. Below a cell stands what its code printed.
 """
 
 from __future__ import annotations

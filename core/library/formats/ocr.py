@@ -101,7 +101,7 @@ def _words(found: Any) -> list[Word]:
 
 
 def printed_lines(words: Sequence[Word]) -> list[str]:
-    """The lines as people read them: column after column, an empty one between paragraphs, a table as one line."""
+    """The lines as people read them: column by column, an empty one between paragraphs, a table as one."""
     lines: list[str] = []
     for region in regions(words):
         rows = rows_of(region)

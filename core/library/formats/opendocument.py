@@ -141,7 +141,8 @@ def _within(element: ET.Element, *tags: str) -> Iterator[ET.Element]:
 
 
 def _rows(table: ET.Element, left: list[int] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """(number, cells) of rows that hold something; ``left``: cells that a workbook, which alone repeats, may have."""
+    """(number, cells) of rows that hold something; ``left``: cells that a workbook may still have."""
+    # Only workbooks repeat cells and rows.
     number, repeats, left = 1, left is not None, left or [workbook.CELL_LIMIT]
     for row in _within(table, _ROW):
         cells: list[str] = []

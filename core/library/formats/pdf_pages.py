@@ -266,8 +266,9 @@ def _matrix(text: Any, place: int) -> Any:
 
 
 def _upright(first: Any, last: Any, quarter: int, height: float) -> tuple[float, float, float, float]:
-    """(left, top, right, bottom) of two boxes together, as a reader sees it who turns the page: it grows to the right
-    and downwards, that of the boxes from the lower left corner.
+    """(left, top, right, bottom) of two boxes together, as a reader sees it who turns the page.
+
+    It grows to the right and downwards, that of the boxes from the lower left corner.
     """
     left, bottom = min(first.left, last.left), min(first.bottom, last.bottom)
     right, top = max(first.right, last.right), max(first.top, last.top)
@@ -332,7 +333,7 @@ def _printed(
 
 
 def _cleaned(text: str) -> str:
-    """Without ligatures, control signs and lone surrogates; an entry of a table of contents is an item without dots."""
+    """Without ligatures, control signs and lone surrogates; an entry of a table of contents is an item."""
     text = text.replace(_BROKEN, "-").translate(_CHARACTERS)
     text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
     page = _LAST_PAGE.search(text)

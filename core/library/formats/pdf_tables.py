@@ -241,7 +241,7 @@ def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, heigh
 
 
 def _is_value(cell: Word, columns: Sequence[_Column], start: float) -> bool:
-    """True if a cell stands over the columns of values, and begins at ``start``, the middle of the labels, or beyond."""
+    """True if a cell stands over the columns of values, and begins beyond ``start``, the middle of labels."""
     return cell.left > start and cell.right > columns[0].left
 
 

@@ -1,7 +1,8 @@
 """Plain text, logs, reStructuredText, AsciiDoc and Org: the file itself, in blocks.
 
-Attributes, drawers, comments and the lines around blocks are markup. By the reStructuredText Markup Specification, by
-the documentation of AsciiDoc, “Sections” and “Blocks”, and by Org's syntax, “Headings” and “Elements”.
+Attributes, drawers, comments and the lines around blocks are markup. By the reStructuredText Markup
+Specification, by the documentation of AsciiDoc, “Sections” and “Blocks”, and by Org's syntax, “Headings” and
+“Elements”.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _name_of(path: Path) -> str:
 
 
 def _foreign(data: bytes, path: Path) -> Document:
-    """With the large parsers of others, which are imported when they are first needed: mostly in another process."""
+    """With the large parsers of others, imported when they are first needed: mostly in another process."""
     from core.library.formats import mail, opendocument, pdf, presentation, webpage, word
 
     suffix, name = path.suffix.lower(), _name_of(path)

@@ -229,7 +229,7 @@ def _words(attributes: str) -> str:
 
 
 def _gap(text: str, tag: _Tag) -> str:
-    """A sign for words that are not known here; in an address, which is not shown, something to keep it whole."""
+    """A sign for words that are not known here; in an address, which is not shown, what keeps it whole."""
     if _within_address(text, tag):
         return "_" * (tag.end - tag.start) if "\n" not in text[tag.start : tag.end] else ""
     before = text[text.rfind("\n", 0, tag.start) + 1 : tag.start]
@@ -330,7 +330,7 @@ class Places:
 
 
 def _code_in(text: str) -> Places:
-    """The code of Markdown: fences at any depth, indented blocks, code spans and elements of HTML that show code."""
+    """The code of Markdown: fences at any depth, indented blocks, code spans and elements of HTML."""
     indented = (
         (block.start, block.end)
         for block in markdown.parse(text).blocks
@@ -348,7 +348,7 @@ def _code_in(text: str) -> Places:
 
 
 def _fenced(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of each fenced block, also where an admonition indents it; one that is not closed runs to the end."""
+    """(start, end) of each fenced block, also an indented one; one that is not closed runs to the end."""
     opened, fence, position = 0, "", 0
     for end in (*(match.end() for match in LINE_END.finditer(text)), len(text)):
         below = fence_after(text[position:end], fence)

@@ -72,9 +72,9 @@ def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
 
 
 def _readable(text: str, url: str | None) -> str:
-    """Markdown of the main part, if the page marks it; if not, trafilatura searches a fetched page for an article.
+    """Markdown of the main part, if the page marks it; if not, a fetched page is searched for an article.
 
-    A local file, or a page in which no article was found, is used whole: the search would lose headings and tables.
+    A local file, or a page without an article, is used whole: the search would lose headings and tables.
     """
     if text.count("<") > TAG_LIMIT:
         return _all_text(text)

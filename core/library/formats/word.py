@@ -1,8 +1,8 @@
 """Word documents (.docx) and Rich Text (.rtf): headings, paragraphs, lists and tables, in reading order.
 
-A footnote or an endnote of Word stands below the paragraph or the table that refers to it. Headers, footers and
-comments are left out. striprtf knows the characters of Rich Text, but leaves no trace of headings and of the edges of
-tables, so signs are put where they are told; it leaves out footnotes and text boxes.
+A footnote or an endnote of Word stands below the paragraph or the table that refers to it. Headers, footers
+and comments are left out. striprtf knows the characters of Rich Text, but leaves no trace of headings and of
+the edges of tables, so signs are put where they are told; it leaves out footnotes and text boxes.
 """
 
 from __future__ import annotations
