@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Generic, cast
 
 from bots.chat.access import forget_documents
-from bots.chat.cards import Cards
 from bots.chat.channel_source import person_of
 from bots.chat.channels import ChannelStore, own_collection, source_of, thread_collection
 from bots.chat.experts import trusted_in
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page, unqueued
 from bots.chat.layout import reply_messages
 from bots.chat.platform import CommandReply, Note, People, Posts, Refused, Renderer, Shown, Sources
-from bots.chat.private_replies import PrivateReplies
 from bots.chat.quotes import footnotes_of
+from bots.chat.replies import Cards, PrivateReplies
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import UploadIndex
 from core.bootstrap import Footnote

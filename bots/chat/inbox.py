@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bots.chat.cards import Cards, asked_anew, question_from, turn_asked_by
 from bots.chat.channels import ChannelStore
 from bots.chat.experts import asking_once
 from bots.chat.incoming import (
@@ -29,8 +28,8 @@ from bots.chat.incoming import (
 )
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
-from bots.chat.private_replies import PrivateReplies
 from bots.chat.proposals import Approval
+from bots.chat.replies import Cards, PrivateReplies, asked_anew, question_from, turn_asked_by
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict

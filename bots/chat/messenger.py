@@ -10,15 +10,14 @@ from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from bots.chat.cards import Cards
 from bots.chat.channels import ChannelStore, thread_collection
 from bots.chat.commands import ChatCommands, CommandRunner
 from bots.chat.incoming import TELL, is_small_talk
 from bots.chat.people import named_decision, named_messages, named_question
 from bots.chat.platform import Attachments, People, Posts, Refused, Renderer, Shown
-from bots.chat.private_replies import PrivateReplies
 from bots.chat.progress import ProgressNotes
 from bots.chat.proposals import Approval
+from bots.chat.replies import Cards, PrivateReplies
 from bots.chat.teaching import Teaching, TeachingRenderer
 from bots.chat.texts import clipped, language_of_turn
 from bots.chat.unreadable import MALFORMED

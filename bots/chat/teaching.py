@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol
 
@@ -13,28 +13,19 @@ from bots.chat.experts import experts_about
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
 from bots.chat.people import named_messages
 from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co
-from bots.chat.private_replies import PrivateReplies
+from bots.chat.replies import PrivateReplies
 from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.store import ExpertRequest, KeptAnswer, id_of
 from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
 from core.errors import AnswerRejected
 from core.gaps.questions import answered_by, open_gap_store
 from core.text.language import language_of
-from core.traces.log import Fault
 from core.turns.archive import outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording, in_language
 
 logger = logging.getLogger(__name__)
 
-#: What can be wrong with an answer -> the key of its words.
-FAULTS: Mapping[Fault, str] = {
-    "wrong": "fault_wrong",
-    "outdated": "fault_outdated",
-    "incomplete": "fault_incomplete",
-    "unrelated": "fault_unrelated",
-}
-REMARK = 500  # characters of the line in which a person says what was wrong
 QUESTION_SHOWN = 300  # characters of a question in a request or a card
 
 
@@ -71,14 +62,6 @@ class TeachingRenderer(Protocol[Shown_co]):
     def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
         """A form of the platform's own."""
         ...
-
-
-def fault_of(name: str) -> Fault:
-    """The fault by its name in a form; ValueError for what is none."""
-    found = next((fault for fault in FAULTS if fault == name), None)
-    if found is None:
-        raise ValueError(f"{name} is no fault of an answer")
-    return found
 
 
 def validity(answer: KeptAnswer, say: Wording) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from bots.chat.incoming import ChatCommand, CommandName, Feedback, Request
-from bots.chat.presses import BUTTONS, Press
+from bots.chat.incoming import BUTTONS, ChatCommand, CommandName, Feedback, Press, Request
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.commands import KEEP
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id

@@ -6,14 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bots.chat.teaching import (
-    FAULTS,
-    QUESTION_SHOWN,
-    REMARK,
-    Consultation,
-    ExplanationForm,
-    validity,
-)
+from bots.chat.incoming import FAULTS, REMARK
+from bots.chat.teaching import QUESTION_SHOWN, Consultation, ExplanationForm, validity
 from bots.chat.texts import clipped, say_in
 from bots.discord import components
 from bots.discord.components import text, words

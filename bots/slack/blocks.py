@@ -96,7 +96,7 @@ def actions(*elements: Block) -> Block:
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
-    """``action`` up to a colon is a key of ``BUTTONS`` in :mod:`bots.chat.presses`."""
+    """``action`` up to a colon is a key of ``BUTTONS`` in :mod:`bots.chat.incoming`."""
     made = {
         "type": "button",
         "text": plain(clipped(safe.line(label), BUTTON_LABEL)),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bots.chat.incoming import ChatCommand, Feedback, Request
-from bots.chat.presses import BUTTONS, Press
+from bots.chat.incoming import BUTTONS, ChatCommand, Feedback, Press, Request
 from bots.slack.route import PLATFORM, Payload, SlackRoute, conversation_of, id_of
 from core.conversation import Decision
 

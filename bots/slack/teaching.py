@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bots.chat.incoming import FAULTS, REMARK
 from bots.chat.markdown.safe import clean
-from bots.chat.teaching import (
-    FAULTS,
-    QUESTION_SHOWN,
-    REMARK,
-    Consultation,
-    ExplanationForm,
-    validity,
-)
+from bots.chat.teaching import QUESTION_SHOWN, Consultation, ExplanationForm, validity
 from bots.chat.texts import clipped, say_in
 from bots.slack import blocks, limits
 from bots.slack.blocks import escaped, fallback
