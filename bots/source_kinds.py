@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bots.chat.source_addresses import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
+from bots.chat.channel_source import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import read_discord_settings
 from bots.slack.route import PLATFORM as SLACK

@@ -11,8 +11,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from types import MappingProxyType
 
+from bots.chat.channel_source import ADDRESSES
 from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule
-from bots.chat.source_addresses import ADDRESSES
 from bots.chat.uploads import discard
 from core.conversation import value
 from core.errors import NotFound, SettingsError

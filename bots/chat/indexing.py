@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from bots.chat.source_addresses import ADDRESSES, ingest_command
+from bots.chat.channel_source import ADDRESSES, ingest_command
 from bots.chat.texts import counted, nothing_to_read
 from core.bootstrap import Announce, make_embedder
 from core.conversation import value

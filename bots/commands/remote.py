@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from bots.chat.channel_source import ADDRESSES
 from bots.chat.indexing import Targets
-from bots.chat.source_addresses import ADDRESSES
 from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
 from bots.terminal.receive import CommandTurns, Forgotten
 from bots.terminal.screen import Screen

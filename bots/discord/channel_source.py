@@ -14,10 +14,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_source import ChannelMessage, ChannelSource, EntryPage, channel_kind, only_one
+from bots.chat.channel_source import (
+    DISCORD_CHANNELS,
+    ChannelMessage,
+    ChannelSource,
+    EntryPage,
+    channel_in,
+    channel_kind,
+    only_one,
+)
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.chat.platform import Refused
-from bots.chat.source_addresses import DISCORD_CHANNELS, channel_in
 from bots.discord.calls import MESSAGES, MISSING_ACCESS, MISSING_PERMISSIONS, UNKNOWN_CHANNEL, DiscordCalls
 from bots.discord.channel_messages import (
     FORUMS,

@@ -15,9 +15,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_source import ChannelMessage, ChannelSource, EntryPage, channel_kind, only_one
+from bots.chat.channel_source import (
+    SLACK_CHANNELS,
+    ChannelMessage,
+    ChannelSource,
+    EntryPage,
+    channel_in,
+    channel_kind,
+    only_one,
+)
 from bots.chat.channels import ChannelStore, own_collection, source_of
-from bots.chat.source_addresses import SLACK_CHANNELS, channel_in
 from bots.slack.calls import (
     AskedToWait,
     Installation,
