@@ -15,12 +15,11 @@ from bots.chat.channels import ChannelStore, thread_collection
 from bots.chat.commands import ChatCommands, CommandRunner
 from bots.chat.incoming import TELL, is_small_talk
 from bots.chat.people import named_decision, named_messages, named_question
-from bots.chat.platform import Attachments, People, Posts, ProgressNote, Refused, Renderer, Shown
+from bots.chat.platform import MALFORMED, Attachments, People, Posts, ProgressNote, Refused, Renderer, Shown
 from bots.chat.proposals import Approval
 from bots.chat.replies import Cards, PrivateReplies
 from bots.chat.teaching import Teaching, TeachingRenderer
 from bots.chat.texts import clipped, language_of_turn, progress_note
-from bots.chat.unreadable import MALFORMED
 from bots.chat.uploads import UploadIndex
 from core.bootstrap import Footnote
 from core.conversation import (

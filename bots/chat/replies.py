@@ -17,6 +17,7 @@ from bots.chat import proposals
 from bots.chat.incoming import ChatCommand
 from bots.chat.layout import reply_messages
 from bots.chat.platform import (
+    MALFORMED,
     CardContext,
     CommandReply,
     Footnotes,
@@ -27,7 +28,6 @@ from bots.chat.platform import (
 )
 from bots.chat.proposals import Approval
 from bots.chat.texts import language_of_turn, say_in
-from bots.chat.unreadable import MALFORMED
 from bots.chat.uploads import READ, first_asked, with_reading
 from core.conversation import (
     Command,

@@ -17,9 +17,8 @@ import discord
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox
 from bots.chat.incoming import EDIT_LIMIT, ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
-from bots.chat.platform import Refused, proxy_for
+from bots.chat.platform import MALFORMED, Refused, Unreadable, proxy_for
 from bots.chat.texts import ENGLISH, say_in
-from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.discord.backfill import Backfill, ChannelEvents, ChannelFollower, Watermark, backfill_start
 from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
 from bots.discord.commands import KEEP, Application

@@ -10,8 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said
-from bots.chat.unreadable import Unreadable
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said, Unreadable
 from bots.discord import calls, limits
 from bots.discord.calls import (
     MESSAGES,

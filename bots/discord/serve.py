@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.messenger import ChatMessenger
-from bots.chat.unreadable import Unreadable
+from bots.chat.platform import Unreadable
 from bots.discord import render, teaching
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls

@@ -18,8 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.platform import Refused, is_reached_directly
-from bots.chat.unreadable import LogLimit
+from bots.chat.platform import LogLimit, Refused, is_reached_directly
 from bots.slack.route import Me, Payload, spaces_of, spoken
 from bots.slack.settings import SlackSettings
 from core.conversation import value

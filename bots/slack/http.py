@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bots.chat.unreadable import MALFORMED, Unreadable
+from bots.chat.platform import MALFORMED, Unreadable
 from bots.slack.manifest import EVENTS_PATH
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said
-from bots.chat.unreadable import Unreadable
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said, Unreadable
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.content import said, thread_message
 from bots.slack.render import Message, note

@@ -18,8 +18,7 @@ from bots.chat.channels import ChannelStore, source_of
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.messenger import ChatMessenger
-from bots.chat.platform import is_reached_directly
-from bots.chat.unreadable import MALFORMED, LogLimit, Unreadable
+from bots.chat.platform import MALFORMED, LogLimit, Unreadable, is_reached_directly
 from bots.slack import render, teaching
 from bots.slack.calls import (
     GONE,
