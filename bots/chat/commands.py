@@ -16,9 +16,8 @@ from bots.chat.channel_source import person_of
 from bots.chat.channels import ChannelStore, own_collection, source_of, thread_collection
 from bots.chat.experts import trusted_in
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page, unqueued
-from bots.chat.layout import reply_messages
+from bots.chat.layout import footnotes_of, reply_messages
 from bots.chat.platform import CommandReply, Note, People, Posts, Refused, Renderer, Shown, Sources
-from bots.chat.quotes import footnotes_of
 from bots.chat.replies import Cards, PrivateReplies
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import UploadIndex

@@ -14,12 +14,11 @@ from textwrap import wrap
 from typing import Any
 
 from bots.chat import proposals
-from bots.chat.layout import as_many_as_fit, card_of, offers_person, with_card
+from bots.chat.layout import as_many_as_fit, card_of, marked_lines, offers_person, places_in, with_card
 from bots.chat.markdown.blocks import plain_line, plain_quote
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import Approver, CardContext, Footnotes, Sources
-from bots.chat.quotes import marked_lines, places_in
 from bots.chat.texts import (
     ENGLISH,
     FOOTNOTES_SHOWN,

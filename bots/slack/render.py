@@ -17,13 +17,13 @@ from bots.chat.layout import (
     notification,
     of_search,
     offers_person,
+    places_in,
     with_card,
 )
 from bots.chat.markdown.blocks import plain_line, plain_quote
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import Approver, CardContext, Footnotes, Sources
-from bots.chat.quotes import places_in
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     QUOTE_SHOWN,
