@@ -11,10 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Generic, cast
 
-from bots.chat.access import forget_documents
+from bots.chat.access import forget_documents, trusted_in
 from bots.chat.channel_source import person_of
 from bots.chat.channels import ChannelStore, own_collection, source_of, thread_collection
-from bots.chat.experts import trusted_in
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page, unqueued
 from bots.chat.layout import footnotes_of, reply_messages
 from bots.chat.platform import CommandReply, Note, People, Posts, Refused, Renderer, Shown, Sources

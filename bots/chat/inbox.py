@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from bots.chat.access import asking_once
 from bots.chat.channels import ChannelStore
-from bots.chat.experts import asking_once
 from bots.chat.incoming import (
     TELL,
     ChatCommand,

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol
 
+from bots.chat.access import experts_about
 from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
-from bots.chat.experts import experts_about
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
 from bots.chat.people import named_messages
 from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co

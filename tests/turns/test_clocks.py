@@ -63,7 +63,7 @@ READ_ON_THE_WALL = {
     "bots/page/templating.py": "tells a time",
     "bots/page/views/ask.py": "when a question was asked",
     "core/answers/answers.py": "which answers are due for review; a jump uses them shorter or longer",
-    "bots/chat/experts.py": "when experts were asked, which orders requests in a thread",
+    "bots/chat/access.py": "when experts were asked, which orders requests in a thread",
     "bots/commands/documents.py": "which answers are due for review",
     "bots/gap_digest.py": "reads what it is given",
     "core/gaps/groups.py": "the span that is looked at",
