@@ -191,7 +191,7 @@ def marked_lines(excerpt: Excerpt) -> Iterator[tuple[str, list[tuple[str, bool]]
         lines += [[(other, is_quote)] for other in others]
         if text.endswith(("\n", "\r")):
             lines.append([])
-    for line in lines:
-        words = "".join(text for text, _ in line)
+    for row in lines:
+        words = "".join(text for text, _ in row)
         if words.strip():
-            yield words[: len(words) - len(words.lstrip())], [each for each in line if each[0].strip()]
+            yield words[: len(words) - len(words.lstrip())], [each for each in row if each[0].strip()]

@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 from rich.text import Text
 
 from bots import process
-from bots.discord.commands import COMMANDS, application_of, invite_url, register_commands
+from bots.discord.manifest import COMMANDS, application_of, invite_url, register_commands
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SECRET_NAMES, checks_for, examine

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from bots.chat.platform import Refused
-from bots.discord.limits import MESSAGES_PAGE, NONCE
 from bots.discord.receive import thread_name
 from bots.discord.render import Message
 from bots.discord.route import InteractionToken
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from discord.errors import HTTPException
     from discord.http import HTTPClient
 
+NONCE = 24  # characters; 25 at most, "Create Message"
+MESSAGES_PAGE = 100  # messages of a channel that are read at a time, "Get Channel Messages"
 TIMEOUT = 30.0  # seconds for one try; discord.py would wait for five minutes
 PARTS = 25  # messages of one outcome that are looked for
 PAGES = 10  # pages of a channel that are searched for a message

@@ -10,8 +10,8 @@ from dataclasses import field
 from typing import Any
 
 from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
-from bots.discord.commands import HISTORY, VIEW, channel_permissions, names, server_permissions
 from bots.discord.content import words_of
+from bots.discord.manifest import HISTORY, VIEW, channel_permissions, names, server_permissions
 from bots.discord.receive import THREAD_STARTER, WRITTEN, plain_text
 from bots.discord.route import PLATFORM, Me, said_at
 from core.conversation import value

@@ -25,7 +25,14 @@ from bots.chat.channel_source import (
 )
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.chat.platform import Refused
-from bots.discord.calls import MESSAGES, MISSING_ACCESS, MISSING_PERMISSIONS, UNKNOWN_CHANNEL, DiscordCalls
+from bots.discord.calls import (
+    MESSAGES,
+    MESSAGES_PAGE,
+    MISSING_ACCESS,
+    MISSING_PERMISSIONS,
+    UNKNOWN_CHANNEL,
+    DiscordCalls,
+)
 from bots.discord.channel_messages import (
     FORUMS,
     NEEDED,
@@ -42,8 +49,7 @@ from bots.discord.channel_messages import (
     mine,
     thread_entry,
 )
-from bots.discord.commands import VIEW, Application, read_application
-from bots.discord.limits import MESSAGES_PAGE, SERVERS_PAGE
+from bots.discord.manifest import SERVERS_PAGE, VIEW, Application, read_application
 from bots.discord.people import DiscordPeople
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.serve import open_client

@@ -21,8 +21,8 @@ from bots.chat.platform import MALFORMED, Refused, Unreadable, proxy_for
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.backfill import Backfill, ChannelEvents, ChannelFollower, Watermark, backfill_start
 from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
-from bots.discord.commands import KEEP, Application
 from bots.discord.interactions import READERS, Interaction
+from bots.discord.manifest import KEEP, Application
 from bots.discord.post import DiscordPosts
 from bots.discord.receive import (
     MessageEvent,

@@ -8,7 +8,7 @@ from typing import Any
 
 from bots.chat.incoming import BUTTONS, ChatCommand, CommandName, Feedback, Press, Request
 from bots.chat.texts import ENGLISH, say_in
-from bots.discord.commands import KEEP
+from bots.discord.manifest import KEEP
 from bots.discord.route import DiscordRoute, conversation_of, said_at, turn_id
 from core.conversation import Attachment, Decision, Question, value
 from core.errors import QuestionRejected
@@ -103,7 +103,7 @@ def _learn(interaction: Interaction) -> ChatCommand:
     return replace(interaction, files=files).command("learn", interaction.option("url"), is_private=True)
 
 
-#: The commands of :mod:`bots.discord.commands`.
+#: The commands of :mod:`bots.discord.manifest`.
 _COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
     "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,

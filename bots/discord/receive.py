@@ -23,7 +23,6 @@ from bots.chat.platform import Said
 from bots.chat.texts import clipped, say_in
 from bots.discord.content import beside, json_of, words_of
 from bots.discord.interactions import Interaction
-from bots.discord.limits import THREAD_NAME
 from bots.discord.route import (
     DIRECT,
     PLATFORM,
@@ -42,6 +41,7 @@ from core.text.language import language_of
 if TYPE_CHECKING:
     import discord
 
+THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
 WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
 THREAD_STARTER = 21  # the type of the notice that a thread begins with, "Message Types"
 _USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")

@@ -1,6 +1,6 @@
 """Outcomes, footnotes, proposals and replies to commands -> messages. Pure.
 
-Text that others wrote is made safe by :mod:`bots.discord.components`.
+Text that others wrote is made safe by :mod:`bots.discord.parts`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from bots.chat.texts import (
     source_lists,
     text_of,
 )
-from bots.discord import components, limits
-from bots.discord.components import TEXT, Component, Part, link, small_print, text, words
+from bots.discord import parts
 from bots.discord.dialect import DISCORD
+from bots.discord.parts import TEXT, Component, Part, link, small_print, text, words
 from core.conversation import (
     QUERY_LIMIT,
     Answer,
@@ -75,18 +75,18 @@ class Message:
     pings: tuple[Approver, ...] = ()  #: the only ones whom it notifies
 
 
-def packed(parts: Iterable[Part]) -> tuple[Message, ...]:
-    return tuple(message_of(made) for made in components.packed(parts))
+def packed(made: Iterable[Part]) -> tuple[Message, ...]:
+    return tuple(message_of(each) for each in parts.packed(made))
 
 
 def message_of(made: Sequence[Component]) -> Message:
-    markdown = "\n".join(each["content"] for each in components.walk(made) if each["type"] == TEXT)
+    markdown = "\n".join(each["content"] for each in parts.walk(made) if each["type"] == TEXT)
     return Message(text=_SMALL.sub("", markdown), components=tuple(made))
 
 
 def note(sentence: str) -> Message:
     """A short message from the bot; cut to what one message takes."""
-    return packed(components.lines(["…"] if is_blank(sentence) else sentence.split("\n")))[0]
+    return packed(parts.lines(["…"] if is_blank(sentence) else sentence.split("\n")))[0]
 
 
 def window(_footnotes: Footnotes) -> None:
@@ -99,10 +99,10 @@ def _quotes(footnotes: Footnotes) -> Iterator[Part]:
     for place, excerpts in places_in(footnotes):
         above = _place(place, outcome.language)
         for excerpt in excerpts:
-            yield from components.quotation(marked_lines(excerpt), above=above)
+            yield from parts.quotation(marked_lines(excerpt), above=above)
             above = ""
             if not excerpt.is_current:
-                yield from components.small(say_in(outcome.language)("source_changed"))
+                yield from parts.small(say_in(outcome.language)("source_changed"))
     above = words(remarks(outcome)[-1]) if omissions(outcome) else ""
     for sentence in omissions(outcome):
         yield from _whole(above, line(sentence))
@@ -151,63 +151,61 @@ def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
     or decided.
     """
     card = as_many_as_fit(
-        lambda shown: [_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=components.fits
+        lambda shown: [_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=parts.fits
     )
     return message_of(card)
 
 
 def request_card(proposal: Proposal, card_context: CardContext) -> Component:
     """The exact query and, while it is open, the buttons; then who decided and when."""
-    return components.container([*_request(proposal, card_context)], colour=_COLOURS[proposal.verdict])
+    return parts.container([*_request(proposal, card_context)], colour=_COLOURS[proposal.verdict])
 
 
 def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Component:
-    parts = [*_reason(proposal, shown), *_request(proposal, card_context)]
-    return components.container(parts, colour=_COLOURS[proposal.verdict])
+    made = [*_reason(proposal, shown), *_request(proposal, card_context)]
+    return parts.container(made, colour=_COLOURS[proposal.verdict])
 
 
 def _reason(proposal: Proposal, shown: int) -> Iterator[Component]:
     language = language_of(proposal.question)
-    yield from components.lines([proposals.reason(proposal)])
-    yield from components.small(proposals.looked_for(proposal))
+    yield from parts.lines([proposals.reason(proposal)])
+    yield from parts.small(proposals.looked_for(proposal))
     if closest := proposal.closest[:shown]:
-        yield from components.small(say_in(language)("closest"))
+        yield from parts.small(say_in(language)("closest"))
         yield from footnotes(closest, language)
 
 
 def _request(proposal: Proposal, card_context: CardContext) -> Iterator[Component]:
     say = say_in(language_of(proposal.question))
-    yield from components.lines([proposals.would_search(proposal, card_context)])
+    yield from parts.lines([proposals.would_search(proposal, card_context)])
     yield _exactly(proposal.query)
     if proposal.is_open:
-        yield components.row(
-            components.button(say("search"), "approve", proposal.id, is_primary=True),
-            components.button(say("edit"), "edit", proposal.id),
-            components.button(say("deny"), "deny", proposal.id),
+        yield parts.row(
+            parts.button(say("search"), "approve", proposal.id, is_primary=True),
+            parts.button(say("edit"), "edit", proposal.id),
+            parts.button(say("deny"), "deny", proposal.id),
             *([_ask_person(proposal.turn_id, say)] if card_context.can_consult else ()),
         )
-        yield from components.small(proposals.waiting(proposal, card_context))
+        yield from parts.small(proposals.waiting(proposal, card_context))
         return
     if proposal.allowed not in (None, proposal.query):
-        yield from components.small(say("edited"))
+        yield from parts.small(say("edited"))
         yield _exactly(proposal.allowed or "")
-    sentence = proposals.decision(proposal, card_context, name=words, time=components.time)
+    sentence = proposals.decision(proposal, card_context, name=words, time=parts.time)
     yield text(f"-# {sentence}")
 
 
 def _ask_person(turn_id: str, say: Wording) -> Component:
-    return components.button(say("ask_person"), "consult", turn_id)
+    return parts.button(say("ask_person"), "consult", turn_id)
 
 
 def _exactly(query: str) -> Component:
     """The query as code."""
-    return components.text(DISCORD.fence(proposals.whole_query(query), ""))
+    return parts.text(DISCORD.fence(proposals.whole_query(query), ""))
 
 
 def decided_already(proposal: Proposal, card_context: CardContext) -> Message:
-    return message_of(
-        [text(proposals.decided_already(proposal, card_context, name=words, time=components.time))]
-    )
+    return message_of([text(proposals.decided_already(proposal, card_context, name=words, time=parts.time))])
 
 
 def call_approvers(proposal: Proposal, approvers: Sequence[Approver]) -> Message:
@@ -220,18 +218,18 @@ def editor(proposal: Proposal, _route: ReplyRoute) -> dict[str, Any]:
     """The data of a modal, for the response to an interaction."""
     say = say_in(language_of(proposal.question))
     field = {
-        "type": components.TEXT_INPUT,
+        "type": parts.TEXT_INPUT,
         "custom_id": "query",
-        "style": components.PARAGRAPH,
+        "style": parts.PARAGRAPH,
         "value": line(proposal.query)[:QUERY_LIMIT],
         "min_length": 1,
         "max_length": QUERY_LIMIT,
         "required": True,
     }
-    label = {"type": components.LABEL, "label": say("edit_label"), "component": field}
+    label = {"type": parts.LABEL, "label": say("edit_label"), "component": field}
     return {
         "title": say("edit_title"),
-        "custom_id": components.custom_id("edit", proposal.id),
+        "custom_id": parts.custom_id("edit", proposal.id),
         "components": [label],
     }
 
@@ -246,16 +244,16 @@ def sources(sources: Sources) -> tuple[Message, ...]:
 
 def _source_lists(entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
     for name, size, lines, more in source_lists(entries, say):
-        yield components.text(f"**{words(name)}**: {size}")
-        yield from components.lines(lines, bullet="- ")
-        yield from components.small(more)
+        yield parts.text(f"**{words(name)}**: {size}")
+        yield from parts.lines(lines, bullet="- ")
+        yield from parts.small(more)
 
 
 _STRUCTURE = re.compile("^[> ]*```.*$|[>#─-]", re.MULTILINE)  # marks without words: fences, lines
 #: Room kept below an answer for a search that is proposed with it, decided or not.
 REQUEST = (
-    components.container([components.text("x" * 300)] * 6, colour=0),
-    components.row(*components.feedback("", say_in(ENGLISH))),
+    parts.container([parts.text("x" * 300)] * 6, colour=0),
+    parts.row(*parts.feedback("", say_in(ENGLISH))),
 )
 
 
@@ -265,9 +263,7 @@ def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]
         unreadable = (note("\n".join(outcome.unreadable)),) if outcome.unreadable else ()
         return (*unreadable, _sole_card(outcome, outcome.proposal, card_context))
     made = _in_messages(outcome, card_context)
-    return tuple(
-        map(message_of, map(components.without_buttons, made) if card_context.is_forgotten else made)
-    )
+    return tuple(map(message_of, map(parts.without_buttons, made) if card_context.is_forgotten else made))
 
 
 def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) -> Message:
@@ -281,12 +277,12 @@ def _in_messages(outcome: Outcome, card_context: CardContext) -> list[list[Compo
     room.
     """
     if outcome.answer is not None:
-        parts: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
+        made: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
     else:
         ending = _ENDINGS.get(outcome.kind, _failed)(outcome, card_context)
-        parts = chain(components.lines(outcome.unreadable), ending)
+        made = chain(parts.lines(outcome.unreadable), ending)
     card = [*_beneath(outcome, card_context)]
-    return with_card([*components.packed(parts)], card, room=REQUEST, fits=components.fits)
+    return with_card([*parts.packed(made)], card, room=REQUEST, fits=parts.fits)
 
 
 def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Component]:
@@ -297,26 +293,26 @@ def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Component]
             yield offer(outcome, card_context)
         case "forgotten":
             forgotten = text(f"-# {words(say_in(outcome.language)('card_forgotten'))}")
-            yield components.container([forgotten], colour=_COLOURS["deny"])
+            yield parts.container([forgotten], colour=_COLOURS["deny"])
         case None:
             return
 
 
 #: Who pressed the button and when, in Discord's markup.
-_allowed = partial(proposals.reading_allowed, name=words, time=components.time)
+_allowed = partial(proposals.reading_allowed, name=words, time=parts.time)
 
 
 def offer(outcome: Outcome, card_context: CardContext) -> Component:
     """The attached files with the button that lets them be read, or who pressed it and when."""
     if question := card_context.reading:
         allowed = text(f"-# {_allowed(question, card_context)}")
-        return components.container([allowed], colour=_COLOURS["approve"])
+        return parts.container([allowed], colour=_COLOURS["approve"])
     label = say_in(outcome.language)("read_files", count=len(outcome.unread))
-    parts = [
-        *components.small(proposals.unread_files(outcome)),
-        components.row(components.button(label, "read", outcome.turn_id)),
+    made = [
+        *parts.small(proposals.unread_files(outcome)),
+        parts.row(parts.button(label, "read", outcome.turn_id)),
     ]
-    return components.container(parts, colour=_COLOURS[None])
+    return parts.container(made, colour=_COLOURS[None])
 
 
 def reading_allowed(question: Question, card_context: CardContext) -> Message:
@@ -325,30 +321,30 @@ def reading_allowed(question: Question, card_context: CardContext) -> Message:
 
 def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:
     answer = by_place(answer)
-    yield from components.small(provenance(outcome, answer))
+    yield from parts.small(provenance(outcome, answer))
     links = [url for one in answer.citations if (url := web_link(one.url))]
     yield from _pieces(answer.text, outcome.language, links=links)
     if answer.citations:
-        yield dict(components.DIVIDER)
+        yield dict(parts.DIVIDER)
         # An answer that only quotes shows the quotes already.
         yield from footnotes(
             places_of(answer.citations)[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
         )
     # An answer may have a reason too, such as a model that could not be reached.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
-        yield from components.small(plain_line(remark))
+        yield from parts.small(plain_line(remark))
     if not outcome.is_small_talk:
         yield _buttons(outcome, card_context)
 
 
 def _buttons(outcome: Outcome, card_context: CardContext) -> Component:
     label = quotes_label(outcome)
-    quotes = [components.button(label, "footnotes", outcome.turn_id)] if label else []
+    quotes = [parts.button(label, "footnotes", outcome.turn_id)] if label else []
     say = say_in(outcome.language)
-    withdraw = components.button(say("not_helpful_here"), "withdraw", outcome.turn_id)
-    ratings = (withdraw,) if card_context.is_unasked else components.feedback(outcome.turn_id, say)
+    withdraw = parts.button(say("not_helpful_here"), "withdraw", outcome.turn_id)
+    ratings = (withdraw,) if card_context.is_unasked else parts.feedback(outcome.turn_id, say)
     person = [_ask_person(outcome.turn_id, say)] if offers_person(outcome, card_context) else []
-    return components.row(*ratings, *quotes, *person)
+    return parts.row(*ratings, *quotes, *person)
 
 
 def _pieces(markdown: str, language: str, *, links: Collection[str] = ()) -> tuple[str, ...]:
@@ -365,19 +361,19 @@ def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from _pieces(outcome.reason or say("not_found"), outcome.language)
     if closest := closest_shown(outcome):
-        yield from components.small(say("closest"))
+        yield from parts.small(say("closest"))
         yield from footnotes(closest, outcome.language)
     if not outcome.unread:  # else what can be done stands beneath
-        yield components.text(f"-# {say('what_else')} {say('how_to_add')}")
+        yield parts.text(f"-# {say('what_else')} {say('how_to_add')}")
     yield _buttons(outcome, card_context)
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
-    said = asked_back(outcome, buttons=OPTIONS, length=limits.BUTTON_LABEL)
+    said = asked_back(outcome, buttons=OPTIONS, length=parts.BUTTON_LABEL)
     yield from _pieces(said, outcome.language)
-    yield from components.rows(
+    yield from parts.rows(
         [
-            components.button(option, f"choose:{number}", outcome.turn_id)
+            parts.button(option, f"choose:{number}", outcome.turn_id)
             for number, option in enumerate(outcome.options[:OPTIONS], start=1)
             if not is_blank(option)
         ]
@@ -388,7 +384,7 @@ def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     yield from _pieces(text_of(outcome), outcome.language)
     if card_context.can_retry:
         label = say_in(outcome.language)("try_again")
-        yield components.row(components.button(label, "again", outcome.turn_id))
+        yield parts.row(parts.button(label, "again", outcome.turn_id))
 
 
 #: Every other outcome without an answer is shown as a failure.

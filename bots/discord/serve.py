@@ -22,7 +22,7 @@ from bots.discord import render, teaching
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
-from bots.discord.commands import SLASH_COMMANDS, Application, application_of
+from bots.discord.manifest import SLASH_COMMANDS, Application, application_of
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message

@@ -9,8 +9,8 @@ from typing import Any
 from bots.chat.incoming import FAULTS, REMARK
 from bots.chat.teaching import QUESTION_SHOWN, Consultation, ExplanationForm, validity
 from bots.chat.texts import clipped, say_in
-from bots.discord import components
-from bots.discord.components import text, words
+from bots.discord import parts
+from bots.discord.parts import text, words
 from bots.discord.render import Message, message_of
 from core.answers.store import KeptAnswer, title_of
 from core.turns.messenger import ReplyRoute
@@ -25,8 +25,8 @@ def consultation(asked: Consultation) -> Message:
     question = clipped(asked.question, QUESTION_SHOWN)
     made = [
         text(say("call_experts", who=mentions, asker=words(asked.asker), question=words(question))),
-        components.row(components.button(say("keep_answer"), "keep", "reply")),
-        *components.small(say("can_be_kept")),
+        parts.row(parts.button(say("keep_answer"), "keep", "reply")),
+        *parts.small(say("can_be_kept")),
     ]
     return replace(message_of(made), pings=asked.experts)
 
@@ -37,20 +37,20 @@ def kept(answer: KeptAnswer) -> Message:
         text(words(say("will_remember"))),
         text(f"**{words(clipped(answer.question, QUESTION_SHOWN))}**"),
         _quoted(answer.text),
-        *components.small(f"{title_of(answer)} · {validity(answer, say)}"),
-        components.row(components.button(say("forget_answer"), "unkeep", answer.id)),
+        *parts.small(f"{title_of(answer)} · {validity(answer, say)}"),
+        parts.row(parts.button(say("forget_answer"), "unkeep", answer.id)),
     ]
     return message_of(made)
 
 
-def _quoted(answer: str) -> components.Component:
+def _quoted(answer: str) -> parts.Component:
     """The lines in a quotation, with nothing in them that Discord would obey. Who wrote more finds it above."""
     for limit in (len(answer), ANSWER_SHOWN, ANSWER_SHOWN // 2):
         shown = answer if limit >= len(answer) else f"{answer[:limit]}…"
         quotation = "\n".join(f"> {words(line)}".rstrip() for line in shown.splitlines())
-        if len(quotation) <= components.TEXT_SIZE:
+        if len(quotation) <= parts.TEXT_SIZE:
             break
-    return text(quotation[: components.TEXT_SIZE])
+    return text(quotation[: parts.TEXT_SIZE])
 
 
 def explanation(form: ExplanationForm, _route: ReplyRoute) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def explanation(form: ExplanationForm, _route: ReplyRoute) -> dict[str, Any]:
         _label(say("what_was_wrong"), "fault", {"type": SELECT, "options": faults}),
         _label(
             say("in_a_line"), "remark",
-            {"type": components.TEXT_INPUT, "style": SHORT, "max_length": REMARK, "required": False},
+            {"type": parts.TEXT_INPUT, "style": SHORT, "max_length": REMARK, "required": False},
         ),
     ]  # fmt: skip
     if form.can_consult:
@@ -70,10 +70,10 @@ def explanation(form: ExplanationForm, _route: ReplyRoute) -> dict[str, Any]:
         made.append(_label(say("ask_person"), "person", person))
     return {
         "title": say("what_was_wrong"),
-        "custom_id": components.custom_id("explain", form.turn_id),
+        "custom_id": parts.custom_id("explain", form.turn_id),
         "components": made,
     }
 
 
 def _label(label: str, name: str, component: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": components.LABEL, "label": label, "component": {**component, "custom_id": name}}
+    return {"type": parts.LABEL, "label": label, "component": {**component, "custom_id": name}}

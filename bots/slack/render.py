@@ -1,4 +1,4 @@
-"""An outcome or a command's reply -> messages. Pure; text of others passes through :mod:`bots.slack.blocks`."""
+"""An outcome or a command's reply -> messages. Pure; text of others passes through :mod:`bots.slack.parts`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from bots.chat.texts import (
     source_lists,
     text_of,
 )
-from bots.slack import blocks, limits
-from bots.slack.blocks import Block, Part, escaped, escaped_link, fallback, table_words, with_table
+from bots.slack import parts
 from bots.slack.dialect import SLACK
 from bots.slack.interactions import CALLBACK
+from bots.slack.parts import Block, Part, escaped, escaped_link, fallback, table_words, with_table
 from bots.slack.route import metadata_of
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Question, value
 from core.grounding.citations import by_place
@@ -64,8 +64,8 @@ class Message:
     words: str = ""  #: of the blocks, without their small print, in case that Slack refuses the layout
 
 
-def packed(parts: Iterable[Part]) -> tuple[Message, ...]:
-    return tuple(message_of(made) for made in blocks.packed(parts))
+def packed(made: Iterable[Part]) -> tuple[Message, ...]:
+    return tuple(message_of(each) for each in parts.packed(made))
 
 
 def message_of(made: Sequence[Block], told: str = "") -> Message:
@@ -79,15 +79,15 @@ def message_of(made: Sequence[Block], told: str = "") -> Message:
 
 def note(sentence: str) -> Message:
     """A short message of the bot itself; cut to what one message takes."""
-    return packed(blocks.lines([*sentence.split("\n"), "" if line(sentence) else "…"]))[0]
+    return packed(parts.lines([*sentence.split("\n"), "" if line(sentence) else "…"]))[0]
 
 
 def _words_of(made: Sequence[Block]) -> str:
     """The text of the blocks, without their small print."""
     words = "\n\n".join(filter(None, map(_text_in, made))) or "Footnote"
     shown = fallback(words)
-    while len(shown) > limits.FALLBACK_TEXT:
-        words = words[: len(words) * limits.FALLBACK_TEXT // (len(shown) + 1)]
+    while len(shown) > parts.FALLBACK_TEXT:
+        words = words[: len(words) * parts.FALLBACK_TEXT // (len(shown) + 1)]
         shown = fallback(f"{words}…")
     return shown
 
@@ -120,15 +120,15 @@ def _rich_words(block: Block) -> str:
     return "".join(each["text"] for each in block["elements"][0]["elements"])
 
 
-OMISSION_PIECE = limits.SECTION_TEXT // 5  # characters; escaping makes five of one at most
+OMISSION_PIECE = parts.SECTION_TEXT // 5  # characters; escaping makes five of one at most
 
 
 def window(footnotes: Footnotes) -> dict[str, Any] | None:
     """The quotes as a view for ``views.open``; None if there are too many."""
     say, made = say_in(footnotes.outcome.language), list(_quotes(footnotes))
-    if not 0 < len(made) <= limits.VIEW_BLOCKS:
+    if not 0 < len(made) <= parts.VIEW_BLOCKS:
         return None
-    title, close = blocks.plain(say("quotes_title")), blocks.plain(say("close"))
+    title, close = parts.plain(say("quotes_title")), parts.plain(say("close"))
     return {"type": "modal", "title": title, "close": close, "blocks": made}
 
 
@@ -138,18 +138,18 @@ def _quotes(footnotes: Footnotes) -> Iterator[Block]:
     for place, excerpts in places_in(footnotes):
         yield _footnote(place, outcome.language, quote="")
         for excerpt in excerpts:
-            yield from blocks.quotation(excerpt.before, excerpt.citation.quote, excerpt.after)
+            yield from parts.quotation(excerpt.before, excerpt.citation.quote, excerpt.after)
             if not excerpt.is_current:
-                yield blocks.context(escaped(say_in(outcome.language)("source_changed")))
+                yield parts.context(escaped(say_in(outcome.language)("source_changed")))
     if left_out := omissions(outcome):
-        yield blocks.section(escaped(remarks(outcome)[-1]))
+        yield parts.section(escaped(remarks(outcome)[-1]))
         for sentence in left_out:
             yield from _whole(line(sentence))
 
 
 def _whole(words: str) -> Iterator[Block]:
     for start in range(0, len(words), OMISSION_PIECE):
-        yield blocks.context(escaped(words[start : start + OMISSION_PIECE]))
+        yield parts.context(escaped(words[start : start + OMISSION_PIECE]))
 
 
 def footnotes(citations: Iterable[Citation], language: str, *, with_quotes: bool = True) -> Iterator[Block]:
@@ -168,9 +168,9 @@ def _footnote(citation: Citation, language: str, *, quote: str) -> Block:
     beside = f" · {escaped(origin)}" if origin else ""
     url = web_link(citation.url)
     linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""
-    if 0 < len(linked) <= limits.SECTION_TEXT:
-        return blocks.context(linked)
-    return blocks.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")
+    if 0 < len(linked) <= parts.SECTION_TEXT:
+        return parts.context(linked)
+    return parts.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")
 
 
 def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
@@ -178,18 +178,18 @@ def proposal_card(proposal: Proposal, card_context: CardContext) -> Message:
     decided.
     """
     card = as_many_as_fit(
-        lambda shown: [*_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=blocks.fits
+        lambda shown: [*_card(proposal, card_context, shown)], FOOTNOTES_SHOWN, fits=parts.fits
     )
     return message_of(card, of_search(proposal, card_context))
 
 
 def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator[Block]:
     language = language_of(proposal.question)
-    yield blocks.section(escaped(proposals.reason(proposal)))
+    yield parts.section(escaped(proposals.reason(proposal)))
     if looked_for := proposals.looked_for(proposal):
-        yield blocks.context(escaped(looked_for))
+        yield parts.context(escaped(looked_for))
     if proposal.closest[:shown]:
-        yield blocks.context(escaped(say_in(language)("closest")))
+        yield parts.context(escaped(say_in(language)("closest")))
         yield from footnotes(proposal.closest[:shown], language)
     yield from request(proposal, card_context)
 
@@ -197,37 +197,37 @@ def _card(proposal: Proposal, card_context: CardContext, shown: int) -> Iterator
 def request(proposal: Proposal, card_context: CardContext) -> Iterator[Block]:
     """The exact query with the buttons, or once it is decided, who decided and when."""
     say = say_in(language_of(proposal.question))
-    yield blocks.section(escaped(proposals.would_search(proposal, card_context)))
-    yield blocks.preformatted(proposals.whole_query(proposal.query))
+    yield parts.section(escaped(proposals.would_search(proposal, card_context)))
+    yield parts.preformatted(proposals.whole_query(proposal.query))
     if not proposal.is_open:
         if proposal.allowed not in (None, proposal.query):
-            yield blocks.context(escaped(say("edited")))
-            yield blocks.preformatted(proposals.whole_query(proposal.allowed or ""))
-        yield blocks.context(proposals.decision(proposal, card_context, name=escaped, time=blocks.date))
+            yield parts.context(escaped(say("edited")))
+            yield parts.preformatted(proposals.whole_query(proposal.allowed or ""))
+        yield parts.context(proposals.decision(proposal, card_context, name=escaped, time=parts.date))
         return
-    yield blocks.actions(
-        blocks.button(say("search"), "approve", proposal.id, is_primary=True),
-        blocks.button(say("edit"), "edit", proposal.id),
-        blocks.button(say("deny"), "deny", proposal.id),
+    yield parts.actions(
+        parts.button(say("search"), "approve", proposal.id, is_primary=True),
+        parts.button(say("edit"), "edit", proposal.id),
+        parts.button(say("deny"), "deny", proposal.id),
         *([_ask_person(proposal.turn_id, say)] if card_context.can_consult else ()),
     )
-    yield blocks.context(escaped(proposals.waiting(proposal, card_context)))
+    yield parts.context(escaped(proposals.waiting(proposal, card_context)))
 
 
 def _ask_person(turn_id: str, say: Wording) -> Block:
-    return blocks.button(say("ask_person"), "consult", turn_id)
+    return parts.button(say("ask_person"), "consult", turn_id)
 
 
 def decided_already(proposal: Proposal, card_context: CardContext) -> Message:
-    sentence = proposals.decided_already(proposal, card_context, name=escaped, time=blocks.date)
-    return message_of([blocks.section(sentence)])
+    sentence = proposals.decided_already(proposal, card_context, name=escaped, time=parts.date)
+    return message_of([parts.section(sentence)])
 
 
 def call_approvers(proposal: Proposal, approvers: Sequence[Approver]) -> Message:
     mentions = [f"<!subteam^{one.id}>" if one.is_group else f"<@{one.id}>" for one in approvers]
     in_block = proposals.call_approvers(proposal, mentions=mentions, name=escaped)
     text = proposals.call_approvers(proposal, mentions=mentions, name=fallback)
-    return Message(text=text, blocks=(blocks.section(in_block),))
+    return Message(text=text, blocks=(parts.section(in_block),))
 
 
 def editor(proposal: Proposal, route: ReplyRoute) -> dict[str, Any]:
@@ -236,15 +236,15 @@ def editor(proposal: Proposal, route: ReplyRoute) -> dict[str, Any]:
     return {
         "type": "modal",
         "callback_id": CALLBACK,
-        "title": blocks.plain(say("edit_title")),
-        "submit": blocks.plain(say("search")),
-        "close": blocks.plain(say("cancel")),
+        "title": parts.plain(say("edit_title")),
+        "submit": parts.plain(say("search")),
+        "close": parts.plain(say("cancel")),
         "private_metadata": metadata_of(proposal.id, route),
         "blocks": [
             {
                 "type": "input",
                 "block_id": "query",
-                "label": blocks.plain(say("edit_label")),
+                "label": parts.plain(say("edit_label")),
                 "element": {
                     "type": "plain_text_input",
                     "action_id": "query",
@@ -266,15 +266,15 @@ def sources(sources: Sources) -> tuple[Message, ...]:
 
 def _source_lists(entries: Sequence[Entry], say: Wording) -> Iterator[Part]:
     for name, size, lines, more in source_lists(entries, say):
-        yield blocks.section(f"*{escaped(name)}*: {size}")
-        yield from blocks.lines(f"• {each}" for each in lines)
+        yield parts.section(f"*{escaped(name)}*: {size}")
+        yield from parts.lines(f"• {each}" for each in lines)
         if more:
-            yield blocks.context(more)
+            yield parts.context(more)
 
 
 PIECE = 11_500  # characters of one piece of an answer, below the limit of a message's Markdown
 #: Room that is kept beneath an answer for a proposed search, decided or not.
-REQUEST = ({"type": "divider"}, *([blocks.section("x" * 500)] * 6))
+REQUEST = ({"type": "divider"}, *([parts.section("x" * 500)] * 6))
 
 
 def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]:
@@ -283,7 +283,7 @@ def messages(outcome: Outcome, card_context: CardContext) -> tuple[Message, ...]
         unreadable = (note("\n".join(outcome.unreadable)),) if outcome.unreadable else ()
         return (*unreadable, _sole_card(outcome, outcome.proposal, card_context))
     made = _in_messages(outcome, card_context)
-    first, *others = map(blocks.without_buttons, made) if card_context.is_forgotten else made
+    first, *others = map(parts.without_buttons, made) if card_context.is_forgotten else made
     return (message_of(first, notification(outcome, card_context)), *map(message_of, others))
 
 
@@ -296,13 +296,13 @@ def _sole_card(outcome: Outcome, proposal: Proposal, card_context: CardContext) 
 def _in_messages(outcome: Outcome, card_context: CardContext) -> list[list[Block]]:
     """The blocks of an outcome by message: its proposal beneath it, or in one of its own if there is no room."""
     if outcome.answer is not None:
-        parts: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
+        made: Iterable[Part] = _answer(outcome, outcome.answer, card_context)
     else:
         ending = _ENDINGS.get(outcome.kind, _failed)(outcome, card_context)
-        parts = chain(blocks.lines(outcome.unreadable), ending)
+        made = chain(parts.lines(outcome.unreadable), ending)
     card = [*_beneath(outcome, card_context)]
     return with_card(
-        [*blocks.packed(parts)], card, room=REQUEST, fits=blocks.fits, divider=[dict(blocks.DIVIDER)]
+        [*parts.packed(made)], card, room=REQUEST, fits=parts.fits, divider=[dict(parts.DIVIDER)]
     )
 
 
@@ -313,57 +313,57 @@ def _beneath(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
         case "files":
             yield from offer(outcome, card_context)
         case "forgotten":
-            yield blocks.context(escaped(say_in(outcome.language)("card_forgotten")))
+            yield parts.context(escaped(say_in(outcome.language)("card_forgotten")))
         case None:
             return
 
 
 #: Who pressed the button and when, in Slack's markup.
-_allowed = partial(proposals.reading_allowed, name=escaped, time=blocks.date)
+_allowed = partial(proposals.reading_allowed, name=escaped, time=parts.date)
 
 
 def offer(outcome: Outcome, card_context: CardContext) -> Iterator[Block]:
     """The attached files with the button that lets them be read, or who pressed it and when."""
     if question := card_context.reading:
-        yield blocks.context(_allowed(question, card_context))
+        yield parts.context(_allowed(question, card_context))
         return
-    yield blocks.context(escaped(clipped(line(proposals.unread_files(outcome)), blocks.LINE)))
+    yield parts.context(escaped(clipped(line(proposals.unread_files(outcome)), parts.LINE)))
     label = say_in(outcome.language)("read_files", count=len(outcome.unread))
-    yield blocks.actions(blocks.button(label, "read", outcome.turn_id))
+    yield parts.actions(parts.button(label, "read", outcome.turn_id))
 
 
 def reading_allowed(question: Question, card_context: CardContext) -> Message:
-    return message_of([blocks.section(_allowed(question, card_context))])
+    return message_of([parts.section(_allowed(question, card_context))])
 
 
 def _answer(outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:
     answer = by_place(answer)
     if lead := provenance(outcome, answer):
-        yield blocks.context(f"_{escaped(lead)}_")
+        yield parts.context(f"_{escaped(lead)}_")
     yield from with_table(pieces(answer.text, links=_links(answer.citations), limit=PIECE, dialect=SLACK))
     if answer.citations:
-        yield dict(blocks.DIVIDER)
+        yield dict(parts.DIVIDER)
         # An answer of quotes alone has shown them above.
         yield from footnotes(
             places_of(answer.citations)[:FOOTNOTES_SHOWN], outcome.language, with_quotes=answer.composed
         )
     yield from _quotes_button(outcome)
     if offers_person(outcome, card_context):
-        yield blocks.actions(_ask_person(outcome.turn_id, say_in(outcome.language)))
+        yield parts.actions(_ask_person(outcome.turn_id, say_in(outcome.language)))
     # The reason: an answer in spite of an error, such as a model out of reach.
     for remark in (outcome.reason or "", *remarks(outcome), answered_in(outcome)):
-        if words := clipped(plain_line(remark, code="`"), blocks.LINE):
-            yield blocks.context(escaped(words))
+        if words := clipped(plain_line(remark, code="`"), parts.LINE):
+            yield parts.context(escaped(words))
     say = say_in(outcome.language)
     if card_context.is_unasked:
-        yield blocks.actions(blocks.button(say("not_helpful_here"), "withdraw", outcome.turn_id))
+        yield parts.actions(parts.button(say("not_helpful_here"), "withdraw", outcome.turn_id))
     elif not outcome.is_small_talk:
-        yield blocks.feedback(outcome.turn_id, say)
+        yield parts.feedback(outcome.turn_id, say)
 
 
 def _quotes_button(outcome: Outcome) -> Iterator[Block]:
     if label := quotes_label(outcome):
-        yield blocks.actions(blocks.button(label, "footnotes", outcome.turn_id))
+        yield parts.actions(parts.button(label, "footnotes", outcome.turn_id))
 
 
 def _links(citations: Iterable[Citation]) -> tuple[str, ...]:
@@ -374,31 +374,31 @@ def _no_answer(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
     yield from pieces(outcome.reason or say("not_found"), limit=PIECE, dialect=SLACK)
     if closest := closest_shown(outcome):
-        yield blocks.context(escaped(say("closest")))
+        yield parts.context(escaped(say("closest")))
         yield from footnotes(closest, outcome.language)
     yield from _quotes_button(outcome)
     if not outcome.unread:  # else what can be done stands beneath
-        yield blocks.context(f"{say('what_else')} {say('how_to_add')}")
+        yield parts.context(f"{say('what_else')} {say('how_to_add')}")
     if offers_person(outcome, card_context):
-        yield blocks.actions(_ask_person(outcome.turn_id, say))
-    yield blocks.feedback(outcome.turn_id, say)
+        yield parts.actions(_ask_person(outcome.turn_id, say))
+    yield parts.feedback(outcome.turn_id, say)
 
 
 def _clarify(outcome: Outcome, _card_context: CardContext) -> Iterator[Part]:
-    said = asked_back(outcome, buttons=limits.ACTIONS, length=limits.BUTTON_LABEL)
+    said = asked_back(outcome, buttons=parts.ACTIONS, length=parts.BUTTON_LABEL)
     made = pieces(said, limit=PIECE, dialect=SLACK)
     yield from made or pieces(say_in(outcome.language)("which"), limit=PIECE, dialect=SLACK)
-    if options := [option for option in outcome.options if line(option)][: limits.ACTIONS]:
-        yield blocks.actions(
-            *(blocks.button(option, f"choose:{n}", line(option)) for n, option in enumerate(options, start=1))
+    if options := [option for option in outcome.options if line(option)][: parts.ACTIONS]:
+        yield parts.actions(
+            *(parts.button(option, f"choose:{n}", line(option)) for n, option in enumerate(options, start=1))
         )
 
 
 def _failed(outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
     say = say_in(outcome.language)
-    yield from blocks.lines([text_of(outcome), "" if line(text_of(outcome)) else say("unfinished")])
+    yield from parts.lines([text_of(outcome), "" if line(text_of(outcome)) else say("unfinished")])
     if card_context.can_retry:
-        yield blocks.actions(blocks.button(say("try_again"), "again", outcome.turn_id))
+        yield parts.actions(parts.button(say("try_again"), "again", outcome.turn_id))
 
 
 #: Every other outcome without an answer is shown as a failure.

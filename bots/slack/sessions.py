@@ -18,7 +18,7 @@ from bots.chat.markdown.blocks import plain_words
 from bots.chat.markdown.safe import is_blank
 from bots.chat.platform import ProgressNote
 from bots.chat.texts import clipped
-from bots.slack import limits
+from bots.slack import parts
 from bots.slack.calls import NotAuthorized, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.render import Message
 from core.text.inline import without_markers
@@ -39,7 +39,7 @@ Task = dict[str, Any]  #: a ``task_update`` chunk of a streamed plan
 
 
 def task_of(work: ProgressNote) -> Task:
-    title = clipped(work.sentence.rstrip("…"), limits.TASK_TITLE)
+    title = clipped(work.sentence.rstrip("…"), parts.TASK_TITLE)
     return {"type": "task_update", "id": work.stage, "title": title, "status": "in_progress"}
 
 
@@ -56,7 +56,7 @@ def streamed(message: Message, task: Task) -> dict[str, Any]:
         not is_blank(plain_words(without_markers(block["text"])))
         for block in compress(message.blocks, is_markdown)
     )
-    words = {} if is_told else {"title": clipped(message.text, limits.TASK_TITLE)}
+    words = {} if is_told else {"title": clipped(message.text, parts.TASK_TITLE)}
     chunks: list[dict[str, Any]] = [{**task, **words, "status": "complete"}]
     for kind, group in groupby(message.blocks[:end], lambda block: block["type"] == "markdown"):
         if kind:

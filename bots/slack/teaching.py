@@ -9,15 +9,15 @@ from bots.chat.incoming import FAULTS, REMARK
 from bots.chat.markdown.safe import clean
 from bots.chat.teaching import QUESTION_SHOWN, Consultation, ExplanationForm, validity
 from bots.chat.texts import clipped, say_in
-from bots.slack import blocks, limits
-from bots.slack.blocks import escaped, fallback
+from bots.slack import parts
 from bots.slack.interactions import EXPLAIN
+from bots.slack.parts import escaped, fallback
 from bots.slack.render import Message, message_of
 from bots.slack.route import Payload, metadata_of
 from core.answers.store import KeptAnswer, title_of
 from core.turns.messenger import ReplyRoute
 
-ANSWER_PIECE = limits.SECTION_TEXT // 2  # characters
+ANSWER_PIECE = parts.SECTION_TEXT // 2  # characters
 
 
 def consultation(asked: Consultation) -> Message:
@@ -27,9 +27,9 @@ def consultation(asked: Consultation) -> Message:
     in_block = say("call_experts", who=mentions, asker=escaped(asked.asker), question=escaped(question))
     text = say("call_experts", who=mentions, asker=fallback(asked.asker), question=fallback(question))
     made = (
-        blocks.section(in_block),
-        blocks.actions(blocks.button(say("keep_answer"), "keep", "reply")),
-        blocks.context(escaped(say("can_be_kept"))),
+        parts.section(in_block),
+        parts.actions(parts.button(say("keep_answer"), "keep", "reply")),
+        parts.context(escaped(say("can_be_kept"))),
     )
     return Message(text=text, blocks=made)
 
@@ -39,11 +39,11 @@ def kept(answer: KeptAnswer) -> Message:
     words = clean(answer.text)
     pieces = [words[start : start + ANSWER_PIECE] for start in range(0, len(words), ANSWER_PIECE)]
     made = [
-        blocks.section(escaped(say("will_remember"))),
-        blocks.section(f"*{escaped(clipped(answer.question, QUESTION_SHOWN))}*"),
-        *(block for piece in pieces for block in blocks.quotation("", "", piece)),
-        blocks.context(f"{escaped(title_of(answer))} · {escaped(validity(answer, say))}"),
-        blocks.actions(blocks.button(say("forget_answer"), "unkeep", answer.id)),
+        parts.section(escaped(say("will_remember"))),
+        parts.section(f"*{escaped(clipped(answer.question, QUESTION_SHOWN))}*"),
+        *(block for piece in pieces for block in parts.quotation("", "", piece)),
+        parts.context(f"{escaped(title_of(answer))} · {escaped(validity(answer, say))}"),
+        parts.actions(parts.button(say("forget_answer"), "unkeep", answer.id)),
     ]
     return message_of(made, f"{say('will_remember')} {answer.question}")
 
@@ -64,21 +64,21 @@ def explanation(form: ExplanationForm, route: ReplyRoute) -> dict[str, Any]:
     return {
         "type": "modal",
         "callback_id": EXPLAIN,
-        "title": blocks.plain(say("what_was_wrong")),
-        "submit": blocks.plain(say("send")),
-        "close": blocks.plain(say("cancel")),
+        "title": parts.plain(say("what_was_wrong")),
+        "submit": parts.plain(say("send")),
+        "close": parts.plain(say("cancel")),
         "private_metadata": metadata_of(form.turn_id, route),
         "blocks": made,
     }
 
 
 def _option(label: str, name: str) -> dict[str, Any]:
-    return {"text": blocks.plain(label), "value": name}
+    return {"text": parts.plain(label), "value": name}
 
 
 def _input(name: str, label: str, element: Mapping[str, Any], *, is_optional: bool = False) -> dict[str, Any]:
     return {
-        "type": "input", "block_id": name, "optional": is_optional, "label": blocks.plain(label),
+        "type": "input", "block_id": name, "optional": is_optional, "label": parts.plain(label),
         "element": {**element, "action_id": name},
     }  # fmt: skip
 

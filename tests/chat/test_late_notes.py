@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from fakes.scripted import question
 
-from bots.chat import progress
+from bots.chat import messenger
 from bots.chat.messenger import ChatMessenger
 from bots.chat.proposals import Approval
 from bots.discord import render, teaching
@@ -70,7 +70,7 @@ class Board:
 
 @pytest.fixture
 def ownership(monkeypatch):
-    monkeypatch.setattr(progress, "BETWEEN", 0.01)
+    monkeypatch.setattr(messenger, "BETWEEN", 0.01)
     return FakeOwnership()
 
 

@@ -20,7 +20,7 @@ WAY = (
 FORMATTING = (
     "bots/slack/content.py",
     "bots/chat/markdown/", "bots/chat/layout.py", "bots/chat/texts.py", "bots/chat/proposals.py",
-    "bots/slack/render.py", "bots/slack/blocks.py", "bots/slack/dialect.py",
+    "bots/slack/render.py", "bots/slack/parts.py", "bots/slack/dialect.py",
 )  # fmt: skip
 
 

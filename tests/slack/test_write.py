@@ -22,7 +22,7 @@ from bots.chat.platform import CardContext, Note, Sources
 from bots.chat.texts import help_lines, say_in
 from bots.slack import render
 from bots.slack.dialect import SLACK
-from bots.slack.limits import FALLBACK_TEXT
+from bots.slack.parts import FALLBACK_TEXT
 from bots.slack.render import decided_already, editor, messages, note, proposal_card, window
 from bots.slack.sessions import streamed
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: "Application Flags": the message content intent, for a verified bot and for others.
 READS_CONTENT = (1 << 18) | (1 << 19)
+SERVERS_PAGE = 200  # servers in one reply at most, "Get Current User Guilds"
 TIMEOUT = 10.0  # seconds
 USER_AGENT = "DiscordBot (footnote, 0.1)"  # "API Reference, User Agent": requests without one may be blocked
 

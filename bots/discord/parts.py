@@ -14,9 +14,17 @@ from urllib.parse import urlsplit
 from bots.chat.markdown.inline import Terms, prose
 from bots.chat.markdown.safe import line, names_another_host
 from bots.chat.texts import clipped
-from bots.discord import limits
 from bots.discord.dialect import DISCORD
 from core.wording import Wording
+
+# Limits of Discord, each with its source: a page of discord.com/developers/docs.
+MESSAGE_COMPONENTS = 40  # components of a message, nested ones too, "Component Reference"
+MESSAGE_TEXT = 4_000  # characters of all text displays of a message together, "Component Reference"
+ROW_BUTTONS = 5  # buttons of one row, "Component Reference, Action Row"
+BUTTON_LABEL = 80  # characters, "Component Reference, Button"
+#: Characters, "Component Reference, Custom ID". The longest of ours names a turn by three ids of 64 bits:
+#: ``choose:25:discord/`` with 20 digits three times, two slashes and ``~99`` has 83.
+CUSTOM_ID = 100
 
 
 def words(text: str) -> str:
@@ -75,8 +83,8 @@ def row(*buttons: Component) -> Component:
 
 
 def rows(buttons: Sequence[Component]) -> Iterator[Component]:
-    for start in range(0, len(buttons), limits.ROW_BUTTONS):
-        yield row(*buttons[start : start + limits.ROW_BUTTONS])
+    for start in range(0, len(buttons), ROW_BUTTONS):
+        yield row(*buttons[start : start + ROW_BUTTONS])
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Component:
@@ -84,13 +92,13 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
     return {
         "type": BUTTON,
         "style": PRIMARY if is_primary else SECONDARY,
-        "label": clipped(line(label), limits.BUTTON_LABEL),
+        "label": clipped(line(label), BUTTON_LABEL),
         "custom_id": custom_id(action, value),
     }
 
 
 def custom_id(action: str, value: str) -> str:
-    return f"{action}:{value}"[: limits.CUSTOM_ID]
+    return f"{action}:{value}"[:CUSTOM_ID]
 
 
 def feedback(turn_id: str, say: Wording) -> tuple[Component, Component]:
@@ -197,7 +205,7 @@ def _trimmed(message: list[Component]) -> list[Component]:
 def fits(components: Iterable[Component]) -> bool:
     """True if one message takes them."""
     everything = [*walk(components)]
-    return len(everything) <= limits.MESSAGE_COMPONENTS and size(everything) <= limits.MESSAGE_TEXT
+    return len(everything) <= MESSAGE_COMPONENTS and size(everything) <= MESSAGE_TEXT
 
 
 def size(components: Iterable[Component]) -> int:

@@ -15,22 +15,30 @@ from bots.chat.markdown.blocks import cells, document
 from bots.chat.markdown.safe import addresses, clean, line, names_another_host
 from bots.chat.proposals import in_utc
 from bots.chat.texts import clipped
-from bots.slack.limits import (
-    BLOCK_OVERHEAD,
-    BUTTON_LABEL,
-    BUTTON_VALUE,
-    MARKDOWN_SIZE,
-    MESSAGE_BLOCKS,
-    MESSAGE_SIZE,
-    SECTION_TEXT,
-    TABLE_COLUMNS,
-    TABLE_ROWS,
-    TABLE_TEXT,
-)
 from core.wording import Wording
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode as Node
+
+
+# Limits of Slack, each with its source: a page of docs.slack.dev, or an issue.
+MESSAGE_BLOCKS = 50  # blocks of a message, "Blocks"
+# Characters in the blocks of a message; 13,200 is about where it is refused, bolt-js#2509.
+MESSAGE_SIZE = 13_000
+BLOCK_OVERHEAD = 50  # characters that a block counts beside its text, bolt-js#2867
+MARKDOWN_SIZE = 12_000  # characters of all Markdown blocks of one message, "Markdown block"
+SECTION_TEXT = 3_000  # characters, "Section block"
+BUTTON_LABEL = 75  # characters, "Button element"
+BUTTON_VALUE = 2_000  # characters, "Button element"
+ACTIONS = 25  # elements of one block, "Actions block"
+VIEW_BLOCKS = 100  # blocks of a modal, "Blocks"
+MODAL_TITLE = 24  # characters, "Modal views"
+PRIVATE_METADATA = 3_000  # characters, "Modal views"
+FALLBACK_TEXT = 4_000  # characters of `text` that every client shows, "chat.postMessage"
+TASK_TITLE = 256  # characters, "Task update chunk"
+TABLE_ROWS = 100  # rows, "Table block"
+TABLE_COLUMNS = 20  # "Table block"
+TABLE_TEXT = 10_000  # characters of all cells, "Table block"
 
 
 def escaped(text: str) -> str:
