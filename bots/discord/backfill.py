@@ -26,7 +26,7 @@ from bots.chat.channel_source import DAY, date_of
 from bots.chat.channels import ChannelStore, source_of
 from bots.chat.platform import Unreadable
 from bots.discord.calls import MESSAGES_PAGE
-from bots.discord.channel_messages import items_at, thread_items
+from bots.discord.content import items_at, thread_items
 from bots.discord.route import PLATFORM, said_at
 from core.conversation import Conversation
 from core.sources.sources import SourceSchedule

@@ -33,7 +33,7 @@ from bots.discord.calls import (
     UNKNOWN_CHANNEL,
     DiscordCalls,
 )
-from bots.discord.channel_messages import (
+from bots.discord.content import (
     FORUMS,
     NEEDED,
     OPEN_THREADS,

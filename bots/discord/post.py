@@ -22,9 +22,9 @@ from bots.discord.calls import (
     nonce_of,
     remember,
 )
+from bots.discord.content import said, thread_message
 from bots.discord.manifest import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
 from bots.discord.parts import lines
-from bots.discord.receive import said, thread_message
 from bots.discord.render import Message, note
 from bots.discord.route import DIRECT, Me, conversation_of, is_outside_thread
 from core.conversation import ThreadMessage

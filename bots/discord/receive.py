@@ -19,9 +19,17 @@ from bots.chat.incoming import (
     interpret,
     is_small_talk,
 )
-from bots.chat.platform import Said
 from bots.chat.texts import clipped, say_in
-from bots.discord.content import beside, json_of, words_of
+from bots.discord.content import (
+    CHANNEL_MENTION,
+    ROLE_MENTION,
+    USER_MENTION,
+    beside,
+    json_of,
+    plain_text,
+    text_of,
+    words_of,
+)
 from bots.discord.interactions import Interaction
 from bots.discord.route import (
     DIRECT,
@@ -30,7 +38,6 @@ from bots.discord.route import (
     DiscordRoute,
     Me,
     conversation_of,
-    key_of,
     said_at,
     turn_id,
 )
@@ -42,10 +49,6 @@ if TYPE_CHECKING:
     import discord
 
 THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
-WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
-THREAD_STARTER = 21  # the type of the notice that a thread begins with, "Message Types"
-_USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
-_EMOJI = re.compile(r"<a?:(\w+):\d+>")
 
 
 @value
@@ -187,7 +190,7 @@ def interaction_event(interaction: discord.Interaction, me: Me) -> Interaction:
         data=data,
         route=_route_of_interaction(interaction, data, me),
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
-        target_text=_text_of(target, me),
+        target_text=text_of(target, me),
         target_files=tuple(
             attachment_of(file, f"{target['channel_id']}/{target['id']}")
             for file in target.get("attachments", ())
@@ -206,47 +209,6 @@ def _target(data: dict[str, Any]) -> dict[str, Any] | None:
     """The message whose menu was used."""
     found: dict[str, Any] | None = _resolved(data, "messages").get(str(data.get("target_id")))
     return found
-
-
-def _text_of(message: Mapping[str, Any], me: Me) -> str:
-    names = {
-        str(user["id"]): user.get("global_name") or user["username"] for user in message.get("mentions", ())
-    }
-    return plain_text(words_of(message), names, me)
-
-
-def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = "") -> ThreadMessage | None:
-    """A message of a thread with all that it says; None for one of the bot, and for one without words.
-
-    A thread begins with a notice that refers to the message it was opened on.
-    """
-    first = message.get("referenced_message") if message["type"] not in WRITTEN else None
-    message = first or message
-    author = message["author"]
-    text = f"{title}\n{_text_of(message, Me(user_id=my_user_id))}".strip()
-    if not text or author["id"] == my_user_id:
-        return None
-    return ThreadMessage(author=author.get("global_name") or author["username"], text=text)
-
-
-def said(message: Mapping[str, Any], me: Me) -> Said | None:
-    """A person's message, as the API gives it; of the notice that a thread begins with, the message it was
-    opened on.
-    """
-    begins = message["type"] == THREAD_STARTER
-    message = message.get("referenced_message") or {} if begins else message
-    author = message.get("author") or {}
-    if not author or author.get("bot") or message.get("webhook_id"):
-        return None
-    answered = None if begins else message.get("referenced_message")
-    mentioned = {str(user["id"]) for user in message.get("mentions") or ()}
-    answers_me = answered is not None and answered["author"]["id"] == me.user_id
-    return Said(
-        id=message["id"], key=key_of(message["id"]), author=author["id"], text=_text_of(message, me),
-        said_at=said_at(message["id"]), calls_bot=me.user_id in mentioned and not answers_me,
-        begins_thread=begins,
-        answers="" if answered is None or answers_me else _text_of(answered, me),
-    )  # fmt: skip
 
 
 def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
@@ -271,7 +233,7 @@ def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any]
     elif message is not None and not is_thread:
         route["thread"] = _first_of(message)
     elif target and takes_threads:
-        route |= {"thread": str(target["id"]), "opens": _text_of(target, me)}
+        route |= {"thread": str(target["id"]), "opens": text_of(target, me)}
     if interaction.type is InteractionType.application_command and data.get("name") == "ask":
         question = str(next(each["value"] for each in data["options"] if each["name"] == "question"))
         say = say_in(language_of(question))
@@ -339,7 +301,7 @@ def read(
 
 def _only_mentions(text: str) -> bool:
     """True if a text names people, roles and channels and says nothing else."""
-    for pattern in (_USER, _ROLE, _CHANNEL):
+    for pattern in (USER_MENTION, ROLE_MENTION, CHANNEL_MENTION):
         text = pattern.sub("", text)
     return not any(sign.isalnum() for sign in text)
 
@@ -347,7 +309,7 @@ def _only_mentions(text: str) -> bool:
 def is_called(event: MessageEvent, me: Me) -> bool:
     """By a mention of the bot or of its role, by a reply to it, or in a direct message."""
     # Discord gives the names of the mentioned even where it hides the text.
-    mentioned = {*_USER.findall(event.text), *_ROLE.findall(event.text), *event.names}
+    mentioned = {*USER_MENTION.findall(event.text), *ROLE_MENTION.findall(event.text), *event.names}
     return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
 
 
@@ -358,16 +320,6 @@ def _follow_up(event: MessageEvent, thread: ThreadState) -> FollowUp | None:
     if event.title or event.takes_threads:
         return thread.opening(f"{event.title}\n{event.text}".strip())
     return thread.follow_up(event.author, event.text, said_at(event.id)) if event.is_thread else None
-
-
-def plain_text(text: str, names: Mapping[str, str], me: Me) -> str:
-    """The text as its author sees it, without mentions of the bot; ``names`` by id."""
-    mine = "|".join((f"<@!?{re.escape(me.user_id)}>", *(f"<@&{re.escape(role)}>" for role in me.role_ids)))
-    text = re.sub(rf"^\s*(?:(?:{mine})[,:;]*\s*)+", "", text)
-    text = re.sub(rf"[ \t]?(?:{mine})", "", text)
-    for pattern, sign in ((_USER, "@"), (_ROLE, "@"), (_CHANNEL, "#")):
-        text = pattern.sub(lambda found, sign=sign: sign + names.get(found[1], found[1]), text)  # type: ignore[misc]
-    return _EMOJI.sub(r":\1:", text).strip()
 
 
 def with_thread(route: DiscordRoute, request: Request | None) -> DiscordRoute:

@@ -35,7 +35,7 @@ from bots.slack.calls import (
     SlackRefused,
     open_calls,
 )
-from bots.slack.channel_messages import (
+from bots.slack.content import (
     SlackPlace,
     channel_entry,
     channel_message,

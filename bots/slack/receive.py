@@ -20,7 +20,7 @@ from bots.chat.incoming import (
     interpret,
     is_small_talk,
 )
-from bots.slack.content import forwarded, written
+from bots.slack.content import WRITTEN, forwarded, written
 from bots.slack.interactions import (
     CALLBACK,
     EXPLAIN,
@@ -36,10 +36,6 @@ from core.conversation import Attachment, Conversation, Question
 from core.errors import QuestionRejected
 from core.text.language import language_of
 from core.wording import in_language
-
-#: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
-#: sent to the channel has one timestamp in both places, so it is one turn.
-WRITTEN = (None, "file_share", "thread_broadcast")
 
 
 def conversation_in(payload: Payload, me: Me) -> Conversation | None:

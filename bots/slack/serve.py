@@ -29,7 +29,7 @@ from bots.slack.calls import (
     open_calls,
     quiet_logger,
 )
-from bots.slack.channel_messages import change_of
+from bots.slack.content import change_of
 from bots.slack.manifest import PROMPTS, UNINSTALLED
 from bots.slack.oauth import OAuth, open_oauth
 from bots.slack.people import SlackPeople, SlackUploads
