@@ -28,7 +28,7 @@ from bots.doctor.findings import (
 )
 from bots.doctor.settings import Configuration, read_configuration
 from bots.process import log_to_stderr
-from bots.slack.manifest import manifest as slack_manifest
+from bots.slack.settings import manifest as slack_manifest
 from bots.terminal.screen import SafeConsole
 from core.errors import SettingsError
 from core.setting_values import is_address

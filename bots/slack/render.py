@@ -44,8 +44,8 @@ from bots.chat.texts import (
 )
 from bots.slack import parts
 from bots.slack.dialect import SLACK
-from bots.slack.interactions import CALLBACK
 from bots.slack.parts import Block, Part, escaped, escaped_link, fallback, table_words, with_table
+from bots.slack.receive import CALLBACK
 from bots.slack.route import metadata_of
 from core.conversation import QUERY_LIMIT, Answer, Citation, Outcome, OutcomeKind, Proposal, Question, value
 from core.grounding.citations import by_place

@@ -1,14 +1,17 @@
 """Serves Slack: every event is stored before it is acknowledged, so that none is lost.
 
 One function runs before Bolt's own acknowledgement. If it raises, the event is not acknowledged,
-and Slack delivers it again.
+and Slack delivers it again. Over HTTP requests are signed, on one path; all others there get a 401, and no body is
+logged. With a client id two more paths let a workspace install the app; Bolt's OAuth flow answers on them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,14 +33,12 @@ from bots.slack.calls import (
     quiet_logger,
 )
 from bots.slack.content import change_of
-from bots.slack.manifest import PROMPTS, UNINSTALLED
-from bots.slack.oauth import OAuth, open_oauth
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
 from bots.slack.receive import conversation_in, receive
 from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
-from bots.slack.settings import SlackSettings
+from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, PROMPTS, UNINSTALLED, SlackSettings
 from core.bootstrap import Footnote
 from core.conversation import Conversation
 from core.errors import SettingsError, StoreUnavailable
@@ -46,8 +47,13 @@ from core.turns.messenger import Unreachable
 from core.turns.turns import Turns
 
 if TYPE_CHECKING:
+    from aiohttp import web
     from slack_bolt.app.async_app import AsyncApp
+    from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+    from slack_bolt.request.async_request import AsyncBoltRequest
     from slack_bolt.response import BoltResponse
+
+    from bots.slack.oauth import OAuth
 
 
 logger = logging.getLogger(__name__)
@@ -230,6 +236,8 @@ async def open_slack(
             calls.installations.add(await _identified(calls, settings.bot_token))
         oauth = None
         if settings.has_oauth and is_http:
+            from bots.slack.oauth import open_oauth
+
             oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
@@ -269,7 +277,7 @@ async def _connected(
     listeners: SlackListeners, settings: SlackSettings, port: int | None, open_now: list[Connection]
 ) -> AsyncIterator[None]:
     """``open_now``: takes what tells whether each connection is open."""
-    from bots.slack.http import listening
+    from bots.slack.serve import listening
 
     app = _bolt(listeners)
     async with AsyncExitStack() as connections:
@@ -364,3 +372,82 @@ async def _socket(
         yield handler.client.is_connected
     finally:
         await handler.close_async()  # type: ignore[no-untyped-call] # Bolt's own
+
+
+BODY_LIMIT = 2 * 1024**2  # bytes; Slack's payloads stay far below
+TOO_FAR_APART = "a request that Slack signed was turned away: it is old, or this machine's clock is wrong; footnote doctor tells"
+TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
+
+
+def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
+    """The lead of ``now`` over the signed timestamp, in seconds; None without Slack's signature."""
+    timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
+        return None
+    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
+    is_slacks = hmac.compare_digest(f"v0={expected}".encode(), signature.encode(errors="replace"))
+    return now - int(timestamp) if is_slacks else None
+
+
+@asynccontextmanager
+async def listening(
+    app: AsyncApp, flow: AsyncOAuthFlow | None, secret: str, port: int, unreadable: Unreadable
+) -> AsyncIterator[None]:
+    """Pass signed requests to the app. Port 0 takes a free port, which is logged."""
+    from aiohttp import web
+
+    from bots.http_server import serve
+
+    routes = web.Application(client_max_size=BODY_LIMIT)
+    routes.router.add_post(EVENTS_PATH, _receiver(app, secret, unreadable))
+    if flow is not None:
+        routes.router.add_get(flow.install_path, _page(flow.handle_installation))
+        routes.router.add_get(flow.redirect_uri_path, _page(flow.handle_callback))
+    async with serve(routes, None, port, name="Slack's address") as listens_on:
+        logger.info("listening", extra={"port": listens_on, "path": EVENTS_PATH})
+        yield
+
+
+def _page(
+    answer: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]],
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+
+    async def show(request: web.Request) -> web.StreamResponse:
+        return await to_aiohttp_response(await answer(await to_bolt_request(request)))
+
+    return show
+
+
+def _receiver(
+    app: AsyncApp, secret: str, unreadable: Unreadable
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    from aiohttp import web
+    from slack_bolt.adapter.aiohttp import to_aiohttp_response
+    from slack_bolt.request.async_request import AsyncBoltRequest
+
+    async def receive(request: web.Request) -> web.StreamResponse:
+        try:
+            body = await request.read()
+            text = body.decode()
+        except (web.HTTPRequestEntityTooLarge, UnicodeDecodeError):
+            return _unauthorized()
+        skew = skew_of(request.headers, body, secret, time.time())
+        if skew is None or abs(skew) > CLOCK_SKEW:
+            return _unauthorized(skew)
+        kind: dict[str, str | Sequence[str]] = {"Content-Type": request.content_type}
+        try:
+            payload = AsyncBoltRequest(body=text, headers=kind)
+        except MALFORMED as fault:
+            unreadable.count(fault)
+            return web.Response()
+        return await to_aiohttp_response(await app.async_dispatch(payload))
+
+    def _unauthorized(skew: float | None = None) -> web.Response:
+        if skew is None:
+            logger.info("a request that is not signed was turned away")
+        else:
+            logger.warning(TOO_FAR_APART, extra={"seconds": round(skew)})
+        return web.Response(status=401)
+
+    return receive

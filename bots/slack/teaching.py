@@ -10,8 +10,8 @@ from bots.chat.markdown.safe import clean
 from bots.chat.teaching import QUESTION_SHOWN, Consultation, ExplanationForm, validity
 from bots.chat.texts import clipped, say_in
 from bots.slack import parts
-from bots.slack.interactions import EXPLAIN
 from bots.slack.parts import escaped, fallback
+from bots.slack.receive import EXPLAIN
 from bots.slack.render import Message, message_of
 from bots.slack.route import Payload, metadata_of
 from core.answers.store import KeptAnswer, title_of
