@@ -11,9 +11,15 @@ from shutil import get_terminal_size
 from rich.text import Text
 
 from bots import process
-from bots.discord.manifest import COMMANDS, application_of, invite_url, register_commands
 from bots.discord.route import PLATFORM as DISCORD
-from bots.discord.settings import DiscordSettings, read_discord_settings
+from bots.discord.settings import (
+    COMMANDS,
+    DiscordSettings,
+    application_of,
+    invite_url,
+    read_discord_settings,
+    register_commands,
+)
 from bots.doctor.checkup import SECRET_NAMES, checks_for, examine
 from bots.doctor.findings import (
     Finding,

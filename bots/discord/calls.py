@@ -8,6 +8,7 @@ on in another process changes nothing any more.
 from __future__ import annotations
 
 import asyncio
+import re
 from base64 import b32encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from bots.chat.platform import Refused
-from bots.discord.receive import thread_name
+from bots.chat.texts import clipped
 from bots.discord.render import Message
 from bots.discord.route import InteractionToken
+from core.characters import plain
 from core.turns.messenger import Unreachable
 from core.turns.replicas import OWNERSHIP
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from discord.errors import HTTPException
     from discord.http import HTTPClient
 
+THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
 NONCE = 24  # characters; 25 at most, "Create Message"
 MESSAGES_PAGE = 100  # messages of a channel that are read at a time, "Get Channel Messages"
 TIMEOUT = 30.0  # seconds for one try; discord.py would wait for five minutes
@@ -283,3 +286,22 @@ class DiscordResponses:
         await self.calls.call(
             "POST", path, webhook_id=self.my_user_id, webhook_token=interaction["token"], json=content
         )
+
+
+_CODE_BLOCK = re.compile(r"```(?:[\w+#-]*\n)?(.*?)(?:```|\Z)", re.DOTALL)
+#: What Markdown, mentions and emoji leave in a name that shows none of them.
+_MARKS = re.compile(
+    r"(?m)^\s*(?:#{1,3}|-#|>{1,3}|[-*])\s+|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|~~|\|\||`+"
+    r"|(?<!\w):\w{2,}:(?!\w)|(?<![\w/.])@(?=\w)"
+)
+_LINK = re.compile(r"\[([^\]\n]+)\]\(<?https?://[^)\s]+\)|<(https?://[^>\s]+)>")
+
+
+def thread_name(text: str) -> str:
+    """The question as the name of its thread: in plain words, without code if there are others."""
+    text = plain(text)  # a mark of writing direction would turn what stands beside the name
+    for words in (_CODE_BLOCK.sub(" ", text), _CODE_BLOCK.sub(r" \1 ", text)):
+        name = _MARKS.sub("", _LINK.sub(lambda link: link[1] or link[2], words))
+        if any(sign.isalnum() for sign in name):
+            return clipped(name, THREAD_NAME)
+    return clipped(text, THREAD_NAME)

@@ -49,11 +49,10 @@ from bots.discord.content import (
     mine,
     thread_entry,
 )
-from bots.discord.manifest import SERVERS_PAGE, VIEW, Application, read_application
 from bots.discord.people import DiscordPeople
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.serve import open_client
-from bots.discord.settings import read_discord_settings
+from bots.discord.settings import SERVERS_PAGE, VIEW, Application, read_application, read_discord_settings
 from core.conversation import Conversation, value
 from core.errors import SettingsError
 from core.sources.source import (

@@ -21,10 +21,10 @@ from bots.chat.platform import MALFORMED, Refused, Unreadable, proxy_for
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.backfill import Backfill, ChannelEvents, ChannelFollower, Watermark, backfill_start
 from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
-from bots.discord.interactions import READERS, Interaction
-from bots.discord.manifest import KEEP, Application
 from bots.discord.post import DiscordPosts
 from bots.discord.receive import (
+    READERS,
+    Interaction,
     MessageEvent,
     channel_name,
     interaction_event,
@@ -38,7 +38,7 @@ from bots.discord.receive import (
 )
 from bots.discord.render import note
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
-from bots.discord.settings import DiscordSettings
+from bots.discord.settings import KEEP, Application, DiscordSettings
 from core.errors import QuestionRejected
 from core.sources.sources import SourceSchedule
 from core.text.language import language_of

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
 from bots.chat.platform import Said
-from bots.discord.manifest import HISTORY, VIEW, channel_permissions, names, server_permissions
 from bots.discord.route import PLATFORM, Me, key_of, said_at
+from bots.discord.settings import HISTORY, VIEW, channel_permissions, names, server_permissions
 from core.conversation import ThreadMessage, value
 
 if TYPE_CHECKING:

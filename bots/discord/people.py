@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 from bots.chat.platform import Approver, Refused, proxy_for
 from bots.chat.uploads import content_of
 from bots.discord.calls import MESSAGES, DiscordCalls
-from bots.discord.manifest import VIEW, channel_permissions, names, server_permissions
 from bots.discord.receive import attachment_of
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute
-from bots.discord.settings import DiscordSettings
+from bots.discord.settings import VIEW, DiscordSettings, channel_permissions, names, server_permissions
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
 from core.turns.messenger import ReplyRoute, Unreachable

@@ -23,10 +23,10 @@ from bots.discord.calls import (
     remember,
 )
 from bots.discord.content import said, thread_message
-from bots.discord.manifest import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
 from bots.discord.parts import lines
 from bots.discord.render import Message, note
 from bots.discord.route import DIRECT, Me, conversation_of, is_outside_thread
+from bots.discord.settings import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording

@@ -22,12 +22,11 @@ from bots.discord import render, teaching
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
-from bots.discord.manifest import SLASH_COMMANDS, Application, application_of
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
 from bots.discord.route import PLATFORM
-from bots.discord.settings import API_URL, DiscordSettings
+from bots.discord.settings import API_URL, SLASH_COMMANDS, Application, DiscordSettings, application_of
 from core.bootstrap import Footnote
 from core.errors import SettingsError
 from core.sources.sources import SourceSchedule

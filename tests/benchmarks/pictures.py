@@ -18,7 +18,7 @@ from bots.chat.layout import reply_messages
 from bots.chat.platform import CardContext, Note
 from bots.chat.texts import help_lines
 from bots.discord import render as discord
-from bots.discord.manifest import SLASH_COMMANDS
+from bots.discord.settings import SLASH_COMMANDS
 from bots.eval.report import Section
 from bots.slack import render as slack
 from core.conversation import Answer, Citation, Outcome, Proposal
