@@ -1,12 +1,12 @@
-"""The layout that messages of both platforms share: what they show, in which of them it stands, and what a
-notification says of them.
+"""What a notification says of an outcome, the reply to a command as messages, and the quotes of an answer, each within its
+paragraph as the library has it now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
-from typing import Literal, TypeVar, assert_never
+from typing import assert_never
 
 from bots.chat.markdown.blocks import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line
@@ -22,55 +22,6 @@ from core.library.store import DocumentStore
 from core.text.blocks import split_blocks
 from core.text.inline import without_markers
 from core.text.sentences import split_sentences
-
-T = TypeVar("T")
-
-
-def card_of(outcome: Outcome, card_context: CardContext) -> Proposal | Literal["files", "forgotten"] | None:
-    """The proposal that goes with the outcome: to search the web, or to read the attached files."""
-    if card_context.is_forgotten:
-        return "forgotten"
-    if outcome.proposal is not None:
-        return outcome.proposal
-    # A failed turn is asked again first.
-    return "files" if outcome.unread and outcome.kind != "failed" else None
-
-
-def offers_person(outcome: Outcome, card_context: CardContext) -> bool:
-    """True if the outcome says so little that a person may be asked; with a proposed search, its card offers
-    that.
-    """
-    is_unsure = outcome.answer is not None and not outcome.answer.is_sure
-    is_little = outcome.kind == "no_answer" or is_unsure
-    return card_context.can_consult and is_little and outcome.proposal is None
-
-
-def with_card(
-    messages: Sequence[list[T]],
-    card: Sequence[T],
-    *,
-    room: Sequence[T],
-    fits: Callable[[list[T]], bool],
-    divider: Sequence[T] = (),
-) -> list[list[T]]:
-    """The messages with the card at the end of the last one, or in one of its own.
-
-    Args:
-        room: as large as a card may become: open and decided, it stands in the same message
-        divider: parts the card from what stands above it
-    """
-    if not card:
-        return [*messages]
-    *others, last = messages
-    if fits([*last, *room]):
-        return [*others, [*last, *divider, *card]]
-    return [*messages, [*card]]
-
-
-def as_many_as_fit(card: Callable[[int], list[T]], most: int, *, fits: Callable[[list[T]], bool]) -> list[T]:
-    """The card with the largest number of passages, up to ``most``, with which it fits; else with none."""
-    cards = map(card, range(most, 0, -1))
-    return next(filter(fits, cards), None) or card(0)
 
 
 def reply_messages(renderer: Renderer[Shown], reply: CommandReply) -> tuple[Shown, ...]:

@@ -18,7 +18,7 @@ from bots.chat.people import named_decision, named_messages, named_question
 from bots.chat.platform import MALFORMED, Attachments, People, Posts, ProgressNote, Refused, Renderer, Shown
 from bots.chat.proposals import Approval
 from bots.chat.replies import Cards, PrivateReplies
-from bots.chat.teaching import Teaching, TeachingRenderer
+from bots.chat.teaching import Teaching
 from bots.chat.texts import clipped, language_of_turn, progress_note
 from bots.chat.uploads import UploadIndex
 from core.bootstrap import Footnote
@@ -189,7 +189,6 @@ class ChatMessenger(Generic[Shown]):
 
     posts: Posts[Shown]
     renderer: Renderer[Shown]
-    teaching_renderer: TeachingRenderer[Shown]
     approval: Approval
     commands: ChatCommands
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
@@ -213,7 +212,7 @@ class ChatMessenger(Generic[Shown]):
             posts=self.posts, renderer=self.renderer, approval=self.approval, cards=self.cards
         )
         self.teaching = Teaching(
-            posts=self.posts, renderer=self.renderer, teaching_renderer=self.teaching_renderer,
+            posts=self.posts, renderer=self.renderer,
             commands=self.commands, private_replies=self.private_replies,
         )  # fmt: skip
         self._command_runner = CommandRunner(
@@ -232,7 +231,6 @@ class ChatMessenger(Generic[Shown]):
         *,
         posts: Posts[Shown],
         renderer: Renderer[Shown],
-        teaching_renderer: TeachingRenderer[Shown],
         people: People,
         uploads: Attachments,
         refresh: float,
@@ -242,7 +240,6 @@ class ChatMessenger(Generic[Shown]):
         return cls(
             posts=posts,
             renderer=renderer,
-            teaching_renderer=teaching_renderer,
             approval=Approval.of(footnote.settings, people),
             commands=ChatCommands(
                 footnote=footnote,

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from bots.chat.texts import clipped
+from core.answers.store import KeptAnswer
 from core.conversation import (
     Attachment,
     Citation,
@@ -113,6 +114,25 @@ class CardContext:
 
     def name(self, user: str) -> str:
         return clipped(self.names.get(user, user))
+
+
+@value
+class Consultation:
+    """A request to experts."""
+
+    question: str
+    asker: str  #: what people call them
+    experts: tuple[Approver, ...]
+    language: str
+
+
+@value
+class ExplanationForm:
+    """The form in which a person says what is wrong with an answer."""
+
+    turn_id: str
+    language: str
+    can_consult: bool  #: whether experts can be asked
 
 
 Shown = TypeVar("Shown")
@@ -278,6 +298,18 @@ class Renderer(Protocol[Shown_co]):
 
     def window(self, footnotes: Footnotes) -> Any | None:
         """The footnotes as a window of the platform's own; None where :meth:`quotes` shows them, or they do not fit."""
+        ...
+
+    def consultation(self, asked: Consultation) -> Shown_co:
+        """Notifies the experts, and has the button with which a reply is kept."""
+        ...
+
+    def kept(self, answer: KeptAnswer) -> Shown_co:
+        """All that is remembered, with the button that forgets it."""
+        ...
+
+    def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
+        """The form of the platform in which a person says what is wrong with an answer."""
         ...
 
 

@@ -5,69 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol
+from typing import Generic
 
 from bots.chat.access import experts_about
 from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
 from bots.chat.people import named_messages
-from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co
+from bots.chat.platform import Consultation, ExplanationForm, Posts, Refused, Renderer, Said, Shown
 from bots.chat.replies import PrivateReplies
 from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.store import ExpertRequest, KeptAnswer, id_of
-from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
+from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn
 from core.errors import AnswerRejected
 from core.gaps.questions import answered_by, open_gap_store
 from core.text.language import language_of
 from core.turns.archive import outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
-from core.wording import Wording, in_language
+from core.wording import in_language
 
 logger = logging.getLogger(__name__)
-
-QUESTION_SHOWN = 300  # characters of a question in a request or a card
-
-
-@value
-class Consultation:
-    """A request to experts."""
-
-    question: str
-    asker: str  #: what people call them
-    experts: tuple[Approver, ...]
-    language: str
-
-
-@value
-class ExplanationForm:
-    """The form in which a person says what is wrong with an answer."""
-
-    turn_id: str
-    language: str
-    can_consult: bool  #: whether experts can be asked
-
-
-class TeachingRenderer(Protocol[Shown_co]):
-    """Values -> messages and forms; pure."""
-
-    def consultation(self, asked: Consultation) -> Shown_co:
-        """Notifies the experts, and has the button with which a reply is kept."""
-        ...
-
-    def kept(self, answer: KeptAnswer) -> Shown_co:
-        """All that is remembered, with the button that forgets it."""
-        ...
-
-    def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
-        """A form of the platform's own."""
-        ...
-
-
-def validity(answer: KeptAnswer, say: Wording) -> str:
-    """From when to when it is used, and where it may be read."""
-    since, until = (say.day(moment) for moment in (answer.kept_at, answer.valid_until))
-    return f"{say('valid_from_until', since=since, until=until)} {say('read_here_only')}"
 
 
 def reply_to_keep(
@@ -91,7 +48,6 @@ class Teaching(Generic[Shown]):
 
     posts: Posts[Shown]
     renderer: Renderer[Shown]
-    teaching_renderer: TeachingRenderer[Shown]
     commands: ChatCommands
     private_replies: PrivateReplies[Shown]
 
@@ -124,7 +80,7 @@ class Teaching(Generic[Shown]):
             language=outcome.language if outcome else "en",
             can_consult=has_experts and not people.is_direct(route),
         )
-        await self.posts.open_editor(route, self.teaching_renderer.explanation(form, route))
+        await self.posts.open_editor(route, self.renderer.explanation(form, route))
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute, *, is_again: bool) -> str:
         """A key of the sentence that tells why nobody was asked; empty if they were."""
@@ -144,7 +100,7 @@ class Teaching(Generic[Shown]):
         consultation = Consultation(
             question=asked.text, asker=names[turn.author], experts=experts, language=language_of_turn(turn)
         )
-        shown = self.teaching_renderer.consultation(consultation)
+        shown = self.renderer.consultation(consultation)
         await self.posts.say(route, command.id, 0, shown, is_again=is_again)
         request = ExpertRequest(
             turn=turn.id, conversation=command.conversation.id, question=asked.text, asked_at=command.said_at
@@ -210,7 +166,7 @@ class Teaching(Generic[Shown]):
 
     async def _show(self, answer: KeptAnswer, route: ReplyRoute) -> None:
         """In the thread, where who said it reads it too; in the same message where it was kept before."""
-        card, shown = _card_of(answer), self.teaching_renderer.kept(answer)
+        card, shown = _card_of(answer), self.renderer.kept(answer)
         if handle := await self.posts.find(route, card, 0):
             await self.posts.change(route, handle, card, 0, shown)
         else:

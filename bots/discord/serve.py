@@ -18,7 +18,7 @@ from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Unreadable
-from bots.discord import render, teaching
+from bots.discord import render
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners
@@ -280,7 +280,7 @@ async def open_discord(
         )  # fmt: skip
         people = channel_store.people[PLATFORM] = DiscordPeople(calls=calls)
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, renderer=render, teaching_renderer=teaching, people=people,
+            footnote, channel_store, posts=posts, renderer=render, people=people,
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
             slash_commands=SLASH_COMMANDS,
         )  # fmt: skip

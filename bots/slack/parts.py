@@ -14,6 +14,7 @@ from bots.chat.markdown import safe
 from bots.chat.markdown.blocks import cells, document
 from bots.chat.markdown.safe import addresses, clean, line, names_another_host
 from bots.chat.proposals import in_utc
+from bots.chat.render import Block, Part
 from bots.chat.texts import clipped
 from core.wording import Wording
 
@@ -67,11 +68,6 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-Block = dict[str, Any]
-#: Markdown that may share a block with its neighbours, a block, or blocks that are not separated.
-Part = str | Block | tuple[Block, ...]
-
-
 def mrkdwn(markup: str) -> dict[str, Any]:
     """Our own markup; with ``verbatim``, words that look like addresses do not become links."""
     return {"type": "mrkdwn", "text": markup, "verbatim": True}
@@ -95,12 +91,8 @@ def date(seconds: float) -> str:
     return f"<!date^{int(seconds)}^{{time}}, {{date_short_pretty}}|{in_utc(seconds)}>"
 
 
-def without_buttons(made: Sequence[Block]) -> list[Block]:
-    return [block for block in made if block["type"] not in ("actions", "context_actions")]
-
-
-def actions(*elements: Block) -> Block:
-    return {"type": "actions", "elements": list(elements)}
+def rows(elements: Sequence[Block]) -> list[Block]:
+    return [{"type": "actions", "elements": [*elements]}] if elements else []
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
@@ -114,9 +106,9 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
     return made | {"style": "primary"} if is_primary else made
 
 
-def feedback(turn_id: str, say: Wording) -> Block:
+def feedback(turn_id: str, say: Wording) -> list[Block]:
     """The two native buttons under an answer."""
-    return {
+    made = {
         "type": "context_actions",
         "elements": [
             {
@@ -135,6 +127,7 @@ def feedback(turn_id: str, say: Wording) -> Block:
             }
         ],
     }
+    return [made]
 
 
 def preformatted(words: str) -> Block:
@@ -158,7 +151,7 @@ def quotation(before: str, quote: str, after: str) -> Iterator[Block]:
 
 
 LINE = SECTION_TEXT // 5 - 1  # characters; escaping makes five of one at most
-DIVIDER: Mapping[str, str] = {"type": "divider"}
+DIVIDER: Block = {"type": "divider"}
 
 
 def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
@@ -176,7 +169,7 @@ def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
 
 def _with(message: list[Block], part: Part) -> list[Block]:
     if not isinstance(part, str):
-        return [*message, *part] if isinstance(part, tuple) else [*message, part]
+        return [*message, part]
     last = message[-1] if message else None
     if last is not None and last["type"] == "markdown":
         return [*message[:-1], {"type": "markdown", "text": f"{last['text']}\n\n{part}"}]
@@ -199,10 +192,11 @@ def _size(value: Any) -> int:
     return sum(_size(inner) for inner in value) if isinstance(value, list) else 0
 
 
-def lines(words: Iterable[str]) -> Iterator[Block]:
+def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Block]:
     """Sections of escaped lines, as many as it takes; empty lines are left out."""
     together = ""
-    for row in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
+    for words in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in texts)):
+        row = f"{bullet}{words}"
         if together and len(together) + 1 + len(row) > SECTION_TEXT:
             yield section(together)
             together = ""

@@ -232,3 +232,16 @@ def _text(payload: Payload) -> str:
     if payload.get("type") == "view_submission":
         return typed(payload)
     return written(payload.get("event") or {})
+
+
+def deleted(payload: Payload) -> tuple[str, str] | None:
+    """The channel and the timestamp of a message that was deleted; a thread's first one leaves a tombstone."""
+    event = payload.get("event") or {}
+    subtype, message = event.get("subtype"), event.get("message") or {}
+    if event.get("type") != "message" or not isinstance(event.get("channel"), str):
+        return None
+    if subtype == "message_deleted" and isinstance(event.get("deleted_ts"), str):
+        return event["channel"], event["deleted_ts"]
+    if subtype == "message_changed" and message.get("subtype") == "tombstone":
+        return event["channel"], message["ts"]
+    return None

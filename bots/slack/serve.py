@@ -22,7 +22,7 @@ from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import MALFORMED, LogLimit, Unreadable, is_reached_directly
-from bots.slack import render, teaching
+from bots.slack import render
 from bots.slack.calls import (
     GONE,
     Installation,
@@ -35,7 +35,7 @@ from bots.slack.calls import (
 from bots.slack.content import change_of
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
-from bots.slack.receive import conversation_in, receive
+from bots.slack.receive import conversation_in, deleted, receive
 from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
 from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, PROMPTS, UNINSTALLED, SlackSettings
@@ -130,7 +130,7 @@ class SlackListeners:
             return None
         is_tombstone = (event.get("message") or {}).get("subtype") == "tombstone"
         if is_tombstone or event.get("subtype") == "message_deleted":
-            if (gone := teaching.deleted(payload)) is not None:
+            if (gone := deleted(payload)) is not None:
                 await self._forget_deleted(key_of(installation.me.space, *gone))
             return None
         conversation = conversation_in(payload, installation.me)
@@ -247,7 +247,6 @@ async def open_slack(
             channel_store,
             posts=SlackPosts(calls=calls, unreadable=unreadable),
             renderer=render,
-            teaching_renderer=teaching,
             people=people,
             uploads=uploads,
             refresh=REFRESH,

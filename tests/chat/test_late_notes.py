@@ -12,7 +12,7 @@ from fakes.scripted import question
 from bots.chat import messenger
 from bots.chat.messenger import ChatMessenger
 from bots.chat.proposals import Approval
-from bots.discord import render, teaching
+from bots.discord import render
 from core.conversation import Answer, Outcome, Progress
 from core.library.documents import Readable
 from core.turns.replicas import OWNERSHIP
@@ -111,7 +111,7 @@ def messenger_of(board, outcomes):
     footnote = SimpleNamespace(library=None, answers=OpenAnswers())
     commands = SimpleNamespace(channel_store=OpenChannels(), footnote=footnote)
     return ChatMessenger(
-        posts=board, renderer=render, teaching_renderer=teaching, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
+        posts=board, renderer=render, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
         proposals=proposals, refresh=90.0, outcomes=outcome_of,
     )  # fmt: skip
 

@@ -840,7 +840,7 @@ def test_parts_are_packed_in_order_into_as_few_messages_as_hold_them():
 
 
 def test_nested_components_count_too():
-    box = parts.container([parts.text("a")] * 38 + [parts.row()], colour=0)
+    box = parts.container([parts.text("a")] * 39, colour=0)
 
     assert parts.fits([box])
     assert not parts.fits([box, parts.text("b")])
