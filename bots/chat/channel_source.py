@@ -279,19 +279,15 @@ class ChannelReader(Protocol):
     @property
     def place(self) -> str:
         """The name that people have for the channel, such as "#help"."""
-        ...
 
     def mark(self, moment: float) -> str:
         """The id that a message of this moment would have."""
-        ...
 
     async def page(self, until: str, since: float = 0.0) -> EntryPage:
         """The entries before the message with this id, and not before ``since``; empty: all."""
-        ...
 
     async def thread(self, thread: str) -> Sequence[ChannelMessage]:
         """The messages of people in a thread, oldest first; nothing if there is no such thread."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from bots.chat.incoming import (
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
 from bots.chat.proposals import Approval
-from bots.chat.replies import Cards, PrivateReplies, asked_anew, question_from, turn_asked_by
+from bots.chat.replies import Replies, asked_anew, question_from, turn_asked_by
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
@@ -62,8 +62,7 @@ class Inbox:
     admission: Admission | None  #: None without rates
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
     _approval: Approval = field(init=False)
-    _cards: Cards[Any] = field(init=False)
-    _private: PrivateReplies[Any] = field(init=False)
+    _replies: Replies[Any] = field(init=False)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
     _accepting: dict[str, asyncio.Task[bool]] = field(
         default_factory=dict
@@ -73,8 +72,7 @@ class Inbox:
         if self.admission is not None:
             self.messenger.count = self.admission.count
         self._approval = self.messenger.approval
-        self._cards = self.messenger.cards
-        self._private = self.messenger.private_replies
+        self._replies = self.messenger.replies
 
     async def accept(self, incoming: Incoming) -> bool:
         """Store or start a request; False if it was refused with a sentence.
@@ -187,7 +185,7 @@ class Inbox:
 
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
         """Store a decision, or tell its author alone why it is not allowed."""
-        proposal = await self._cards.proposal_of(decision)
+        proposal = await self._replies.proposal_of(decision)
         if proposal is not None and proposal.is_open:
             decision = await self._approval.with_groups(decision, route, proposal)
             if self._approval.may_decide(decision, proposal):
@@ -198,9 +196,9 @@ class Inbox:
         if proposal is None:
             self._send_ephemeral(route, say_in(ENGLISH)("nothing_to_decide"))
         elif not proposal.is_open:
-            self.begin(self._private.point_out_decision(route, proposal))
+            self.begin(self._replies.point_out_decision(route, proposal))
         else:
-            self.begin(self._private.refuse(decision, route, proposal))
+            self.begin(self._replies.refuse(decision, route, proposal))
 
     async def _is_first(self, request_id: str) -> bool:
         """True only for the first delivery."""
@@ -281,16 +279,16 @@ class Inbox:
         except StoreUnavailable:
             is_first = True
         if is_first and not await self.turns.stop(command.conversation):
-            self.begin(self._private.tell(command.id, route, say_in(command.language)("nothing_running")))
+            self.begin(self._replies.tell(command.id, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:
         """A written "approve" or "deny" is about the newest open proposal."""
-        proposals = await self._cards.proposals(command.conversation)
+        proposals = await self._replies.proposals(command.conversation)
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
             if await self._is_first(command.id):
                 sentence = say_in(command.language)("nothing_to_decide")
-                self.begin(self._private.tell(command.id, route, sentence))
+                self.begin(self._replies.tell(command.id, route, sentence))
             return
         verdict: Verdict = "approve" if command.name == "approve" else "deny"
         decision = _decision(command, open_ones[-1].id, verdict, command.argument or None)
@@ -310,9 +308,9 @@ class Inbox:
     async def _lets_read(self, presser: str, question: Question, route: ReplyRoute) -> bool:
         """True if a press lets the files of a question be read; if not, the presser is told why."""
         if not await self._approval.may_allow_reading(question, presser, route):
-            self.begin(self._private.refuse_reading(route, question))
+            self.begin(self._replies.refuse_reading(route, question))
         elif (earlier := await question_of(question.id)) is not None:
-            self.begin(self._private.point_out_reading(route, earlier))
+            self.begin(self._replies.point_out_reading(route, earlier))
         else:
             return True
         return False
@@ -329,24 +327,24 @@ class Inbox:
 
     async def _edit(self, command: ChatCommand, route: ReplyRoute) -> None:
         decision = _decision(command, command.argument, "approve")
-        proposal = await self._cards.proposal_of(decision)
+        proposal = await self._replies.proposal_of(decision)
         if proposal is None:
-            await self._private.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
+            await self._replies.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
         elif not proposal.is_open:
-            await self._private.point_out_decision(route, proposal)
+            await self._replies.point_out_decision(route, proposal)
         elif not self._approval.may_decide(
             await self._approval.with_groups(decision, route, proposal), proposal
         ):
-            await self._private.refuse(decision, route, proposal)
+            await self._replies.refuse(decision, route, proposal)
         else:
-            await self._private.open_editor(command.id, route, proposal)
+            await self._replies.open_editor(command.id, route, proposal)
 
     async def _reply_privately(self, command: ChatCommand, route: ReplyRoute) -> None:
         for reply in await self.messenger.commands.carry_out(command, route):
-            await self._private.send_reply(route, reply)
+            await self._replies.send_reply(route, reply)
 
     def _send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
-        self.begin(self._private.send_ephemeral(route, sentence))
+        self.begin(self._replies.send_ephemeral(route, sentence))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background; the reference keeps its task from being collected."""

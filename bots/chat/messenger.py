@@ -17,7 +17,7 @@ from bots.chat.incoming import TELL, is_small_talk
 from bots.chat.people import named_decision, named_messages, named_question
 from bots.chat.platform import MALFORMED, Attachments, People, Posts, ProgressNote, Refused, Renderer, Shown
 from bots.chat.proposals import Approval
-from bots.chat.replies import Cards, PrivateReplies
+from bots.chat.replies import Replies
 from bots.chat.teaching import Teaching
 from bots.chat.texts import clipped, language_of_turn, progress_note
 from bots.chat.uploads import UploadIndex
@@ -196,82 +196,58 @@ class ChatMessenger(Generic[Shown]):
     outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is stored
     #: Called for a question that counts once it is answered.
     count: Callable[[Question], Awaitable[None]] | None = None
-    cards: Cards[Shown] = field(init=False)
-    private_replies: PrivateReplies[Shown] = field(init=False)
+    replies: Replies[Shown] = field(init=False)
     teaching: Teaching[Shown] = field(init=False)
     _command_runner: CommandRunner[Shown] = field(init=False)
     _progress_notes: ProgressNotes[Shown] = field(init=False)
     _tidying: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.cards = Cards(
+        self.replies = Replies(
             posts=self.posts, renderer=self.renderer, approval=self.approval, proposals=self.proposals,
             outcomes=self.outcomes,
         )  # fmt: skip
-        self.private_replies = PrivateReplies(
-            posts=self.posts, renderer=self.renderer, approval=self.approval, cards=self.cards
-        )
-        self.teaching = Teaching(
-            posts=self.posts, renderer=self.renderer,
-            commands=self.commands, private_replies=self.private_replies,
-        )  # fmt: skip
-        self._command_runner = CommandRunner(
-            posts=self.posts, renderer=self.renderer, commands=self.commands, cards=self.cards,
-            private_replies=self.private_replies, outcomes=self.outcomes,
-        )  # fmt: skip
+        self.teaching = Teaching(commands=self.commands, replies=self.replies)
+        self._command_runner = CommandRunner(commands=self.commands, replies=self.replies)
         self._progress_notes = ProgressNotes(
             posts=self.posts, proposals=self.proposals, refresh=self.refresh, uncover=self._uncover,
         )  # fmt: skip
 
     @classmethod
     def over(
-        cls,
-        footnote: Footnote,
-        channel_store: ChannelStore,
-        *,
-        posts: Posts[Shown],
-        renderer: Renderer[Shown],
-        people: People,
-        uploads: Attachments,
-        refresh: float,
-        slash_commands: tuple[str, ...] = (),
-    ) -> ChatMessenger[Shown]:
+        cls, footnote: Footnote, channel_store: ChannelStore, *, posts: Posts[Shown], renderer: Renderer[Shown],
+        people: People, uploads: Attachments, refresh: float, slash_commands: tuple[str, ...] = (),
+    ) -> ChatMessenger[Shown]:  # fmt: skip
         """The messenger of a platform whose adapter offers these."""
+        commands = ChatCommands(
+            footnote=footnote, channel_store=channel_store, people=people,
+            upload_index=UploadIndex(footnote=footnote, uploads=uploads), slash_commands=slash_commands,
+        )  # fmt: skip
         return cls(
-            posts=posts,
-            renderer=renderer,
-            approval=Approval.of(footnote.settings, people),
-            commands=ChatCommands(
-                footnote=footnote,
-                channel_store=channel_store,
-                people=people,
-                upload_index=UploadIndex(footnote=footnote, uploads=uploads),
-                slash_commands=slash_commands,
-            ),
-            proposals=footnote.assistant.proposals,
-            refresh=refresh,
-        )
+            posts=posts, renderer=renderer, approval=Approval.of(footnote.settings, people), commands=commands,
+            proposals=footnote.assistant.proposals, refresh=refresh,
+        )  # fmt: skip
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
-        proposal = await self.cards.proposal_of(turn) if isinstance(turn, Decision) else None
+        proposal = await self.replies.proposal_of(turn)
         if isinstance(turn, Decision):
             turn = await named_decision(turn, route, self.approval.people)  # the card shows the query
             if proposal is None or not proposal.is_open:
                 return PRIVATELY
             if turn.verdict == "deny":
-                await self.cards.settle(turn, route, proposal)
+                await self.replies.settle(turn, route, proposal)
                 return ""
         if is_small_talk(turn):
             return ""  # answered at once
         if isinstance(turn, Question) and turn.reading_allowed_by:
-            await self.cards.close_offer(turn, route)
+            await self.replies.close_offer(turn, route)
         try:
             async with self._once(turn, route):
                 handle = await self._progress_notes.begin(turn, route, proposal, is_again=is_again)
         except Refused as refused:
             return f"{NOWHERE} {refused.code} {refused.text}"
         if isinstance(turn, Decision) and proposal is not None:
-            await self.cards.settle(turn, route, proposal)
+            await self.replies.settle(turn, route, proposal)
         return handle
 
     async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
@@ -326,9 +302,9 @@ class ChatMessenger(Generic[Shown]):
         if handle.startswith(NOWHERE):
             _, code, text = f"{handle}  ".split(" ", 2)
             refused = Refused(code, text.strip())
-            await self.private_replies.explain(turn, route, refused, outcome.language)
+            await self.replies.explain(turn, route, refused, outcome.language)
         elif handle == PRIVATELY:
-            await self.private_replies.deliver(turn, route, outcome)
+            await self.replies.deliver(turn, route, outcome)
         else:
             async with self._once(turn, route, is_again=is_again):
                 await self._show(turn, route, handle, outcome, is_again=is_again)
@@ -398,47 +374,37 @@ class ChatMessenger(Generic[Shown]):
     async def _show(
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
+        decided = await self.replies.proposal_of(turn) if outcome.kind == "failed" else None
+        is_open_again = decided is not None and decided.is_open  # a search failed that can be decided again
         card_context = replace(
             await self.approval.card_context(route, outcome.proposal),
-            can_retry=isinstance(turn, Question) or await self._is_open_again(turn, outcome),
+            can_retry=isinstance(turn, Question) or is_open_again,
             is_unasked=is_unaddressed(turn),
         )
         messages = self.renderer.messages(outcome, card_context)
-        is_waiting = outcome.proposal is not None and outcome.proposal.is_open
+        proposal = outcome.proposal if outcome.proposal and outcome.proposal.is_open else None
         for part, message in enumerate(messages):
             try:
                 if part:
                     await self.posts.say(route, turn.id, part, message, is_again=is_again)
                 else:
+                    is_waiting = proposal is not None
                     await self.posts.finish(
                         route, handle, turn.id, message, is_again=is_again, is_waiting=is_waiting
                     )
             except Refused as refused:
                 sign = "" if part else handle
-                await self.private_replies.explain(turn, route, refused, outcome.language, sign=sign)
+                await self.replies.explain(turn, route, refused, outcome.language, sign=sign)
                 return
-        if outcome.proposal and outcome.proposal.is_open:
-            await self._call_approvers(turn, route, outcome.proposal, len(messages), is_again=is_again)
-
-    async def _is_open_again(self, turn: Turn | Command, outcome: Outcome) -> bool:
-        """True if a search failed that can be decided again."""
-        if not isinstance(turn, Decision) or outcome.kind != "failed":
-            return False
-        proposal = await self.cards.proposal_of(turn)
-        return proposal is not None and proposal.is_open
-
-    async def _call_approvers(
-        self, turn: Turn | Command, route: ReplyRoute, proposal: Proposal, part: int, *, is_again: bool
-    ) -> None:
-        """In a message of its own: an edit, which the card may be, notifies nobody."""
-        if called := await self.approval.to_notify(route, proposal):
+        if proposal and (called := await self.approval.to_notify(route, proposal)):
+            # In a message of its own: an edit, which the card may be, notifies nobody.
             with suppress(Refused):
                 call = self.renderer.call_approvers(proposal, called)
-                await self.posts.say(route, turn.id, part, call, is_again=is_again)
+                await self.posts.say(route, turn.id, len(messages), call, is_again=is_again)
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         if command.name == TELL:
-            await self.private_replies.tell_stored(command, route)
+            await self.replies.tell_stored(command, route)
         elif command.name == "withdraw":
             await self._command_runner.withdraw(command, route)
         else:

@@ -170,23 +170,19 @@ class Posts(Protocol[Shown_contra]):
         self, route: ReplyRoute, turn: str, part: int, message: Shown_contra, *, is_again: bool
     ) -> str:
         """Post a message and return its handle. ``is_again``: it may be there already, so look first."""
-        ...
 
     async def change(
         self, route: ReplyRoute, handle: str, turn: str, part: int, message: Shown_contra
     ) -> None:
         """Replace a message; post it again if it is gone."""
-        ...
 
     async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         """Show a sign that a turn is worked on, and return its handle. ``is_again``: it may be there already."""
-        ...
 
     async def progress(
         self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
     ) -> None:
         """Show by that sign what is done now. If it is not new, only keep the sign from fading."""
-        ...
 
     async def finish(
         self,
@@ -202,25 +198,20 @@ class Posts(Protocol[Shown_contra]):
 
         ``is_again``: it may be there already. ``is_waiting``: it asks a person to decide.
         """
-        ...
 
     async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
         """Leave one message of each part of a turn, and no sign of one that has ended: two processes may have shown
         it, each before it could see the other's.
         """
-        ...
 
     async def rest(self, route: ReplyRoute) -> None:
         """Show that nothing in the conversation waits for anybody any more."""
-        ...
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
         """The handle of one of our messages, by its turn and part."""
-        ...
 
     async def send_ephemeral(self, route: ReplyRoute, message: Shown_contra) -> None:
         """Show a message only to the person who wrote or pressed; never the only copy of an answer."""
-        ...
 
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Shown_contra, *, may_be_public: bool
@@ -229,37 +220,29 @@ class Posts(Protocol[Shown_contra]):
 
         Where there is none, as near to the place as possible if it ``may_be_public``, else Refused.
         """
-        ...
 
     async def delete(self, route: ReplyRoute, handle: str) -> None:
         """Remove one of our messages, or a sign of work."""
-        ...
 
     async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:
         """The obstacle of a message that was refused, as a sentence for whoever asked."""
-        ...
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         """Open a form or a window of the renderer for the person who pressed."""
-        ...
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         """At most THREAD_CONTEXT messages of the thread before the one of this route, oldest first."""
-        ...
 
     async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
         """The messages of people in the thread, oldest first; of a place without threads only this message,
         if it is one.
         """
-        ...
 
     async def link(self, route: ReplyRoute, message: str) -> str | None:
         """The URL of a message; None where the platform gives none."""
-        ...
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread of this route, unless it is one of the bot or has no words."""
-        ...
 
 
 class Renderer(Protocol[Shown_co]):
@@ -268,49 +251,38 @@ class Renderer(Protocol[Shown_co]):
     def messages(self, outcome: Outcome, card_context: CardContext) -> tuple[Shown_co, ...]:
         """The outcome as one or several messages in order. A proposed search is in the last one, and stays in
         the same one once it is decided."""
-        ...
 
     def note(self, sentence: str) -> Shown_co: ...
 
     def reading_allowed(self, question: Question, card_context: CardContext) -> Shown_co:
         """Who let the attached files be read, and when."""
-        ...
 
     def decided_already(self, proposal: Proposal, card_context: CardContext) -> Shown_co:
         """For a person who decides too late: who decided, and when."""
-        ...
 
     def call_approvers(self, proposal: Proposal, approvers: Sequence[Approver]) -> Shown_co:
         """A message that notifies these people and groups of a search that waits for them."""
-        ...
 
     def sources(self, sources: Sources) -> tuple[Shown_co, ...]:
         """The documents by collection, each with its title and number of passages; empty where there are none."""
-        ...
 
     def quotes(self, footnotes: Footnotes) -> tuple[Shown_co, ...]:
         """Every quote in its paragraph, and the sentences that were left out; empty where there are none."""
-        ...
 
     def editor(self, proposal: Proposal, route: ReplyRoute) -> Any:
         """A form in which the query can be changed before it is allowed."""
-        ...
 
     def window(self, footnotes: Footnotes) -> Any | None:
         """The footnotes as a window of the platform's own; None where :meth:`quotes` shows them, or they do not fit."""
-        ...
 
     def consultation(self, asked: Consultation) -> Shown_co:
         """Notifies the experts, and has the button with which a reply is kept."""
-        ...
 
     def kept(self, answer: KeptAnswer) -> Shown_co:
         """All that is remembered, with the button that forgets it."""
-        ...
 
     def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
         """The form of the platform in which a person says what is wrong with an answer."""
-        ...
 
 
 class People(Protocol):
@@ -319,7 +291,6 @@ class People(Protocol):
     @property
     def mention(self) -> re.Pattern[str]:
         """How a person who is mentioned stands in a text that the adapter read; the first group is the id."""
-        ...
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
@@ -327,32 +298,26 @@ class People(Protocol):
         """The name that people have for the channel, such as "#help"; empty in a direct message, and if the
         platform refuses.
         """
-        ...
 
     def is_direct(self, route: ReplyRoute) -> bool:
         """True if the route leads to a direct message between one person and the bot."""
-        ...
 
     def is_direct_message(self, conversation: Conversation) -> bool:
         """The same of a conversation, of which no route is known."""
-        ...
 
     def route_in(self, conversation: Conversation) -> ReplyRoute:
         """A route that leads to a conversation of which none is known: by it, people and the place have names."""
-        ...
 
     async def is_private(self, conversation: Conversation) -> bool:
         """True if not everybody of its workspace or server reads the channel; also if the platform does not
         say.
         """
-        ...
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """Which of these groups of access rules a person is in who writes a direct message.
 
         Raises Refused and Unreachable where the platform does not say; what it says is a minute old at most.
         """
-        ...
 
     async def email_of(self, space: str, user: str) -> str:
         """The e-mail address of a member who confirmed it; empty where the platform says none, and for bots, guests
@@ -360,15 +325,12 @@ class People(Protocol):
 
         Raises Refused and Unreachable where it does not say now; what it says is some minutes old at most.
         """
-        ...
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
         """The people and groups among these whom the platform knows where the route leads."""
-        ...
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these roles or user groups the person is in. Raises Unreachable: it decides something."""
-        ...
 
 
 class Attachments(Protocol):
@@ -376,7 +338,6 @@ class Attachments(Protocol):
 
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:
         """Its name and its content. Raises DocumentError and Unreachable."""
-        ...
 
 
 def is_reached_directly(url: str) -> bool:

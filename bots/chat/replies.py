@@ -1,5 +1,5 @@
-"""Cards that wait for a press, and the turn that a press or an edit asks for, the same however often it is
-delivered.
+"""What is shown beside a turn's messages: cards that wait for a press or were decided, and replies that one person sees. And
+the turn that a press or an edit asks for, the same however often it is delivered.
 
 A card is the part of an outcome's last message that proposes a search, or the reading of attached files.
 """
@@ -28,7 +28,7 @@ from bots.chat.platform import (
 )
 from bots.chat.proposals import Approval
 from bots.chat.texts import language_of_turn, say_in
-from bots.chat.uploads import READ, first_asked, with_reading
+from bots.chat.uploads import READ, with_reading
 from core.conversation import (
     Command,
     Conversation,
@@ -47,48 +47,34 @@ from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
-
 #: How often it is looked whether a message that an edit changes was left unanswered, and seconds between.
 LOOKS, LOOK_EVERY = 20, 0.1
+CLOSING = 10.0  # seconds to take the buttons off a thread before it is forgotten in any case
 
 
 async def turn_asked_by(command: ChatCommand) -> Turn | None:
-    """The turn that "again", "read" or "choose" asks for; None if what it is about is gone, or not from here."""
-    match command.name:
-        case "again":
-            return await _repeated(command)
-        case "read":
-            question = await _question_here(command, command.argument)
-            return with_reading(question, command.author, command.said_at) if question else None
-        case "choose":
-            return await _chosen(command)
-        case _:
-            return None
-
-
-async def _repeated(command: ChatCommand) -> Turn | None:
-    turn = await stored_turn(command.argument)
+    """The turn that "again", "read" or "choose" asks for; None if what it is about is gone, or not from here: nobody
+    brings another conversation's to light.
+    """
+    number, turn_id = "", command.argument
+    if command.name == "choose":
+        number, _, turn_id = turn_id.partition(":")
+    turn = await stored_turn(turn_id)
     if turn is None or turn.conversation != command.conversation:
         return None
-    again = tried_again(turn, command.author)
-    if isinstance(again, Question):
-        return replace(again, asked_at=command.said_at)
-    return replace(again, decided_at=command.said_at)
-
-
-async def _chosen(command: ChatCommand) -> Question | None:
-    """One of the options with which a question was answered."""
-    number, _, turn_id = command.argument.partition(":")
-    outcome = await outcome_of(turn_id) if await _question_here(command, turn_id) else None
+    if command.name == "again":
+        again = tried_again(turn, command.author)
+        if isinstance(again, Question):
+            return replace(again, asked_at=command.said_at)
+        return replace(again, decided_at=command.said_at)
+    if isinstance(turn, Decision):
+        return None
+    if command.name == "read":
+        return with_reading(turn, command.author, command.said_at)
+    outcome = await outcome_of(turn_id)
     options = outcome.options if outcome else ()
     is_listed = number.isdecimal() and 0 < int(number) <= len(options)
     return question_from(command, options[int(number) - 1]) if is_listed else None
-
-
-async def _question_here(command: ChatCommand, turn_id: str) -> Question | None:
-    """A question of the command's own conversation: nobody brings another one's to light."""
-    question = await question_of(turn_id)
-    return question if question and question.conversation == command.conversation else None
 
 
 def question_from(command: ChatCommand, text: str) -> Question:
@@ -106,9 +92,7 @@ def tried_again(turn: Turn, presser: str) -> Turn:
 
 
 async def asked_anew(edited: Question) -> Question:
-    """The question that an edit makes of a message that nobody addressed to the bot, and that it left
-    unanswered.
-    """
+    """The question that an edit makes of a message that nobody addressed to the bot, and that it left unanswered."""
     for _ in range(LOOKS):
         has_ended = await outcome_of(edited.id) is not None
         before = await question_of(edited.id)
@@ -126,12 +110,9 @@ def _next_try(turn_id: str) -> str:
     return f"{first}~{int(number) + 1}" if number.isdecimal() and first else f"{turn_id}~2"
 
 
-CLOSING = 10.0  # seconds to take the buttons off a thread before it is forgotten in any case
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cards(Generic[Shown]):
-    """The cards that were shown."""
+class Replies(Generic[Shown]):
+    """Cards, and replies to one person. Where the platform has no private way, some become public messages near the place."""
 
     posts: Posts[Shown]
     renderer: Renderer[Shown]
@@ -139,10 +120,12 @@ class Cards(Generic[Shown]):
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
     outcomes: Callable[[str], Awaitable[Outcome | None]]  #: by turn, as long as it is stored
 
-    async def proposal_of(self, decision: Decision) -> Proposal | None:
-        """The search that it is about."""
-        proposals = await self.proposals(decision.conversation)
-        return next((each for each in proposals if each.id == decision.proposal_id), None)
+    async def proposal_of(self, turn: Turn | Command) -> Proposal | None:
+        """The search that a decision is about."""
+        if not isinstance(turn, Decision):
+            return None
+        known = await self.proposals(turn.conversation)
+        return next((each for each in known if each.id == turn.proposal_id), None)
 
     async def settle(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> None:
         """Show who decides and when in place of the buttons, before the decision is carried out."""
@@ -155,12 +138,11 @@ class Cards(Generic[Shown]):
 
     async def close_offer(self, question: Question, route: ReplyRoute) -> None:
         """Show who let the files be read, and when, in place of the button."""
-        asked = first_asked(question.id)
-        offered = await self.outcomes(asked) if asked else None
-        if offered is None:
+        if not question.id.endswith(READ):
             return
-        card_context = await self.approval.reading_context(route, question)
-        await self._replace(question, route, offered, card_context)
+        if offered := await self.outcomes(question.id.removesuffix(READ)):
+            card_context = await self.approval.reading_context(route, question)
+            await self._replace(question, route, offered, card_context)
 
     async def close_all(self, forget: Command, route: ReplyRoute) -> None:
         """Take the buttons off what still waits in a thread. Nothing in the way of that keeps the thread."""
@@ -181,14 +163,10 @@ class Cards(Generic[Shown]):
         """The outcomes beneath which a search or files wait for somebody to allow them."""
         is_open = {each.id for each in await self.proposals(conversation) if each.is_open}
         outcomes = await outcomes_in(conversation)
-        turns = {outcome.turn_id for outcome in outcomes}
-        return [
-            one
-            for one in outcomes
-            if (
-                one.proposal.id in is_open if one.proposal else one.unread and one.turn_id + READ not in turns
-            )
-        ]
+        read = {outcome.turn_id.removesuffix(READ) for outcome in outcomes if outcome.turn_id.endswith(READ)}
+        searches = [each for each in outcomes if each.proposal and each.proposal.id in is_open]
+        files = [each for each in outcomes if not each.proposal and each.unread and each.turn_id not in read]
+        return [*searches, *files]
 
     async def _replace(
         self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome, card_context: CardContext
@@ -203,21 +181,10 @@ class Cards(Generic[Shown]):
             extra = {**log_fields(turn), "reason": refused.code}
             logger.warning("a card that was decided cannot be changed", extra=extra)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrivateReplies(Generic[Shown]):
-    """Replies to one person. Where the platform has no private way, some become public messages near the place."""
-
-    posts: Posts[Shown]
-    renderer: Renderer[Shown]
-    approval: Approval
-    cards: Cards[Shown]
-
     async def tell(self, request_id: str, route: ReplyRoute, sentence: str) -> None:
         """Tell the author of a request why it does nothing."""
-        await self.posts.send_direct(
-            route, f"{request_id}/told", self.renderer.note(sentence), may_be_public=True
-        )
+        note = self.renderer.note(sentence)
+        await self.posts.send_direct(route, f"{request_id}/told", note, may_be_public=True)
 
     async def tell_stored(self, command: Command, route: ReplyRoute) -> None:
         """The same with the sentence of a stored command."""
@@ -287,7 +254,7 @@ class PrivateReplies(Generic[Shown]):
 
     async def deliver(self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome) -> None:
         """Show the outcome of a press that changed nothing: most often, somebody else was faster."""
-        proposal = await self.cards.proposal_of(turn) if isinstance(turn, Decision) else None
+        proposal = await self.proposal_of(turn)
         if proposal is not None and not proposal.is_open:
             card_context = await self.approval.card_context(route, proposal)
             message = self.renderer.decided_already(proposal, card_context)
@@ -304,7 +271,7 @@ class PrivateReplies(Generic[Shown]):
             return None  # nobody waits for it
         say = say_in(language)
         sentence = await self.posts.explain(route, refused, say) if refused.code else say("not_shown")
-        proposal = await self.cards.proposal_of(turn) if isinstance(turn, Decision) else None
+        proposal = await self.proposal_of(turn)
         if proposal is not None and proposal.is_open:
             sentence = f"{sentence}\n{say('can_be_allowed')}"
         message = self.renderer.note(sentence)

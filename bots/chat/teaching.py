@@ -12,8 +12,8 @@ from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
 from bots.chat.people import named_messages
-from bots.chat.platform import Consultation, ExplanationForm, Posts, Refused, Renderer, Said, Shown
-from bots.chat.replies import PrivateReplies
+from bots.chat.platform import Consultation, ExplanationForm, Refused, Said, Shown
+from bots.chat.replies import Replies
 from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.store import ExpertRequest, KeptAnswer, id_of
 from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn
@@ -46,10 +46,8 @@ def reply_to_keep(
 class Teaching(Generic[Shown]):
     """Carries out what teaches the bot. Everything may be done twice."""
 
-    posts: Posts[Shown]
-    renderer: Renderer[Shown]
     commands: ChatCommands
-    private_replies: PrivateReplies[Shown]
+    replies: Replies[Shown]
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         """Ask experts, keep a reply or forget what was kept. Raises Unreachable."""
@@ -63,13 +61,13 @@ class Teaching(Generic[Shown]):
                 key = await self._unkeep(chat_command, route)
             sentence = say_in(chat_command.language)(key) if key else ""
         except Refused as refused:
-            await self.private_replies.explain(command, route, refused, chat_command.language)
+            await self.replies.explain(command, route, refused, chat_command.language)
             return
         except AnswerRejected as rejected:
             sentence = in_language(rejected.sentence, chat_command.language)
         if sentence:
-            note = self.renderer.note(sentence)
-            await self.private_replies.send_direct(command, route, note, may_be_public=True)
+            note = self.replies.renderer.note(sentence)
+            await self.replies.send_direct(command, route, note, may_be_public=True)
 
     async def ask_what_was_wrong(self, feedback: Feedback, route: ReplyRoute) -> None:
         """Open a form; whoever closes it has said enough."""
@@ -80,7 +78,7 @@ class Teaching(Generic[Shown]):
             language=outcome.language if outcome else "en",
             can_consult=has_experts and not people.is_direct(route),
         )
-        await self.posts.open_editor(route, self.renderer.explanation(form, route))
+        await self.replies.posts.open_editor(route, self.replies.renderer.explanation(form, route))
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute, *, is_again: bool) -> str:
         """A key of the sentence that tells why nobody was asked; empty if they were."""
@@ -100,8 +98,8 @@ class Teaching(Generic[Shown]):
         consultation = Consultation(
             question=asked.text, asker=names[turn.author], experts=experts, language=language_of_turn(turn)
         )
-        shown = self.renderer.consultation(consultation)
-        await self.posts.say(route, command.id, 0, shown, is_again=is_again)
+        shown = self.replies.renderer.consultation(consultation)
+        await self.replies.posts.say(route, command.id, 0, shown, is_again=is_again)
         request = ExpertRequest(
             turn=turn.id, conversation=command.conversation.id, question=asked.text, asked_at=command.said_at
         )
@@ -120,7 +118,7 @@ class Teaching(Generic[Shown]):
             return "only_experts_keep"
         answers = self.commands.footnote.answers
         request = await answers.request_in(command.conversation)
-        said = await self.posts.said(route, command.argument)
+        said = await self.replies.posts.said(route, command.argument)
         trusted = await self.commands.trusted_among({one.author for one in said}, command, route)
         reply = reply_to_keep(
             said, chosen=command.argument, presser=command.author, trusted=trusted,
@@ -159,18 +157,18 @@ class Teaching(Generic[Shown]):
         return KeptAnswer(
             id=id_of(reply.key), question=clipped(asked.text, QUESTION_LIMIT), text=answered.text, author=reply.author,
             name=names[reply.author], place=await people.place(route), conversation=conversation.id,
-            message=reply.key, url=await self.posts.link(route, reply.id),
+            message=reply.key, url=await self.replies.posts.link(route, reply.id),
             collection=own_collection(conversation), language=language_of(question), said_at=reply.said_at,
             kept_at=now, valid_until=now,
         )  # fmt: skip
 
     async def _show(self, answer: KeptAnswer, route: ReplyRoute) -> None:
         """In the thread, where who said it reads it too; in the same message where it was kept before."""
-        card, shown = _card_of(answer), self.renderer.kept(answer)
-        if handle := await self.posts.find(route, card, 0):
-            await self.posts.change(route, handle, card, 0, shown)
+        card, shown = _card_of(answer), self.replies.renderer.kept(answer)
+        if handle := await self.replies.posts.find(route, card, 0):
+            await self.replies.posts.change(route, handle, card, 0, shown)
         else:
-            await self.posts.say(route, card, 0, shown, is_again=False)
+            await self.replies.posts.say(route, card, 0, shown, is_again=False)
 
     async def _unkeep(self, command: ChatCommand, route: ReplyRoute) -> str:
         """Its card says so first: cut off in between, it is forgotten the next time."""
@@ -178,10 +176,10 @@ class Teaching(Generic[Shown]):
         answer = await answers.get(command.argument)
         if answer is None:
             return "answer_gone"
-        card, gone = _card_of(answer), self.renderer.note(say_in(answer.language)("answer_forgotten"))
-        handle = await self.posts.find(route, card, 0)
+        card, gone = _card_of(answer), self.replies.renderer.note(say_in(answer.language)("answer_forgotten"))
+        handle = await self.replies.posts.find(route, card, 0)
         if handle:
-            await self.posts.change(route, handle, card, 0, gone)
+            await self.replies.posts.change(route, handle, card, 0, gone)
         await answers.forget(answer)
         return "" if handle else "answer_forgotten"
 

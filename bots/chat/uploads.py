@@ -81,11 +81,6 @@ def with_reading(question: Question, allowed_by: str, allowed_at: float) -> Ques
     )
 
 
-def first_asked(turn_id: str) -> str | None:
-    """The turn with which the attachments of this one were not read yet; None for any other turn."""
-    return turn_id.removesuffix(READ) if turn_id.endswith(READ) else None
-
-
 @value
 class Indexed:
     """The result of indexing files and pages."""

@@ -149,9 +149,7 @@ class DiscordListeners:
             once = f"{PLATFORM}/{route['server']}/cannot read"
             if not may_be_for_me or not await self.channel_store.is_first(once):
                 return
-        self.inbox.begin(
-            self.inbox.messenger.private_replies.send_ephemeral(route, say_in(ENGLISH)("cannot_read"))
-        )
+        self.inbox.begin(self.inbox.messenger.replies.send_ephemeral(route, say_in(ENGLISH)("cannot_read")))
 
     async def take_interaction(self, event: discord.Interaction) -> None:
         """Stored first, then acknowledged: if it could not be stored, Discord shows that it failed."""
