@@ -118,7 +118,8 @@ class Layout(Generic[Shown]):
         for shown in range(min(FOOTNOTES_SHOWN, len(proposal.closest)), -1, -1):
             above = [*self.lines([proposals.reason(proposal)]), *self._small(proposals.looked_for(proposal))]
             if closest := proposal.closest[:shown]:
-                above += [*self._small(say_in(language)("closest")), *self._footnotes(closest, language)]
+                above += self._small(say_in(language)("closest"))
+                above += [self.footnote(each, language, True) for each in closest]
             card = self.boxed([*above, *self._request(proposal, card_context)], proposal.verdict)
             if self.fits(card):
                 break
@@ -211,11 +212,6 @@ class Layout(Generic[Shown]):
             yield self.exact(proposals.whole_query(proposal.allowed or ""))
         yield self.small(proposals.decision(proposal, card_context, name=self.words, time=self.time))
 
-    def _footnotes(
-        self, citations: Iterable[Citation], language: str, *, with_quotes: bool = True
-    ) -> Iterator[Block]:
-        return (self.footnote(each, language, with_quotes) for each in citations)
-
     def _answer(self, outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:
         answer = by_place(answer)
         if lead := provenance(outcome, answer):
@@ -224,9 +220,9 @@ class Layout(Generic[Shown]):
         yield from self.pieces(answer.text, outcome.language, links)
         if answer.citations:
             yield dict(self.divider)
-            places = places_of(answer.citations)[:FOOTNOTES_SHOWN]
-            # An answer of quotes alone has shown them above.
-            yield from self._footnotes(places, outcome.language, with_quotes=answer.composed)
+            for place in places_of(answer.citations)[:FOOTNOTES_SHOWN]:
+                # An answer of quotes alone has shown them above.
+                yield self.footnote(place, outcome.language, answer.composed)
         quotes, person = self._quotes_button(outcome), self._person_button(outcome, card_context)
         yield from self._apart(quotes, person)
         # The reason: an answer in spite of an error, such as a model out of reach.
@@ -240,7 +236,7 @@ class Layout(Generic[Shown]):
         yield from self.pieces(outcome.reason or say("not_found"), outcome.language, ())
         if closest := closest_shown(outcome):
             yield from self._small(say("closest"))
-            yield from self._footnotes(closest, outcome.language)
+            yield from (self.footnote(each, outcome.language, True) for each in closest)
         quotes, person = self._quotes_button(outcome), self._person_button(outcome, card_context)
         yield from self._apart(quotes)
         if not outcome.unread:  # else what can be done stands beneath

@@ -31,7 +31,9 @@ def written(message: Payload) -> str:
     shown = _markup(blocks)
     is_typed = all(_kind(block) == "rich_text" for block in blocks)
     # The text of a message that a person typed also names the groups and channels of which blocks have only ids.
-    return text if is_typed and not _says_less(text, shown) else shown or text
+    part, whole = (re.sub(r"[\W_]", "", markup) for markup in (text, shown))
+    says_less = part != whole and part in whole  # it is only a part of what the blocks say
+    return text if is_typed and not says_less else shown or text
 
 
 def forwarded(message: Payload, my_user_id: str) -> tuple[ThreadMessage, ...]:
@@ -68,16 +70,6 @@ def _author(message: Payload) -> str:
     profile = message.get("bot_profile")
     app = profile.get("name") if isinstance(profile, Mapping) else None
     return str(message.get("user") or message.get("username") or app or "somebody")
-
-
-def _says_less(text: str, shown: str) -> bool:
-    """True if the text is only a part of what the blocks say."""
-    part, whole = _letters(text), _letters(shown)
-    return part != whole and part in whole
-
-
-def _letters(markup: str) -> str:
-    return "".join(sign for sign in markup if sign.isalnum())
 
 
 def _attachment(one: Payload) -> str:

@@ -172,16 +172,14 @@ def _is_relevant(payload: Payload, me: Me) -> bool:
         event.get("type") in ("app_mention", "message")
         and event.get("subtype") in WRITTEN
         and not any(event.get(sign) for sign in ("hidden", "bot_id", "bot_profile"))
-        and _is_new(event)
+        and (not event.get("edited") or _is_edited_soon(event))
         and event.get("user") not in (None, "", "USLACKBOT", me.user_id)
     )
 
 
-def _is_new(event: Payload) -> bool:
+def _is_edited_soon(event: Payload) -> bool:
     """A mention that an edit adds arrives as an "app_mention" with the message's own timestamp, bolt-js#960."""
-    if not (edited := event.get("edited")):
-        return True
-    return event["type"] == "app_mention" and float(edited["ts"]) - float(event["ts"]) < EDIT_LIMIT
+    return event["type"] == "app_mention" and float(event["edited"]["ts"]) - float(event["ts"]) < EDIT_LIMIT
 
 
 def _message(event: Payload, route: SlackRoute, me: Me, thread: ThreadState) -> Question | ChatCommand | None:

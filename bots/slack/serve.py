@@ -7,11 +7,9 @@ logged. With a client id two more paths let a workspace install the app; Bolt's 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +36,7 @@ from bots.slack.post import SlackPosts
 from bots.slack.receive import conversation_in, deleted, receive
 from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
-from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, PROMPTS, UNINSTALLED, SlackSettings
+from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, PROMPTS, UNINSTALLED, SlackSettings, skew_of
 from core.bootstrap import Footnote
 from core.conversation import Conversation
 from core.errors import SettingsError, StoreUnavailable
@@ -375,17 +373,6 @@ async def _socket(
 
 BODY_LIMIT = 2 * 1024**2  # bytes; Slack's payloads stay far below
 TOO_FAR_APART = "a request that Slack signed was turned away: it is old, or this machine's clock is wrong; footnote doctor tells"
-TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
-
-
-def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
-    """The lead of ``now`` over the signed timestamp, in seconds; None without Slack's signature."""
-    timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
-    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
-        return None
-    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
-    is_slacks = hmac.compare_digest(f"v0={expected}".encode(), signature.encode(errors="replace"))
-    return now - int(timestamp) if is_slacks else None
 
 
 @asynccontextmanager

@@ -6,6 +6,8 @@ manifest reference".
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from core.storage.database import Schema
 CLOCK_SKEW = 300  # seconds, "Verifying requests from Slack"
 STORE = "slack"  # it holds tokens, so only the owner may read its file
 SCHEMA = Schema()  # the SDK makes the tables
+TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
 API_URL = "https://slack.com/api/"  # where the Web API is, "Using the Slack Web API"
 
 NAMES: tuple[str, ...] = (
@@ -99,6 +102,16 @@ def _requirements(given: Mapping[str, str], *, is_served: bool) -> tuple[tuple[b
         (bool(secret or bot_token), "SLACK_SIGNING_SECRET is needed with SLACK_CLIENT_ID"),
         (not address or is_address(address), "SLACK_API_URL must be an http or https address"),
     )
+
+
+def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
+    """The lead of ``now`` over the signed timestamp, in seconds; None without Slack's signature."""
+    timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
+        return None
+    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
+    is_slacks = hmac.compare_digest(f"v0={expected}".encode(), signature.encode(errors="replace"))
+    return now - int(timestamp) if is_slacks else None
 
 
 KEEP = "keep_answer"  # the callback id of the shortcut in the menu of a message
