@@ -229,7 +229,7 @@ class ChatMessenger(Generic[Shown]):
         )  # fmt: skip
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
-        proposal = await self.replies.proposal_of(turn)
+        proposal = await self.replies.proposal_of(turn) if isinstance(turn, Decision) else None
         if isinstance(turn, Decision):
             turn = await named_decision(turn, route, self.approval.people)  # the card shows the query
             if proposal is None or not proposal.is_open:
