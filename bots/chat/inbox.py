@@ -16,16 +16,7 @@ from typing import Any, TypeVar
 
 from bots.chat.access import asking_once
 from bots.chat.channels import ChannelStore
-from bots.chat.incoming import (
-    TELL,
-    ChatCommand,
-    Feedback,
-    Incoming,
-    Rejection,
-    Request,
-    consulting,
-    queued,
-)
+from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection, Request, consulting, queued
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
 from bots.chat.proposals import Approval

@@ -55,13 +55,7 @@ from bots.discord.serve import open_client
 from bots.discord.settings import SERVERS_PAGE, VIEW, Application, read_application, read_discord_settings
 from core.conversation import Conversation, value
 from core.errors import SettingsError
-from core.sources.source import (
-    SourceContext,
-    SourceKind,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWithdrawn,
-)
+from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
 from core.turns.messenger import Unreachable
 
 THREADS_PAGE = 100  # threads, "List Public Archived Threads"

@@ -33,16 +33,7 @@ from bots.discord.content import (
     text_of,
     words_of,
 )
-from bots.discord.route import (
-    DIRECT,
-    PLATFORM,
-    TALK,
-    DiscordRoute,
-    Me,
-    conversation_of,
-    said_at,
-    turn_id,
-)
+from bots.discord.route import DIRECT, PLATFORM, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
 from bots.discord.settings import KEEP
 from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, value
 from core.errors import QuestionRejected

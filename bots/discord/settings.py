@@ -53,10 +53,7 @@ def read_discord_settings(
     checks = (
         (token.isascii() and not _SPACE.search(token), "DISCORD_TOKEN has characters that no token has"),
         (not address or is_address(address), "DISCORD_API_URL must be an http or https address"),
-        (
-            "@" not in address,
-            "DISCORD_API_URL must not contain a login: the bot logs in with its token",
-        ),
+        ("@" not in address, "DISCORD_API_URL must not contain a login: the bot logs in with its token"),
         (
             not address or address.rstrip("/").endswith("/api/v10"),
             "DISCORD_API_URL must end in /api/v10, the supported version",

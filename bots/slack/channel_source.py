@@ -35,23 +35,12 @@ from bots.slack.calls import (
     SlackRefused,
     open_calls,
 )
-from bots.slack.content import (
-    SlackPlace,
-    channel_entry,
-    channel_message,
-    people_in,
-)
+from bots.slack.content import SlackPlace, channel_entry, channel_message, people_in
 from bots.slack.people import SlackPeople
 from bots.slack.route import PLATFORM, Payload
 from bots.slack.settings import read_slack_settings
 from core.conversation import Conversation
-from core.sources.source import (
-    SourceContext,
-    SourceKind,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWithdrawn,
-)
+from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
 from core.turns.messenger import Unreachable
 
 PAGE = 200  # messages, "conversations.history"; where fewer are allowed, Slack gives fewer

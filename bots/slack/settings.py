@@ -154,10 +154,7 @@ UNINSTALLED: Mapping[str, str] = {
 }
 
 #: Suggested prompts: the button's label -> the message that it sends.
-PROMPTS: Mapping[str, str] = {
-    "What can you do?": "help",
-    "What do you read?": "sources",
-}
+PROMPTS: Mapping[str, str] = {"What can you do?": "help", "What do you read?": "sources"}
 
 EVENTS_PATH, REDIRECT_PATH = "/slack/events", "/slack/oauth_redirect"  # as Bolt's own server names them
 
