@@ -36,9 +36,7 @@ EVERYONE, CLOSED, CHANNEL, PERSON, GROUP = KINDS = ("everyone", "closed", "chann
 
 @value
 class AccessChange:
-    """An operator's change of one collection: first it is closed, then opened to some, then others are
-    removed.
-    """
+    """An operator's change of one collection, in this order: it is closed, opened to some, and closed to others."""
 
     closes: bool = False
     opens_to_everyone: bool = False
@@ -132,10 +130,7 @@ def readers(rules: Iterable[AccessRule], names: Mapping[str, str] = MappingProxy
 def forget_documents(
     library: Library, storage: Storage, source: str, *, collection: str | None = None
 ) -> list[Entry]:
-    """Remove documents from the index, their uploads from the disk, and the rules of collections that end with them.
-
-    Without a collection, from all of them.
-    """
+    """Remove documents, in all collections without one named, their uploads, and the rules of collections that end."""
     entries = _forget(library, storage, source, collection)
     discard(storage.data_dir, (Path(entry.address) for entry in entries))
     left = {base_of(entry.collection) for entry in library.store.entries()}
@@ -145,9 +140,7 @@ def forget_documents(
 
 
 def _forget(library: Library, storage: Storage, name: str, collection: str | None) -> list[Entry]:
-    """Forgets a source, document or folder; a source there first, or the next sync would bring it back.
-    NotFound when nothing has this name.
-    """
+    """Forget a source first, or the next sync would bring it back. NotFound when nothing has this name."""
     with open_source_store(storage) as sources:
         kept = name_as_kept(name, ADDRESSES)
         labels = source_labels(sources, collection=collection, kinds=ADDRESSES)
@@ -173,10 +166,7 @@ def _nothing_under(name: str, parts: Sequence[str]) -> str:
 
 
 def drop_rules(database: Database, collections: Iterable[str]) -> None:
-    """Close collections that were forgotten wholly, so that none of the same name inherits their readers.
-
-    ``default`` keeps its rules: without them it is open.
-    """
+    """Close collections that were forgotten wholly, but ``default``: none of the same name inherits their readers."""
     gone = [(name,) for name in collections if name != DEFAULT_COLLECTION]
     if gone:
         with database.transaction() as writing:

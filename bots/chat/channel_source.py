@@ -75,10 +75,7 @@ ADDRESSES: Mapping[str, AddressKind] = {**KINDS, "slack": SLACK_CHANNELS, "disco
 
 
 def typed_channel(typed: str, addresses: AddressKind, link: re.Pattern[str]) -> str:
-    """The address of a channel that a person named by its name, its id, a link or its address; SettingsError.
-
-    ``link``: of the platform, with the id in its group.
-    """
+    """The address of a channel by its name, id, address, or a link with the id in its group; SettingsError."""
     (prefix,) = addresses.prefixes
     bare = typed.removeprefix(prefix)
     named = found[1] if (found := link.fullmatch(bare)) else bare

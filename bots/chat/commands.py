@@ -96,9 +96,7 @@ class ChatCommands:
     async def trusted_among(
         self, people: Collection[str], command: ChatCommand, route: ReplyRoute
     ) -> frozenset[str]:
-        """The people among these whose answers may be kept there: all, if nobody is named. Raises
-        Unreachable.
-        """
+        """Whose answers may be kept there: of all, if nobody is named. Raises Unreachable."""
         experts, learners = self.footnote.settings.experts, self.footnote.settings.learners
         trusted = learners
         if experts:

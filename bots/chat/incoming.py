@@ -217,10 +217,7 @@ def is_small_talk(request: object) -> bool:
 
 
 def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
-    """None for what asks nothing; QuestionRejected if a question is too long.
-
-    What it quotes is context; of a mention alone it is the question.
-    """
+    """None for what asks nothing; QuestionRejected if it is too long. What a mention alone quotes is the question."""
     if command := _command_in(message.text, has_files=bool(message.files), is_called=message.is_called):
         name, argument, language = command
         argument = message.replies_to if name == "keep" else argument

@@ -115,9 +115,7 @@ def require_documents(library: Library, targets: Targets) -> None:
 def update_index(
     library: Library, targets: Targets, fetcher: GuardedFetcher, *, notify: Notify
 ) -> SyncReport:
-    """Update everything indexed, and index those of the targets that are new. SettingsError for a source that was
-    not read yet: that may take long.
-    """
+    """Update everything indexed, and index new targets. SettingsError for a source that was not read yet."""
     for address in targets.sources:
         if not any(is_within(entry.address, address) for entry in library.store.entries()):
             typed = typed_of(address, ADDRESSES)
@@ -219,9 +217,7 @@ def with_embedder(library: Library, embedder: Embedder | None) -> Library:
 
 
 def failed_recently(library: Library, now: float) -> bool:
-    """True if the last download of the network failed less than RETRY_AFTER ago; a time in the future is
-    ignored.
-    """
+    """True if the last download failed less than RETRY_AFTER ago; a time in the future is ignored."""
     since = library.store.get_meta(DOWNLOAD_FAILED)
     return since is not None and 0 <= now - float(since) < RETRY_AFTER
 
@@ -297,7 +293,7 @@ class BackgroundVectors:
     async def finish(self, watcher: Watcher, *, insist: bool) -> int:
         """Wait until every passage has a vector; how many were made. Raises what keeps them from being made.
 
-        With ``insist``, a download that failed is tried again. If this is cancelled, the work goes on without it.
+        With ``insist``, a failed download is tried again. If this is cancelled, the work goes on without it.
         """
         made, self._insists = 0, insist
         self._watchers.append(watcher)

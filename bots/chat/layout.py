@@ -73,11 +73,7 @@ AROUND = 300  # characters shown on each side of a quote
 
 
 def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[str]) -> Footnotes:
-    """The footnotes as they are numbered below the answer; without an answer, the closest passages.
-
-    Args:
-        collections: what may be read now; what an outcome took from others is not shown any more
-    """
+    """The footnotes as they are numbered below the answer, else the closest passages, of what may be read now."""
     closed = ReaderSets(store.database).closed(documents_in(outcome), collections_of(outcome), collections)
     outcome = outcome_within(outcome, collections, closed)
     citations = by_place(outcome.answer).citations if outcome.answer else outcome.closest

@@ -115,11 +115,7 @@ class ProgressNotes(Generic[Shown]):
     _uncovering: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def begin(self, turn: Turn, route: ReplyRoute, proposal: Proposal | None, *, is_again: bool) -> str:
-        """Show the first sign and return its handle. Raises Refused and Unreachable.
-
-        Args:
-            proposal: what the turn decides about
-        """
+        """Show the first sign of a turn, or of a decision about a proposal. Raises Refused and Unreachable."""
         language = language_of_turn(turn, (proposal,) if proposal else ())
         self._languages[turn.id] = language
         first = _first_progress(turn)

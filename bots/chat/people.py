@@ -61,10 +61,7 @@ class Emails:
         opened: frozenset[str],
         sets: ReaderSets,
     ) -> frozenset[str]:
-        """The ``known`` collections beside the ``opened`` ones whose readers the author is among.
-
-        Nobody is asked where there are none.
-        """
+        """The ``known`` collections beside the ``opened`` ones whose readers the author is among."""
         beside = frozenset(name for name in known if is_restricted(name) and base_of(name) in opened)
         if not beside or not (addresses := await self.of(conversation, author)):
             return frozenset()
@@ -136,10 +133,7 @@ async def _named(texts: Sequence[str], route: ReplyRoute, people: People, langua
 async def note_names(
     said: Iterable[tuple[Conversation, str]], people: Mapping[str, People], noted: ShownNames
 ) -> None:
-    """Note what the channels and the people are called who said something there; ``people`` by platform.
-
-    What a platform does not say stays unknown.
-    """
+    """Note what the channels and the people are called who said something; ``people`` by platform."""
     places: dict[str, str] = {}
     for conversation, author in said:
         known = people.get(conversation.platform)

@@ -161,10 +161,7 @@ THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called
 
 
 class Posts(Protocol[Shown_contra]):
-    """Posts each message once: it is identified by its turn and its part, counted from 0.
-
-    Every method raises Refused or Unreachable.
-    """
+    """Posts each message once, by its turn and its part, counted from 0. Every method raises Refused or Unreachable."""
 
     async def say(
         self, route: ReplyRoute, turn: str, part: int, message: Shown_contra, *, is_again: bool
@@ -194,15 +191,10 @@ class Posts(Protocol[Shown_contra]):
         is_again: bool,
         is_waiting: bool,
     ) -> None:
-        """Show a turn's part 0 in place of its sign; without a handle none was shown.
-
-        ``is_again``: it may be there already. ``is_waiting``: it asks a person to decide.
-        """
+        """Show a turn's part 0 in place of its sign, if one was shown. ``is_waiting``: it asks a person to decide."""
 
     async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
-        """Leave one message of each part of a turn, and no sign of one that has ended: two processes may have shown
-        it, each before it could see the other's.
-        """
+        """Leave one message of each part of a turn that two processes showed, and no sign of one that has ended."""
 
     async def rest(self, route: ReplyRoute) -> None:
         """Show that nothing in the conversation waits for anybody any more."""
@@ -216,10 +208,7 @@ class Posts(Protocol[Shown_contra]):
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Shown_contra, *, may_be_public: bool
     ) -> None:
-        """The same in whatever private way there is.
-
-        Where there is none, as near to the place as possible if it ``may_be_public``, else Refused.
-        """
+        """The same in whatever private way there is; else near to the place if it ``may_be_public``, else Refused."""
 
     async def delete(self, route: ReplyRoute, handle: str) -> None:
         """Remove one of our messages, or a sign of work."""
@@ -234,9 +223,7 @@ class Posts(Protocol[Shown_contra]):
         """At most THREAD_CONTEXT messages of the thread before the one of this route, oldest first."""
 
     async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
-        """The messages of people in the thread, oldest first; of a place without threads only this message,
-        if it is one.
-        """
+        """The messages of people in the thread, oldest first; in a place without threads this message alone."""
 
     async def link(self, route: ReplyRoute, message: str) -> str | None:
         """The URL of a message; None where the platform gives none."""
@@ -249,8 +236,7 @@ class Renderer(Protocol[Shown_co]):
     """Values -> messages; pure."""
 
     def messages(self, outcome: Outcome, card_context: CardContext) -> tuple[Shown_co, ...]:
-        """The outcome as one or several messages in order. A proposed search is in the last one, and stays in
-        the same one once it is decided."""
+        """The outcome as messages in order; a search stands in the last one, also once it is decided."""
 
     def note(self, sentence: str) -> Shown_co: ...
 
@@ -295,9 +281,7 @@ class People(Protocol):
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
     async def place(self, route: ReplyRoute) -> str:
-        """The name that people have for the channel, such as "#help"; empty in a direct message, and if the
-        platform refuses.
-        """
+        """The name that people have for the channel, such as "#help"; empty if it is direct or unknown."""
 
     def is_direct(self, route: ReplyRoute) -> bool:
         """True if the route leads to a direct message between one person and the bot."""
@@ -309,15 +293,10 @@ class People(Protocol):
         """A route that leads to a conversation of which none is known: by it, people and the place have names."""
 
     async def is_private(self, conversation: Conversation) -> bool:
-        """True if not everybody of its workspace or server reads the channel; also if the platform does not
-        say.
-        """
+        """True if not everybody of its workspace or server reads the channel, or the platform does not say."""
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
-        """Which of these groups of access rules a person is in who writes a direct message.
-
-        Raises Refused and Unreachable where the platform does not say; what it says is a minute old at most.
-        """
+        """In which of these groups of access rules a person is now. Raises Refused and Unreachable."""
 
     async def email_of(self, space: str, user: str) -> str:
         """The e-mail address of a member who confirmed it; empty where the platform says none, and for bots, guests

@@ -1,7 +1,6 @@
-"""What a message shows of an outcome, a proposal or a command's reply, and in which order, the same on both platforms. Pure.
+"""The messages of both platforms: what they show of an outcome, a proposal or a reply, and in which order. Pure.
 
-An adapter says in a :class:`Layout` how its blocks are built. ``words`` and ``label`` are untrusted text there; ``markup``
-is safe already.
+An adapter says in a :class:`Layout` how its blocks are built. ``words`` are untrusted text there, ``markup`` is safe.
 """
 
 from __future__ import annotations

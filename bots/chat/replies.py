@@ -53,9 +53,7 @@ CLOSING = 10.0  # seconds to take the buttons off a thread before it is forgotte
 
 
 async def turn_asked_by(command: ChatCommand) -> Turn | None:
-    """The turn that "again", "read" or "choose" asks for; None if what it is about is gone, or not from here: nobody
-    brings another conversation's to light.
-    """
+    """The turn that "again", "read" or "choose" asks for; None if it is gone, or of another conversation."""
     number, turn_id = "", command.argument
     if command.name == "choose":
         number, _, turn_id = turn_id.partition(":")
@@ -112,7 +110,7 @@ def _next_try(turn_id: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replies(Generic[Shown]):
-    """Cards, and replies to one person. Where the platform has no private way, some become public messages near the place."""
+    """Cards, and replies to one person; without a private way, some become public messages near the place."""
 
     posts: Posts[Shown]
     renderer: Renderer[Shown]

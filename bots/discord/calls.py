@@ -61,9 +61,7 @@ class DiscordCalls:
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def call(self, method: str, path: str, /, *, json: Any = None, **parameters: Any) -> Any:
-        """Discord's reply. Parameters that ``path`` names, as ``{channel_id}``, go into it, others into the
-        query. Raises Refused with Discord's error code, and Unreachable.
-        """
+        """Parameters that ``path`` names go into it. Raises Refused with Discord's error code, and Unreachable."""
         from aiohttp import ClientError, ClientTimeout
         from discord.errors import HTTPException
         from discord.http import Route
@@ -146,10 +144,7 @@ def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordChannels:
-    """Messages in channels, threads and direct messages; a handle is "channel/message".
-
-    Raises Refused and Unreachable.
-    """
+    """Messages in channels and threads; a handle is "channel/message". Raises Refused and Unreachable."""
 
     calls: DiscordCalls
     my_user_id: str
@@ -247,10 +242,7 @@ class DiscordChannels:
 
 @dataclass(slots=True, kw_only=True)
 class DiscordResponses:
-    """Responses to presses, forms and commands: at once, or privately for 15 minutes.
-
-    Raises Refused and Unreachable.
-    """
+    """Responses to interactions: at once, or privately for 15 minutes. Raises Refused and Unreachable."""
 
     calls: DiscordCalls
     my_user_id: str

@@ -102,9 +102,7 @@ class DiscordChannel:
         return first_id_at(moment)
 
     async def page(self, until: str, since: float = 0.0) -> EntryPage:
-        """One page of entries; of a forum all its posts. A single day, which is what has a ``since``, is read
-        without its threads.
-        """
+        """One page of entries; of a forum all its posts. A day, which has a ``since``, is read without its threads."""
         threads = [] if since else [thread_entry(each) for each in (await self._listed()).values()]
         messages: list[Json] = []
         if not self.at.is_forum:

@@ -107,10 +107,7 @@ def text_of(message: Mapping[str, Any], me: Me) -> str:
 
 
 def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = "") -> ThreadMessage | None:
-    """A message of a thread with all that it says; None for one of the bot, and for one without words.
-
-    A thread begins with a notice that refers to the message it was opened on.
-    """
+    """A message of a thread, or the one it was opened on; None for one of the bot, and for one without words."""
     first = message.get("referenced_message") if message["type"] not in WRITTEN else None
     message = first or message
     author = message["author"]
@@ -121,9 +118,7 @@ def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = 
 
 
 def said(message: Mapping[str, Any], me: Me) -> Said | None:
-    """A person's message, as the API gives it; of the notice that a thread begins with, the message it was
-    opened on.
-    """
+    """A person's message; of the notice that a thread begins with, the message it was opened on."""
     begins = message["type"] == THREAD_STARTER
     message = message.get("referenced_message") or {} if begins else message
     author = message.get("author") or {}

@@ -119,10 +119,7 @@ def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Block]:
 
 
 def quotation(lines: Iterable[tuple[str, Sequence[tuple[str, bool]]]], *, above: str) -> Iterator[Block]:
-    """Lines of a document in a quotation, with what is quoted in bold; ``above`` is safe Markdown.
-
-    A line is its indentation and its pieces, each with whether it is quoted.
-    """
+    """Lines, as indentation and pieces, in a quotation, with what is quoted in bold; ``above`` is safe Markdown."""
     together = above
     for indentation, pieces in lines:
         for row in _rows(indentation, pieces):

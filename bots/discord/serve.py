@@ -207,9 +207,7 @@ class DiscordServer:
     _gateways: list[GatewayConnection] = field(default_factory=list)  #: none in all processes but one
 
     async def is_connected(self) -> bool:
-        """True if Discord can deliver now. Of several processes one is connected; the others are ready to
-        follow it.
-        """
+        """True if Discord can deliver now: to one of several processes, which the others are ready to follow."""
         if not self._gateways:
             return self.footnote.replicas.are_several
         return self._gateways[-1].is_open
@@ -234,10 +232,7 @@ class DiscordServer:
             raise refused
 
     async def _lead(self, inbox: Inbox, give_up: Callable[[], None], schedule: SourceSchedule) -> None:
-        """Keep the gateway's connection while this process is the one that has it.
-
-        Raises SettingsError when Discord refuses the bot for good.
-        """
+        """Keep the gateway's connection while this process has it. SettingsError if Discord refuses for good."""
         if not self.application.reads_content:
             logger.warning("no Message Content intent: in threads, only mentions are read")
         try:

@@ -193,54 +193,45 @@ KEEP = "Keep this answer"  # in the menu of a message
 
 ApplicationCommand = Mapping[str, Any]
 
+FOLLOWED = {
+    "mention": "only who mentions me",
+    "asker": "whoever asked first",
+    "thread": "everybody in the thread",
+    "channel": "also questions in the channel",
+}
+
+
+def _command(name: str, description: str, *options: Mapping[str, Any]) -> ApplicationCommand:
+    given = {"options": [*options]} if options else {}
+    return {"name": name, "description": description, **given, "contexts": EVERYWHERE}
+
+
+def _option(kind: int, name: str, description: str, **more: Any) -> Mapping[str, Any]:
+    return {"type": kind, "name": name, "description": description, **more}
+
+
 COMMANDS: Sequence[ApplicationCommand] = (
-    {
-        "name": "ask",
-        "description": "Ask your documents",
-        "options": [
-            {
-                "type": STRING,
-                "name": "question",
-                "description": "What you want to know",
-                "required": True,
-                "max_length": QUESTION_LIMIT,
-            }
-        ],
-        "contexts": EVERYWHERE,
-    },
-    {"name": "help", "description": "What I read here, and what I know", "contexts": EVERYWHERE},
-    {"name": "sources", "description": "The documents that this channel reads", "contexts": EVERYWHERE},
-    {"name": "forget", "description": "Delete what I remember of this thread", "contexts": EVERYWHERE},
-    {
-        "name": "follow",
-        "description": "Which messages of a thread I answer without a mention",
-        "options": [
-            {
-                "type": STRING,
-                "name": "whom",
-                "description": "In this channel",
-                "choices": [
-                    {"name": "only who mentions me", "value": "mention"},
-                    {"name": "whoever asked first", "value": "asker"},
-                    {"name": "everybody in the thread", "value": "thread"},
-                    {"name": "also questions in the channel", "value": "channel"},
-                ],
-            }
-        ],
-        "contexts": EVERYWHERE,
-    },
-    {
-        "name": "learn",
-        "description": "Read a file or a page, for this channel",
-        "options": [
-            {"type": ATTACHMENT, "name": "file", "description": "A document"},
-            {"type": STRING, "name": "url", "description": "The address of a page"},
-        ],
-        "contexts": EVERYWHERE,
-    },
+    _command(
+        "ask", "Ask your documents",
+        _option(STRING, "question", "What you want to know", required=True, max_length=QUESTION_LIMIT),
+    ),
+    _command("help", "What I read here, and what I know"),
+    _command("sources", "The documents that this channel reads"),
+    _command("forget", "Delete what I remember of this thread"),
+    _command(
+        "follow", "Which messages of a thread I answer without a mention",
+        _option(
+            STRING, "whom", "In this channel",
+            choices=[{"name": label, "value": value} for value, label in FOLLOWED.items()],
+        ),
+    ),
+    _command(
+        "learn", "Read a file or a page, for this channel",
+        _option(ATTACHMENT, "file", "A document"), _option(STRING, "url", "The address of a page"),
+    ),
     {"type": IN_A_MESSAGES_MENU, "name": "Ask about this", "contexts": EVERYWHERE},
     {"type": IN_A_MESSAGES_MENU, "name": KEEP, "contexts": EVERYWHERE},
-)
+)  # fmt: skip
 
 #: Those that are typed; the others stand in a menu.
 SLASH_COMMANDS = tuple(str(each["name"]) for each in COMMANDS if each.get("type") != IN_A_MESSAGES_MENU)

@@ -26,10 +26,10 @@ from bots.chat.channel_source import (
 )
 from bots.chat.channels import ChannelStore, own_collection, source_of
 from bots.slack.calls import (
-    AskedToWait,
     Installation,
     MissingScope,
     NotAuthorized,
+    Passing,
     Reply,
     SlackCalls,
     SlackRefused,
@@ -65,8 +65,8 @@ class SlackApi:
         self._next_at = loop.time() + self.interval
         try:
             return await self.calls.read(method, team=self.team, **arguments)
-        except AskedToWait as asked:
-            raise SourceThrottled("Slack asks to wait.", retry_after=asked.seconds) from asked
+        except Passing as asked:
+            raise SourceThrottled("Slack asks to wait.", retry_after=asked.wait or 0.0) from asked
         except MissingScope as missing:
             raise SourceUnavailable(
                 "The app lacks a scope that reading channels needs; `footnote doctor slack` says which."

@@ -211,8 +211,7 @@ _STYLES = {"strong": "bold", "em": "italic", "s": "strike", "code_inline": "code
 
 
 def with_table(pieces: Sequence[str]) -> Iterator[Part]:
-    """The pieces of an answer, its only table as a block. A message takes one; several stay Markdown, as does
-    one that is too large."""
+    """The pieces of an answer, its only table as a block; several, or one too large, stay Markdown."""
     tables = {piece: table for piece in pieces if (table := _table(piece))}
     for piece in pieces:
         is_alone = len(tables) == 1 and pieces.count(piece) == 1

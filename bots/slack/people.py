@@ -189,10 +189,7 @@ _NO_MEMBER = (
 
 
 def confirmed_email(user: Mapping[str, Any], team: str) -> str:
-    """The address in a user object; empty unless its owner confirmed it and is a full member of this workspace.
-
-    Guests and people of a channel that is shared with other workspaces set their addresses elsewhere.
-    """
+    """A member's confirmed address; empty for guests and people of other workspaces, who set theirs elsewhere."""
     grid = user.get("enterprise_user") or {}
     teams = {user.get("team_id"), *(grid.get("teams") or ())}
     if any(user.get(each) for each in _NO_MEMBER) or team not in teams:

@@ -120,10 +120,7 @@ def conversation_in(payload: Payload, me: Me) -> Conversation | None:
 
 
 def receive(payload: Payload, me: Me, thread: ThreadState, *, now: float = 0.0) -> Incoming | None:
-    """None for a payload that is not for the bot; ``thread`` is of the conversation in it.
-
-    ``now`` is in seconds since the epoch: a submitted modal has no timestamp.
-    """
+    """None for a payload that is not for the bot; ``now``, in seconds since the epoch: a modal has no timestamp."""
     conversation = conversation_in(payload, me)
     if conversation is None:
         return None

@@ -176,10 +176,7 @@ class Spoken:
 
 
 def spoken(raw: str, my_user_id: str) -> Spoken:
-    """Read an event's ``text``; links become "label (URL)", mentions become names where Slack says them.
-
-    A person without one stays an id, which :mod:`bots.chat.people` looks up.
-    """
+    """Read an event's ``text``: links as "label (URL)", and mentions as the names that Slack says, else as ids."""
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
     said, count = mine.subn("", raw)
     text = _decoded(said)

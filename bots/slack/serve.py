@@ -90,10 +90,7 @@ class SlackListeners:
     log_limit: LogLimit = field(default_factory=LogLimit)
 
     async def accept(self, payload: Payload) -> Response:
-        """Store or start what the payload asks for. If this raises, Slack delivers it again.
-
-        What cannot be read is acknowledged: it would not be readable the next time.
-        """
+        """Store or start what the payload asks for, or Slack delivers it again. What cannot be read is acknowledged."""
         try:
             incoming = await self._incoming_of(payload)
         except MALFORMED as fault:
@@ -224,10 +221,7 @@ class SlackServer:
 async def open_slack(
     settings: SlackSettings, footnote: Footnote, channel_store: ChannelStore, *, is_http: bool = False
 ) -> AsyncIterator[SlackServer]:
-    """Find out who the bot is. Raises SettingsError if Slack does not know the token.
-
-    Over HTTP workspaces may install the app, if there is a client id.
-    """
+    """Find out who the bot is; over HTTP workspaces may install it. SettingsError if Slack does not know the token."""
     async with AsyncExitStack() as opened:
         calls = await opened.enter_async_context(open_calls(settings))
         if settings.bot_token:

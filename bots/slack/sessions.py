@@ -87,9 +87,7 @@ class SlackSessions:
         return (route["team"], method) not in self._absent
 
     async def set_status(self, route: ReplyRoute, status: SessionStatus, sentence: str = "") -> bool:
-        """True if it is shown: as the session's status, or in an app without sessions as words under the
-        thread.
-        """
+        """True if it is shown: as the session's status, or without sessions as words under the thread."""
         if "is_in_channel" in route:  # outside of any thread, so of any session
             return False
         for method, shown in ((STATUS, status), ("assistant.threads.setStatus", sentence)):
