@@ -26,7 +26,6 @@ from core.turns.messenger import Unreachable
 from core.turns.replicas import OWNERSHIP
 
 if TYPE_CHECKING:
-    from discord.errors import HTTPException
     from discord.http import HTTPClient
 
 THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
@@ -78,17 +77,13 @@ class DiscordCalls:
                     await OWNERSHIP.get().confirm()
                 return await self.http.request(route, **content, timeout=ClientTimeout(total=TIMEOUT))
         except HTTPException as error:
-            if _is_temporary(error):
+            # Trouble at Discord, a proxy's refusal, or a token that was replaced meanwhile.
+            is_foreign = error.status in (401, 403) and not error.code  # Discord itself gives a code
+            if error.status >= 500 or error.status == 429 or is_foreign:
                 raise Unreachable from error
             raise Refused(str(error.code or error.status), error.text) from error
         except (ClientError, TimeoutError, OSError) as error:
             raise Unreachable from error
-
-
-def _is_temporary(error: HTTPException) -> bool:
-    """Trouble at Discord, a proxy's refusal, or a token that was replaced meanwhile."""
-    has_code = bool(error.code)  # Discord itself answered the request
-    return error.status >= 500 or error.status == 429 or (error.status in (401, 403) and not has_code)
 
 
 def remember(known: dict[str, T], key: str, new: T) -> None:
@@ -166,7 +161,10 @@ class DiscordChannels:
         await self.post(direct["id"], message, nonce=nonce)
 
     async def edit(self, handle: str, message: Message) -> None:
-        await self._reopening(handle.partition("/")[0], partial(self._edit, handle, message))
+        channel, _, message_id = handle.partition("/")
+        place, content = {"channel_id": channel, "message_id": message_id}, content_of(message)
+        path = f"{MESSAGES}/{{message_id}}"
+        await self._reopening(channel, lambda: self.calls.call("PATCH", path, **place, json=content))
 
     async def delete(self, handle: str) -> None:
         channel, _, message = handle.partition("/")
@@ -188,13 +186,9 @@ class DiscordChannels:
     async def open_thread(self, channel: str, message: str, title: str) -> None:
         """On a message, unless it has one; the thread gets the id of the message."""
         try:
-            await self.calls.call(
-                "POST",
-                f"{MESSAGES}/{{message_id}}/threads",
-                channel_id=channel,
-                message_id=message,
-                json={"name": thread_name(title), "auto_archive_duration": ARCHIVED_AFTER},
-            )
+            path = f"{MESSAGES}/{{message_id}}/threads"
+            content = {"name": thread_name(title), "auto_archive_duration": ARCHIVED_AFTER}
+            await self.calls.call("POST", path, channel_id=channel, message_id=message, json=content)
         except Refused as refused:
             if refused.code != THREAD_EXISTS:
                 raise
@@ -219,13 +213,6 @@ class DiscordChannels:
     async def _post(self, place: str, content: Mapping[str, Any]) -> str:
         message: Any = await self.calls.call("POST", MESSAGES, channel_id=place, json=dict(content))
         return f"{place}/{message['id']}"
-
-    async def _edit(self, handle: str, message: Message) -> None:
-        channel, _, message_id = handle.partition("/")
-        path = f"{MESSAGES}/{{message_id}}"
-        await self.calls.call(
-            "PATCH", path, channel_id=channel, message_id=message_id, json=content_of(message)
-        )
 
     async def _messages(self, place: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
         """The messages of a channel, oldest first."""

@@ -117,8 +117,10 @@ class DiscordListeners:
             partial(self._locate, event, me),
             lambda: incoming_of(event, me, ThreadState(), route_of(event, me, None), is_edit=is_edit),
         )
-        if self._is_unreadable(event, me):
-            # The bot could not read it when it was sent, and does not read it after the intent is granted.
+        is_empty = event.is_written and not event.text and not event.files
+        is_shown = event.server == DIRECT or me.user_id in event.names
+        if is_empty and not is_shown and not self.reads_content():
+            # Without the intent, Discord shows the text only in mentions of the bot and direct messages. The bot could not read it when it was sent, and does not read it after the intent is granted.
             await self.channel_store.remember_forgotten([turn_id(route, event.id)])
             await self._explain_unreadable(event, me, route, thread)
             return None
@@ -132,12 +134,6 @@ class DiscordListeners:
             # A reply to something that began no conversation, such as help, begins one.
             return await self._locate(replace(event, answers=None), me)
         return route, thread
-
-    def _is_unreadable(self, event: MessageEvent, me: Me) -> bool:
-        """Without the intent, Discord shows the text only in mentions of the bot and direct messages."""
-        is_empty = event.is_written and not event.text and not event.files
-        is_shown = event.server == DIRECT or me.user_id in event.names
-        return not self.reads_content() and is_empty and not is_shown
 
     async def _explain_unreadable(
         self, event: MessageEvent, me: Me, route: DiscordRoute, thread: ThreadState

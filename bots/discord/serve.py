@@ -12,7 +12,14 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from aiohttp import ClientError
+from discord import Client
+from discord.errors import ConnectionClosed, DiscordException
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+from discord.http import Route
+from yarl import URL
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
@@ -21,7 +28,7 @@ from bots.chat.platform import Unreadable
 from bots.discord import render
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
-from bots.discord.client import DiscordListeners
+from bots.discord.client import DiscordListeners, FootnoteClient
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
@@ -32,12 +39,6 @@ from core.errors import SettingsError
 from core.sources.sources import SourceSchedule
 from core.turns.turns import Turns
 
-if TYPE_CHECKING:
-    from discord import Client
-
-    from bots.discord.client import FootnoteClient
-
-
 logger = logging.getLogger(__name__)
 
 
@@ -45,36 +46,16 @@ logger = logging.getLogger(__name__)
 async def open_client(settings: DiscordSettings) -> AsyncIterator[tuple[FootnoteClient, Application]]:
     """Without a connection to the gateway. Raises SettingsError when Discord does not know the token."""
     application = await application_of(settings)
-
-    from bots.discord.client import FootnoteClient
-
-    _use_api_of(settings, application)
+    if settings.api_url != API_URL:  # the library keeps both of its addresses as constants
+        Route.BASE = settings.api_url
+        DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)
     async with FootnoteClient(settings, application) as client:
-        await _log_in(client, settings)
+        try:
+            await client.login(settings.token)
+        except (DiscordException, ClientError, TimeoutError, OSError) as fault:
+            logger.info("could not log in", exc_info=True)
+            raise SettingsError("Discord cannot be reached; try again in a while.") from fault
         yield client, application
-
-
-def _use_api_of(settings: DiscordSettings, application: Application) -> None:
-    """Point the library at DISCORD_API_URL: it keeps both of its addresses as constants."""
-    if settings.api_url == API_URL:
-        return
-    from discord.gateway import DiscordWebSocket
-    from discord.http import Route
-    from yarl import URL
-
-    Route.BASE = settings.api_url
-    DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)
-
-
-async def _log_in(client: FootnoteClient, settings: DiscordSettings) -> None:
-    from aiohttp import ClientError
-    from discord.errors import DiscordException
-
-    try:
-        await client.login(settings.token)
-    except (DiscordException, ClientError, TimeoutError, OSError) as fault:
-        logger.info("could not log in", exc_info=True)
-        raise SettingsError("Discord cannot be reached; try again in a while.") from fault
 
 
 CONNECT_TIMEOUT = 60.0  # seconds
@@ -121,27 +102,20 @@ class GatewayConnection:
         while not self.client.is_closed():
             began = loop.time()
             await self._serve_once()
-            await asyncio.sleep(self._pause(lasted=loop.time() - began))
-
-    def _pause(self, *, lasted: float) -> float:
-        """Seconds; random, so that bots do not all return at once."""
-        if not self._tries and lasted > STEADY:
-            return 0.0
-        pause = FIRST_PAUSE * 2.0 ** max(0, self._tries - 1)
-        return random.uniform(0.5, 1.0) * min(pause, LONGEST_PAUSE)  # noqa: S311 - no secret
+            if self._tries or loop.time() - began <= STEADY:
+                pause = min(FIRST_PAUSE * 2.0 ** max(0, self._tries - 1), LONGEST_PAUSE)
+                # Random, so that bots do not all return at once.
+                await asyncio.sleep(random.uniform(0.5, 1.0) * pause)  # noqa: S311 - no secret
 
     async def _serve_once(self) -> None:
         """One socket, from opening to close, and how the next one is opened."""
-        from aiohttp import ClientError
-        from discord.errors import ConnectionClosed
-        from discord.gateway import DiscordWebSocket, ReconnectWebSocket
-
         before, is_resumed = self.client.ws, True
         try:
             opening = DiscordWebSocket.from_client(self.client, **self._next)
             self.client.ws = await asyncio.wait_for(opening, CONNECT_TIMEOUT)
             while True:
-                await self._take_event()
+                with self.unreadable.skipped():  # discord.py would stop at one event that it cannot parse
+                    await self.client.ws.poll_event()
         except ReconnectWebSocket as request:
             is_resumed = request.resume
         except ConnectionClosed as closed:
@@ -155,17 +129,11 @@ class GatewayConnection:
             is_resumed = False
             if self.client.ws is not None:
                 await self.client.ws.close()
-        is_accepted = self.client.ws is not before and self._has_new_events()
+        # RESUMED counts as a new event; after a refused session the sequence starts again.
+        is_new = self.client.ws is not before
+        is_accepted = is_new and self.client.ws.sequence not in (None, self._next.get("sequence"))
         self._tries = 0 if is_accepted else self._tries + 1
         self._next = self._reconnect_options(is_resumed=is_resumed and self._tries < RESUMES)
-
-    async def _take_event(self) -> None:
-        with self.unreadable.skipped():  # discord.py would stop at one event that it cannot parse
-            await self.client.ws.poll_event()
-
-    def _has_new_events(self) -> bool:
-        """RESUMED counts as one; after a refused session the sequence starts again."""
-        return self.client.ws.sequence not in (None, self._next.get("sequence"))
 
     def _reconnect_options(self, *, is_resumed: bool) -> dict[str, Any]:
         last = self.client.ws
@@ -173,13 +141,8 @@ class GatewayConnection:
             return {"initial": True}
         if not is_resumed or not last.session_id:
             return {"initial": False}
-        return {
-            "initial": False,
-            "resume": True,
-            "gateway": last.gateway,
-            "sequence": last.sequence,
-            "session": last.session_id,
-        }
+        known = {"gateway": last.gateway, "sequence": last.sequence, "session": last.session_id}
+        return {"initial": False, "resume": True, **known}
 
     def _handle_close(self, code: int) -> None:
         """Raises ConnectionRefused where no other try helps; without the content intent the bot goes on."""
