@@ -368,6 +368,11 @@ def own_collections(conversation: Conversation) -> frozenset[str]:
     return frozenset((own, f"{own}-thread-{conversation.thread.replace('/', '-')}"))
 
 
+def channel_at(platform: str, space: str, channel: str) -> Conversation:
+    """What is said in a channel beside its threads."""
+    return Conversation(platform=platform, space=space, channel=channel, thread="")
+
+
 def source_of(conversation: Conversation) -> str:
     """The address of the channel as a source, as it is kept."""
     return f"{conversation.platform}://{conversation.space}/{conversation.channel}"

@@ -23,12 +23,11 @@ import discord
 from discord.utils import snowflake_time, time_snowflake
 
 from bots.chat.channel_source import DAY, date_of
-from bots.chat.channels import ChannelStore, source_of
+from bots.chat.channels import ChannelStore, channel_at, source_of
 from bots.chat.platform import Unreadable
 from bots.discord.calls import MESSAGES_PAGE
 from bots.discord.content import items_at, thread_items
 from bots.discord.route import PLATFORM, said_at
-from core.conversation import Conversation
 from core.sources.sources import SourceSchedule
 from core.turns.turns import TurnsClosed
 
@@ -231,8 +230,7 @@ class ChannelFollower:
 
 
 def _address(server: int, channel: int | str) -> str:
-    place = Conversation(platform=PLATFORM, space=str(server), channel=str(channel), thread="")
-    return source_of(place)
+    return source_of(channel_at(PLATFORM, str(server), str(channel)))
 
 
 def _thread_item(place: Place) -> tuple[str, ...]:

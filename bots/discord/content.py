@@ -26,11 +26,8 @@ Json = Mapping[str, Any]
 
 WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
 THREAD_STARTER = 21  # the type of the notice that a thread begins with, "Message Types"
-USER_MENTION, ROLE_MENTION, CHANNEL_MENTION = (
-    re.compile(r"<@!?(\d+)>"),
-    re.compile(r"<@&(\d+)>"),
-    re.compile(r"<#(\d+)>"),
-)
+USER_MENTION, ROLE_MENTION = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>")
+CHANNEL_MENTION = re.compile(r"<#(\d+)>")
 _EMOJI = re.compile(r"<a?:(\w+):\d+>")
 TEXT_DISPLAY = 10  # "Component Types"
 _PREVIEWS = ("link", "article", "image", "video", "gifv")  # types of embeds that Discord makes of links
@@ -52,20 +49,12 @@ def _beside(message: Json) -> Iterator[str]:
     poll = message.get("poll") or {}
     yield str((poll.get("question") or {}).get("text") or "")
     for embed in message.get("embeds") or ():
-        if not _is_preview(embed, message):
-            yield from _embed(embed)
+        url = embed.get("url")
+        if embed.get("type") in _PREVIEWS or (url and url in str(message.get("content") or "")):
+            continue  # Discord made it of a link in the text
+        yield from (str(embed.get(name) or "") for name in ("title", "description"))
+        yield from (f"{field.get('name')}: {field.get('value')}" for field in embed.get("fields") or ())
     yield from _components(message.get("components") or ())
-
-
-def _is_preview(embed: Json, message: Json) -> bool:
-    """True if Discord made it of a link in the text."""
-    url = embed.get("url")
-    return embed.get("type") in _PREVIEWS or bool(url and url in str(message.get("content") or ""))
-
-
-def _embed(embed: Json) -> Iterator[str]:
-    yield from (str(embed.get(name) or "") for name in ("title", "description"))
-    yield from (f"{field.get('name')}: {field.get('value')}" for field in embed.get("fields") or ())
 
 
 def _components(components: Any) -> Iterator[str]:
@@ -158,19 +147,11 @@ class DiscordPlace:
     )  #: of roles and of channels that all may view, by id
 
 
-def everyones(channel: Json, server: str, roles: Iterable[Json]) -> frozenset[str]:
-    """The permissions of the role of all members in a channel."""
-    return _permissions(channel, server, roles, {"roles": []}, "")
-
-
-def mine(channel: Json, server: str, roles: Iterable[Json], member: Json, me: str) -> frozenset[str]:
-    """The bot's permissions there, by all its roles."""
-    return _permissions(channel, server, roles, member, me)
-
-
-def _permissions(
-    channel: Json, server: str, roles: Iterable[Json], member: Json, user: str
+def permissions_in(
+    channel: Json, server: str, roles: Iterable[Json], member: Json | None = None, user: str = ""
 ) -> frozenset[str]:
+    """The permissions of a member in a channel, by all its roles; without one, of the role of all members."""
+    member = member or {"roles": []}
     everywhere = server_permissions({"id": server, "roles": [*roles]}, member)
     return names(channel_permissions({"guild_id": server, **channel}, member, user, everywhere))
 

@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from bots.chat.platform import Approver, Refused, proxy_for
 from bots.chat.uploads import content_of
 from bots.discord.calls import MESSAGES, DiscordCalls
+from bots.discord.content import permissions_in
 from bots.discord.receive import attachment_of
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute
-from bots.discord.settings import VIEW, DiscordSettings, channel_permissions, names, server_permissions
+from bots.discord.settings import VIEW, DiscordSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
 from core.turns.messenger import ReplyRoute, Unreachable
@@ -83,10 +84,7 @@ class DiscordPeople:
             extra = {"channel": conversation.channel}
             logger.warning("whether a channel is private could not be read", extra=extra)
             return True
-        nobody: Mapping[str, Any] = {"roles": []}
-        everyone = server_permissions({"id": server, "roles": roles}, nobody)
-        permissions = channel_permissions(channel, nobody, "", everyone)
-        return channel["type"] == PRIVATE_THREAD or VIEW not in names(permissions)
+        return channel["type"] == PRIVATE_THREAD or VIEW not in permissions_in(channel, server, roles)
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port has it
         """A direct message is in no server: of each role's server the person's roles are asked for, each time."""

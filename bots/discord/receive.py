@@ -57,13 +57,9 @@ class Interaction:
     language: str = ENGLISH  #: of the person who acted, ISO 639-1
 
     @property
-    def turn(self) -> str:
-        return turn_id(self.route, self.id)
-
-    @property
     def press(self) -> Press:
         return Press(
-            id=self.turn, conversation=conversation_of(self.route), author=self.route["user"],
+            id=turn_id(self.route, self.id), conversation=conversation_of(self.route), author=self.route["user"],
             at=said_at(self.id), groups=self.roles, language=self.language,
         )  # fmt: skip
 
@@ -90,28 +86,18 @@ def read_press(interaction: Interaction) -> Request | None:
 def read_form(interaction: Interaction) -> Decision | Feedback | None:
     """The edited query of a form, or what was wrong; QuestionRejected when a query is empty or too long."""
     name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
-    entered = _entered(interaction.data.get("components") or ())
+    entered: dict[str, Mapping[str, Any]] = {}  # by the name of the field
+    for each in interaction.data.get("components") or ():
+        inner: Mapping[str, Any] = each.get("component") or next(iter(each.get("components") or ()), {})
+        entered[str(inner.get("custom_id"))] = inner
     if name == "edit":
         query = str((entered.get("query") or {}).get("value") or "")
         return interaction.press.decision("approve", about, query)
     if name == "explain":
         (fault,) = entered["fault"]["values"]
-        return interaction.press.explanation(
-            about,
-            fault=fault,
-            remark=str(entered["remark"].get("value") or ""),
-            wants_person=bool(entered.get("person", {}).get("values")),
-        )
+        remark, person = str(entered["remark"].get("value") or ""), entered.get("person", {}).get("values")
+        return interaction.press.explanation(about, fault=fault, remark=remark, wants_person=bool(person))
     return None
-
-
-def _entered(components: Any) -> dict[str, Mapping[str, Any]]:
-    """The fields of a form, by their name."""
-    fields: dict[str, Mapping[str, Any]] = {}
-    for each in components:
-        inner: Mapping[str, Any] = each.get("component") or next(iter(each.get("components") or ()), {})
-        fields[str(inner.get("custom_id"))] = inner
-    return fields
 
 
 def read_command(interaction: Interaction) -> Request | None:
@@ -177,12 +163,15 @@ class MessageEvent:
 
 def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = False) -> MessageEvent:
     """A message from the gateway or from a channel's history, or an edit of one."""
-    from discord import ChannelType, MessageType, Thread
+    from discord import ChannelType, ForumChannel, Message, MessageType, Thread
 
     channel: Any = message.channel
     is_thread = isinstance(channel, Thread)
-    reply = _replied_to(message)
+    resolved = message.reference.resolved if message.reference else None
+    reply = resolved if isinstance(resolved, Message) else None
     answers_me = reply is not None and str(reply.author.id) == my_user_id
+    # A thread has the id of its first message; only in a forum is that message inside it.
+    begins_post = is_thread and message.id == channel.id and isinstance(channel.parent, ForumChannel)
     return MessageEvent(
         id=str(message.id),
         server=str(message.guild.id) if message.guild else DIRECT,
@@ -201,7 +190,7 @@ def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = 
         files=tuple(
             attachment_of(file.to_dict(), f"{channel.id}/{message.id}") for file in message.attachments
         ),
-        title=channel.name if is_thread and _begins_a_post(message, channel) else "",
+        title=channel.name if begins_post else "",
         quoted=_quoted(message, None if answers_me else reply, Me(user_id=my_user_id)),
         replies_to=str(reply.id) if reply is not None and not answers_me else "",
         edited_at=message.edited_at.timestamp() if is_edit and message.edited_at else 0.0,
@@ -226,13 +215,6 @@ def _quoted(message: discord.Message, reply: discord.Message | None, me: Me) -> 
     return (ThreadMessage(author=source.author.display_name, text=text),) if text else ()
 
 
-def _begins_a_post(message: discord.Message, thread: discord.Thread) -> bool:
-    """A thread has the id of its first message; only in a forum is that message inside it."""
-    from discord import ForumChannel
-
-    return message.id == thread.id and isinstance(thread.parent, ForumChannel)
-
-
 def _channel_of(place: Any) -> str:
     """The parent of a thread, except of a private one: not everyone in the channel may read that."""
     from discord import Thread
@@ -247,13 +229,6 @@ def parent_of(place: Any) -> str:
 
     is_private = isinstance(place, Thread) and place.type is ChannelType.private_thread
     return str(place.parent_id) if is_private else ""
-
-
-def _replied_to(message: discord.Message) -> discord.Message | None:
-    from discord import Message
-
-    resolved = message.reference.resolved if message.reference else None
-    return resolved if isinstance(resolved, Message) else None
 
 
 def _first_of(reply: discord.Message) -> str:
@@ -378,10 +353,19 @@ def read(
     if not event.is_written or event.author == me.user_id or not says_anything:
         return None
     is_for_me = is_called(event, me)
-    follow_up = "addressed" if is_for_me else _follow_up(event, thread)
+    follow_up: FollowUp | None = "addressed" if is_for_me else None
+    if not is_for_me and event.answers is None:  # a reply to another person never is
+        if event.title or event.takes_threads:
+            follow_up = thread.opening(f"{event.title}\n{event.text}".strip())
+        elif event.is_thread:
+            follow_up = thread.follow_up(event.author, event.text, said_at(event.id))
     if follow_up is None:
         return None
-    text = "" if _only_mentions(event.text) else plain_text(event.text, event.names, me)
+    bare = event.text  # without people, roles and channels
+    for pattern in (USER_MENTION, ROLE_MENTION, CHANNEL_MENTION):
+        bare = pattern.sub("", bare)
+    says_words = any(sign.isalnum() for sign in bare)
+    text = plain_text(event.text, event.names, me) if says_words else ""
     return interpret(
         IncomingMessage(
             id=turn_id(route, event.id),
@@ -400,27 +384,11 @@ def read(
     )
 
 
-def _only_mentions(text: str) -> bool:
-    """True if a text names people, roles and channels and says nothing else."""
-    for pattern in (USER_MENTION, ROLE_MENTION, CHANNEL_MENTION):
-        text = pattern.sub("", text)
-    return not any(sign.isalnum() for sign in text)
-
-
 def is_called(event: MessageEvent, me: Me) -> bool:
     """By a mention of the bot or of its role, by a reply to it, or in a direct message."""
     # Discord gives the names of the mentioned even where it hides the text.
     mentioned = {*USER_MENTION.findall(event.text), *ROLE_MENTION.findall(event.text), *event.names}
     return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
-
-
-def _follow_up(event: MessageEvent, thread: ThreadState) -> FollowUp | None:
-    """How a message is for the bot without a mention. A reply to another person never is."""
-    if event.answers is not None:
-        return None
-    if event.title or event.takes_threads:
-        return thread.opening(f"{event.title}\n{event.text}".strip())
-    return thread.follow_up(event.author, event.text, said_at(event.id)) if event.is_thread else None
 
 
 def with_thread(route: DiscordRoute, request: Request | None) -> DiscordRoute:

@@ -24,7 +24,7 @@ from bots.chat.channel_source import (
     channel_kind,
     only_one,
 )
-from bots.chat.channels import ChannelStore, own_collection, source_of
+from bots.chat.channels import ChannelStore, channel_at, own_collection, source_of
 from bots.slack.calls import (
     Installation,
     MissingScope,
@@ -39,7 +39,6 @@ from bots.slack.content import SlackPlace, channel_entry, channel_message, peopl
 from bots.slack.people import SlackPeople
 from bots.slack.route import PLATFORM, Payload
 from bots.slack.settings import read_slack_settings
-from core.conversation import Conversation
 from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
 from core.turns.messenger import Unreachable
 
@@ -165,7 +164,7 @@ async def _open_channel(
         known = await _look_up(api, channel)
         name = f"#{known.get('name') or channel}"
         refusal = _refusal(
-            known, name, is_own=context.collection == own_collection(_conversation(team, channel))
+            known, name, is_own=context.collection == own_collection(channel_at(PLATFORM, team, channel))
         )
         if refusal:
             raise SourceWithdrawn(refusal)
@@ -187,10 +186,6 @@ async def _check(address: str, _context: SourceContext, *, channel_store: Channe
         known = await _look_up(SlackApi(calls=people.calls, team=team), channel)
         if refusal := _refusal(known, f"#{known.get('name') or channel}", is_own=True):
             raise SourceUnavailable(refusal)
-
-
-def _conversation(team: str, channel: str) -> Conversation:
-    return Conversation(platform=PLATFORM, space=team, channel=channel, thread="")
 
 
 def _refusal(known: Payload, name: str, *, is_own: bool) -> str:
@@ -223,7 +218,7 @@ async def _resolve(address: str, _context: SourceContext, *, channel_store: Chan
     async with _people(channel_store) as people:
         teams = [team] if team else people.calls.installations.spaces()
         found = [
-            source_of(_conversation(each, known))
+            source_of(channel_at(PLATFORM, each, known))
             for each in teams
             if (known := await _channel_id(SlackApi(calls=people.calls, team=each, interval=0.0), channel))
         ]

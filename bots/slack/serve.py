@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.channels import ChannelStore, source_of
+from bots.chat.channels import ChannelStore, channel_at, source_of
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.messenger import ChatMessenger
@@ -38,7 +38,6 @@ from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
 from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, PROMPTS, UNINSTALLED, SlackSettings, skew_of
 from core.bootstrap import Footnote
-from core.conversation import Conversation
 from core.errors import SettingsError, StoreUnavailable
 from core.sources.sources import SourceSchedule
 from core.turns.messenger import Unreachable
@@ -148,7 +147,7 @@ class SlackListeners:
         if installation is None or change is None:
             return
         space = installation.me.space
-        address = source_of(Conversation(platform=PLATFORM, space=space, channel=change.channel, thread=""))
+        address = source_of(channel_at(PLATFORM, space, change.channel))
         await self.schedule.look_again(address, change.items, change.id)
 
     async def _forget_deleted(self, message: str) -> None:
