@@ -13,7 +13,7 @@ from typing import Any
 
 from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
 from bots.chat.platform import Said
-from bots.slack.route import DIRECT, PLATFORM, Me, Payload, key_of, spoken
+from bots.slack.route import DIRECT, PLATFORM, Me, Payload, key_of, spoken, unescaped
 from core.conversation import ThreadMessage, value
 
 #: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
@@ -160,11 +160,9 @@ _ELEMENTS: Mapping[str, Callable[[Payload], str]] = {
 
 
 #: Subtypes of notices after which a channel is read differently, or not at all.
-_NOTICES = frozenset(
-    {
-        "channel_archive", "channel_convert_to_private", "channel_convert_to_public", "channel_unarchive",
-        "group_archive", "group_unarchive",
-    }
+_NOTICES = (
+    "channel_archive", "channel_convert_to_private", "channel_convert_to_public", "channel_unarchive",
+    "group_archive", "group_unarchive",
 )  # fmt: skip
 
 _CODE = re.compile(r"```(.*?)```|`([^`\n]+)`", re.DOTALL)
@@ -173,7 +171,6 @@ _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 _BOLD = re.compile(r"(?<![\w*])\*(?=\S)([^*\n]*?\S)\*(?![\w*])")
 _STRUCK = re.compile(r"(?<![\w~])~(?=\S)([^~\n]*?\S)~(?![\w~])")
 _BULLET = re.compile(r"^([ \t]*)[•◦▪][ \t]*", re.MULTILINE)
-_ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
 
 
 @value
@@ -256,12 +253,12 @@ def markdown_of(markup: str, names: Mapping[str, str]) -> str:
 
 def _prose(markup: str, names: Mapping[str, str]) -> str:
     bare = _STRUCK.sub(r"~~\1~~", _BOLD.sub(r"**\1**", _BULLET.sub(r"\1- ", markup)))
-    return _unescaped(_ENTITY.sub(lambda found: _entity(found[1], names), bare))
+    return unescaped(_ENTITY.sub(lambda found: _entity(found[1], names), bare))
 
 
 def _plain(markup: str) -> str:
     """The text of code: links by what is shown of them."""
-    return _unescaped(_ENTITY.sub(lambda found: found[1].rpartition("|")[2], markup))
+    return unescaped(_ENTITY.sub(lambda found: found[1].rpartition("|")[2], markup))
 
 
 def _entity(content: str, names: Mapping[str, str]) -> str:
@@ -276,12 +273,6 @@ def _entity(content: str, names: Mapping[str, str]) -> str:
         return label or f"@{target[1:].partition('^')[0]}"
     address = target.removeprefix("mailto:")
     return f"[{label}]({target})" if label and label not in (address, target) else address
-
-
-def _unescaped(text: str) -> str:
-    for escaped, sign in _ESCAPES:
-        text = text.replace(escaped, sign)
-    return text
 
 
 @value
@@ -313,10 +304,8 @@ def change_of(payload: Payload) -> ChannelChange | None:
         ts = str(message["ts"])
     else:
         return None
-    return ChannelChange(id=told, channel=channel, items=_items_at(ts, message.get("thread_ts")))
-
-
-def _items_at(ts: str, root: str | None) -> tuple[str, ...]:
-    """Where a message stands: with the first reply, what it replies to leaves its day."""
-    day = f"{date_of(float(root or ts))}/{DAY}"
-    return (f"{date_of(float(root))}/{root}", day) if root else (day,)
+    root = message.get("thread_ts")
+    date = date_of(float(root or ts))
+    # With the first reply, what it replies to leaves its day.
+    items = (f"{date}/{root}", f"{date}/{DAY}") if root else (f"{date}/{DAY}",)
+    return ChannelChange(id=told, channel=channel, items=items)

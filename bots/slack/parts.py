@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from bots.chat.markdown import safe
 from bots.chat.markdown.blocks import cells, document
 from bots.chat.markdown.safe import addresses, clean, line, names_another_host
 from bots.chat.proposals import in_utc
@@ -99,7 +98,7 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
     """``action`` up to a colon is a key of ``BUTTONS`` in :mod:`bots.chat.incoming`."""
     made = {
         "type": "button",
-        "text": plain(clipped(safe.line(label), BUTTON_LABEL)),
+        "text": plain(clipped(line(label), BUTTON_LABEL)),
         "action_id": action,
         "value": value[:BUTTON_VALUE],
     }
@@ -108,26 +107,19 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
 
 def feedback(turn_id: str, say: Wording) -> list[Block]:
     """The two native buttons under an answer."""
-    made = {
-        "type": "context_actions",
-        "elements": [
-            {
-                "type": "feedback_buttons",
-                "action_id": "feedback",
-                "positive_button": {
-                    "text": plain(say("helpful")),
-                    "accessibility_label": say("this_helped"),
-                    "value": f"good {turn_id}",
-                },
-                "negative_button": {
-                    "text": plain(say("not_helpful")),
-                    "accessibility_label": say("this_did_not_help"),
-                    "value": f"bad {turn_id}",
-                },
-            }
-        ],
-    }
-    return [made]
+
+    def rating(label: str, told: str, value: str) -> Block:
+        return {"text": plain(say(label)), "accessibility_label": say(told), "value": f"{value} {turn_id}"}
+
+    positive, negative = (
+        rating("helpful", "this_helped", "good"),
+        rating("not_helpful", "this_did_not_help", "bad"),
+    )
+    element = {
+        "type": "feedback_buttons", "action_id": "feedback",
+        "positive_button": positive, "negative_button": negative,
+    }  # fmt: skip
+    return [{"type": "context_actions", "elements": [element]}]
 
 
 def preformatted(words: str) -> Block:
@@ -195,7 +187,7 @@ def _size(value: Any) -> int:
 def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Block]:
     """Sections of escaped lines, as many as it takes; empty lines are left out."""
     together = ""
-    for words in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in texts)):
+    for words in filter(None, (escaped(clipped(line(each), LINE)) for each in texts)):
         row = f"{bullet}{words}"
         if together and len(together) + 1 + len(row) > SECTION_TEXT:
             yield section(together)

@@ -68,13 +68,9 @@ def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
         team, user = payload.get("team_id") or "", event.get("user", "")
     if not all(isinstance(each, str) for each in (team, channel, thread, at, user)):
         raise TypeError
+    team = (me.space if me else "") or team
     route = SlackRoute(
-        team=(me.space if me else "") or team,
-        channel=channel,
-        thread=thread,
-        message=at,
-        user=user,
-        is_direct=channel.startswith(DIRECT),
+        team=team, channel=channel, thread=thread, message=at, user=user, is_direct=channel.startswith(DIRECT)
     )
     if (home := _home_of(payload)) not in ("", route["team"]):
         route["user_team"] = home
@@ -146,7 +142,7 @@ def access_id(kind: str, written: str) -> str | None:
 
 
 def id_of(route: SlackRoute) -> str:
-    return f"{PLATFORM}/{route['team']}/{route['channel']}/{route['message']}"
+    return key_of(route["team"], route["channel"], route["message"])
 
 
 def key_of(team: str, channel: str, message: str) -> str:
@@ -185,10 +181,14 @@ def spoken(raw: str, my_user_id: str) -> Spoken:
     return Spoken(text=text, question=question if is_asked else text, mentions_me=count > 0)
 
 
-def _decoded(markup: str) -> str:
-    text = _ENTITY.sub(_decode, markup)
+def unescaped(markup: str) -> str:
     for escaped, sign in _ESCAPES:
-        text = text.replace(escaped, sign)
+        markup = markup.replace(escaped, sign)
+    return markup
+
+
+def _decoded(markup: str) -> str:
+    text = unescaped(_ENTITY.sub(_decode, markup))
     return _EMOJI.sub("", text).strip().lstrip(",:;").strip()
 
 
@@ -199,18 +199,12 @@ def _decode(entity: re.Match[str]) -> str:
     if content.startswith("#"):
         return "#" + (label.lstrip("#") or "channel")
     if content.startswith("!"):
-        name = content[1:].partition("^")[0]
-        return label or f"@{name}"
+        return label or f"@{content[1:].partition('^')[0]}"
     if ":" not in content:
         return entity[0]
-    return _link(content, label)
-
-
-def _link(url: str, label: str) -> str:
-    """Slack turns "README.md" into a link by itself; the label is what was typed."""
-    address = url.removeprefix("mailto:")
+    address = content.removeprefix("mailto:")
     if not label or label == address:
         return address
-    if label.rstrip("/") == re.sub(r"^https?://", "", address).rstrip("/"):
-        return label
-    return f"{label} ({address})"
+    # Slack turns "README.md" into a link by itself; the label is what was typed.
+    is_typed = label.rstrip("/") == re.sub(r"^https?://", "", address).rstrip("/")
+    return label if is_typed else f"{label} ({address})"
