@@ -109,6 +109,12 @@ class ChatCommands:
             [one for one in people if one in trusted or await self.people.groups_of(route, one, trusted)]
         )
 
+    async def forget_message(self, key: str) -> None:
+        """Forget what was kept of a message that was deleted."""
+        answers = self.footnote.answers
+        if (answer := await answers.of_message(key)) is not None:
+            await answers.forget(answer)
+
     def _methods(
         self,
     ) -> Mapping[CommandName, Callable[[ChatCommand, ReplyRoute], Awaitable[CommandReplies]]]:

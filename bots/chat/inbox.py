@@ -10,13 +10,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from bots.chat.access import asking_once
 from bots.chat.channels import ChannelStore
-from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection, Request, consulting, queued
+from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection, Request, queued
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Refused
 from bots.chat.proposals import Approval
@@ -55,9 +56,7 @@ class Inbox:
     _approval: Approval = field(init=False)
     _replies: Replies[Any] = field(init=False)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
-    _accepting: dict[str, asyncio.Task[bool]] = field(
-        default_factory=dict
-    )  #: by the request's id; edits apart
+    _accepting: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by request; edits apart
 
     def __post_init__(self) -> None:
         if self.admission is not None:
@@ -143,9 +142,13 @@ class Inbox:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _ask(self, question: Question, incoming: Incoming) -> bool:
-        if not question.is_addressed:
-            return await self._consider(question, incoming)
         admission = None if self.turns.has(question.id) else self.admission  # a redelivery was counted before
+        window = self.reorder_window if incoming.is_follow_up else 0.0
+        if not question.is_addressed:  # it counts once it is answered; refused, nothing is said
+            if admission and not await self._retry(admission.has_room, question):
+                return False
+            await self.turns.accept(question, incoming.route, reorder_window=window)
+            return True
         if admission and (refusal := await self._retry(admission.admit, question)):
             if admission.rates.tell(refusal, question.asked_at) or incoming.is_awaited:
                 await self._refuse(question, refusal, incoming.route, admission.rates)
@@ -153,16 +156,6 @@ class Inbox:
         if not incoming.is_in_place:
             thread = (question.conversation, question.author, question.asked_at)
             await self._retry(self.channel_store.remember_thread, *thread)
-        window = self.reorder_window if incoming.is_follow_up else 0.0
-        await self.turns.accept(question, incoming.route, reorder_window=window)
-        return True
-
-    async def _consider(self, question: Question, incoming: Incoming) -> bool:
-        """Store a question that nobody addressed to the bot. It counts once it is answered; refused, nothing is said."""
-        admission = None if self.turns.has(question.id) else self.admission
-        if admission and not await self._retry(admission.has_room, question):
-            return False
-        window = self.reorder_window if incoming.is_follow_up else 0.0
         await self.turns.accept(question, incoming.route, reorder_window=window)
         return True
 
@@ -206,7 +199,11 @@ class Inbox:
         elif not feedback.is_positive:
             self.begin(self.messenger.teaching.ask_what_was_wrong(feedback, route))
         if feedback.wants_person:
-            await self._consult(consulting(feedback), route)
+            consult = ChatCommand(
+                name="consult", argument=rated, id=feedback.id, conversation=feedback.conversation,
+                author=feedback.author, said_at=feedback.given_at,
+            )  # fmt: skip
+            await self._consult(consult, route)
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Have experts asked about a turn, once for all who press."""
@@ -220,14 +217,9 @@ class Inbox:
     ) -> None:
         """Store a sentence for the author of a request, once for all its deliveries."""
         command = Command(
-            id=f"{request.id}/told",
-            conversation=request.conversation,
-            author=request.author,
-            name=TELL,
-            details={"sentence": sentence, "is_private": is_private},
-            said_at=time.time(),
-            is_apart=True,
-        )
+            id=f"{request.id}/told", conversation=request.conversation, author=request.author, name=TELL,
+            details={"sentence": sentence, "is_private": is_private}, said_at=time.time(), is_apart=True,
+        )  # fmt: skip
         await self.turns.accept(command, {key: each for key, each in route.items() if key != "opens"})
 
     async def _command(self, command: ChatCommand, incoming: Incoming) -> bool:
@@ -258,10 +250,9 @@ class Inbox:
         return True
 
     async def _refusal(self, command: ChatCommand, route: ReplyRoute) -> str | None:
-        try:
+        with suppress(Unreachable):  # it is checked again when the command is carried out
             return await self.messenger.commands.refusal(command, route)
-        except Unreachable:  # it is checked again when the command is carried out
-            return None
+        return None
 
     async def _stop(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Stop at once, even if the disk takes nothing. The stopped turn says so itself."""

@@ -73,14 +73,6 @@ class Feedback:
     wants_person: bool = False  #: whether experts are to be asked
 
 
-def consulting(feedback: Feedback) -> ChatCommand:
-    """The command that asks experts about the answer that was rated."""
-    return ChatCommand(
-        name="consult", argument=feedback.turn_id, id=feedback.id, conversation=feedback.conversation,
-        author=feedback.author, said_at=feedback.given_at,
-    )  # fmt: skip
-
-
 @value
 class Rejection:
     """A message that cannot be a question, such as one that is too long."""
@@ -117,28 +109,20 @@ def queued(command: ChatCommand) -> Command:
         "is_private": command.is_private,
     }  # fmt: skip
     return Command(
-        id=command.id,
-        conversation=command.conversation,
-        author=command.author,
-        name=command.name,
-        details=details,
-        said_at=command.said_at,
-    )
+        id=command.id, conversation=command.conversation, author=command.author, name=command.name,
+        details=details, said_at=command.said_at,
+    )  # fmt: skip
 
 
 def unqueued(command: Command) -> ChatCommand:
     """The command that :func:`queued` was given."""
     return ChatCommand(
-        name=command.name,  # type: ignore[arg-type] # it was stored from one
-        argument=command.details["argument"],
-        id=command.id,
-        conversation=command.conversation,
-        author=command.author,
-        said_at=command.said_at,
+        name=cast("CommandName", command.name), argument=command.details["argument"], id=command.id,
+        conversation=command.conversation, author=command.author, said_at=command.said_at,
         files=tuple(Attachment(**file) for file in command.details["files"]),
         language=command.details["language"],
         is_private=command.details.get("is_private", False),  # stored by version 0.1 without it
-    )
+    )  # fmt: skip
 
 
 Follow = Literal["mention", "asker", "thread", "channel"]
@@ -200,9 +184,7 @@ class IncomingMessage:
     is_addressed: bool = True  #: False: it may be talk among people
     is_in_thread: bool = False
     is_edit: bool = False  #: an edit called the bot; only a question is read then
-    replies_to: str = (
-        ""  #: the id of the message of another person that it replies to, where a platform has that
-    )
+    replies_to: str = ""  #: the message of another person that it replies to, where a platform has that
 
     def command(self, name: CommandName, argument: str = "", language: str = ENGLISH) -> ChatCommand:
         return ChatCommand(
@@ -370,28 +352,25 @@ class Press:
         )  # fmt: skip
 
 
-Read = Callable[[Press, str], Request]
-
-
-def _command(name: CommandName) -> Read:
-    return lambda press, argument: press.command(name, argument)
-
-
-#: What a button asks for, by its name and with the value that it carries.
-BUTTONS: Mapping[str, Read] = {
+#: What a button asks for whose name is not that of a command, with the value that it carries.
+_PRESSES: Mapping[str, Callable[[Press, str], Request]] = {
     "approve": lambda press, proposal: press.decision("approve", proposal),
     "deny": lambda press, proposal: press.decision("deny", proposal),
-    "edit": _command("edit"),
-    "footnotes": _command("footnotes"),
-    "again": _command("again"),
-    "withdraw": _command("withdraw"),
-    "read": _command("read"),
-    "choose": _command("choose"),
-    "consult": _command("consult"),
     "keep": lambda press, _: press.command(
         "keep"
     ),  # the newest reply: it stands under the request to experts
-    "unkeep": _command("unkeep"),
     "good": lambda press, turn: press.rating(turn, is_positive=True),
     "bad": lambda press, turn: press.rating(turn, is_positive=False),
 }
+#: What the others ask for, by their names.
+_PRESSED: Sequence[CommandName] = (
+    "edit", "footnotes", "again", "withdraw", "read", "choose", "consult", "unkeep",
+)  # fmt: skip
+BUTTONS = frozenset((*_PRESSES, *_PRESSED))
+
+
+def pressed(press: Press, name: str, carried: str) -> Request | None:
+    """None for a button that is not ours."""
+    if name in _PRESSES:
+        return _PRESSES[name](press, carried)
+    return next((press.command(each, carried) for each in _PRESSED if each == name), None)

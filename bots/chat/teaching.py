@@ -16,7 +16,7 @@ from bots.chat.platform import Consultation, ExplanationForm, Refused, Said, Sho
 from bots.chat.replies import Replies
 from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.store import ExpertRequest, KeptAnswer, id_of
-from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn
+from core.conversation import QUESTION_LIMIT, Command, Conversation, Question, ThreadMessage
 from core.errors import AnswerRejected
 from core.gaps.questions import answered_by, open_gap_store
 from core.text.language import language_of
@@ -84,7 +84,9 @@ class Teaching(Generic[Shown]):
         """A key of the sentence that tells why nobody was asked; empty if they were."""
         footnote, people = self.commands.footnote, self.commands.people
         turn = await stored_turn(command.argument)
-        question = await self._question_of(turn)
+        question = turn.text if isinstance(turn, Question) else ""
+        if turn is not None and (proposal := await self.replies.proposal_of(turn)):
+            question = proposal.question
         if turn is None or turn.conversation != command.conversation or not question:
             return "no_question_left"
         experts = await experts_about(
@@ -105,12 +107,6 @@ class Teaching(Generic[Shown]):
         )
         await footnote.answers.note_request(request)
         return ""
-
-    async def _question_of(self, turn: Turn | None) -> str:
-        if not isinstance(turn, Decision):
-            return turn.text if turn else ""
-        proposals = await self.commands.footnote.assistant.proposals(turn.conversation)
-        return next((each.question for each in proposals if each.id == turn.proposal_id), "")
 
     async def _keep(self, command: ChatCommand, route: ReplyRoute) -> str:
         """The same for a reply. It is written down, shown, and only then used."""
@@ -134,17 +130,12 @@ class Teaching(Generic[Shown]):
         answer = await answers.keep(await self._answer(command.conversation, route, reply, question))
         await self._show(answer, route)
         await answers.use(answer.id)
-        await self._close_gap(answer, request.turn if request and question == request.question else "")
+        # What was not answered where the reply was said is answered now, for who reads it there.
+        asked = request.turn if request and question == request.question else ""
+        turns = await answered_by(self.commands.footnote.log, answer, asked=asked)
+        with open_gap_store(self.commands.footnote.storage) as gaps:
+            await gaps.mark(turns, "answered", author=answer.name, at=answers.now(), answer=answer.id)
         return ""
-
-    async def _close_gap(self, answer: KeptAnswer, asked: str) -> None:
-        """Marks as answered what was not answered where the reply was said, for who reads it there."""
-        footnote = self.commands.footnote
-        turns = await answered_by(footnote.log, answer, asked=asked)
-        with open_gap_store(footnote.storage) as gaps:
-            await gaps.mark(
-                turns, "answered", author=answer.name, at=footnote.answers.now(), answer=answer.id
-            )
 
     async def _answer(
         self, conversation: Conversation, route: ReplyRoute, reply: Said, question: str

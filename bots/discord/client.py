@@ -304,10 +304,8 @@ class FootnoteClient(ChannelEvents):
             return
         guild = self.get_guild(deleted.guild_id or DIRECT_MESSAGES)
         self.follow(lambda follower: follower.deleted(guild, deleted.channel_id, messages))
-        answers = self.listeners.inbox.messenger.commands.footnote.answers
         for message in messages:
-            if (answer := await answers.of_message(key_of(str(message)))) is not None:
-                await answers.forget(answer)
+            await self.listeners.inbox.messenger.commands.forget_message(key_of(str(message)))
 
     async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
         """An edit may add a mention of the bot. What was asked before is recognised by its id."""

@@ -10,7 +10,6 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.incoming import (
-    BUTTONS,
     ChatCommand,
     CommandName,
     Feedback,
@@ -21,6 +20,7 @@ from bots.chat.incoming import (
     ThreadState,
     interpret,
     is_small_talk,
+    pressed,
 )
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord.content import (
@@ -79,8 +79,7 @@ class Interaction:
 def read_press(interaction: Interaction) -> Request | None:
     """None for an unknown button; the part of a button's id before a colon says what it does."""
     action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
-    read = BUTTONS.get(action)
-    return read(interaction.press, argument) if read else None
+    return pressed(interaction.press, action, argument)
 
 
 def read_form(interaction: Interaction) -> Decision | Feedback | None:

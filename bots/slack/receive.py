@@ -24,6 +24,7 @@ from bots.chat.incoming import (
     ThreadState,
     interpret,
     is_small_talk,
+    pressed,
 )
 from bots.slack.content import WRITTEN, forwarded, written
 from bots.slack.route import (
@@ -56,13 +57,12 @@ def press(payload: Payload, route: SlackRoute) -> Request | None:
     carried = (action.get("selected_option") or action).get("value") or ""
     # Of two presses within a millisecond, the queue takes the one whose id sorts first.
     request_id = "/".join((id_of(route), action["action_ts"], action["action_id"], route["user"]))
-    pressed = _press(request_id, route, float(action["action_ts"]))
+    made = _press(request_id, route, float(action["action_ts"]))
     if name == "choose":  # the option's own text
-        return pressed.question(carried)
+        return made.question(carried)
     if name == "feedback":  # "good" or "bad", before the turn
         name, _, carried = carried.partition(" ")
-    read = BUTTONS.get(name)
-    return read(pressed, carried) if read else None
+    return pressed(made, name, carried)
 
 
 def submission(payload: Payload, route: SlackRoute, now: float) -> Decision:

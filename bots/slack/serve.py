@@ -61,16 +61,9 @@ REORDER_WINDOW = 0.15  # seconds; messages of one thread arrive over any of the 
 PING = 5.0  # seconds between pings on a socket; after four without an answer it is opened again
 
 #: Error codes of "apps.connections.open" for a token that will never work.
-_BAD_APP_TOKEN = frozenset(
-    {
-        "invalid_auth",
-        "not_authed",
-        "account_inactive",
-        "token_revoked",
-        "not_allowed_token_type",
-        "missing_scope",
-    }
-)
+_BAD_APP_TOKEN = (
+    "invalid_auth", "not_authed", "account_inactive", "token_revoked", "not_allowed_token_type", "missing_scope",
+)  # fmt: skip
 
 Connection = Callable[[], Awaitable[bool]]  #: whether it is open now
 Response = dict[str, Any]  #: what goes back with the acknowledgement
@@ -125,7 +118,7 @@ class SlackListeners:
         is_tombstone = (event.get("message") or {}).get("subtype") == "tombstone"
         if is_tombstone or event.get("subtype") == "message_deleted":
             if (gone := deleted(payload)) is not None:
-                await self._forget_deleted(key_of(installation.me.space, *gone))
+                await self.inbox.messenger.commands.forget_message(key_of(installation.me.space, *gone))
             return None
         conversation = conversation_in(payload, installation.me)
         if conversation is None:
@@ -149,12 +142,6 @@ class SlackListeners:
         space = installation.me.space
         address = source_of(channel_at(PLATFORM, space, change.channel))
         await self.schedule.look_again(address, change.items, change.id)
-
-    async def _forget_deleted(self, message: str) -> None:
-        """Removes what was kept of a message."""
-        answers = self.inbox.messenger.commands.footnote.answers
-        if (answer := await answers.of_message(message)) is not None:
-            await answers.forget(answer)
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
@@ -234,23 +221,13 @@ async def open_slack(
         unreadable = Unreadable()
         people = channel_store.people[PLATFORM] = SlackPeople(calls=calls, shown_names=footnote.log.names)
         messenger = ChatMessenger.over(
-            footnote,
-            channel_store,
-            posts=SlackPosts(calls=calls, unreadable=unreadable),
-            renderer=render,
-            people=people,
-            uploads=uploads,
-            refresh=REFRESH,
-        )
+            footnote, channel_store, posts=SlackPosts(calls=calls, unreadable=unreadable), renderer=render,
+            people=people, uploads=uploads, refresh=REFRESH,
+        )  # fmt: skip
         yield SlackServer(
-            settings=settings,
-            footnote=footnote,
-            channel_store=channel_store,
-            calls=calls,
-            oauth=oauth,
-            messenger=messenger,
-            unreadable=unreadable,
-        )
+            settings=settings, footnote=footnote, channel_store=channel_store, calls=calls, oauth=oauth,
+            messenger=messenger, unreadable=unreadable,
+        )  # fmt: skip
 
 
 async def _identified(calls: SlackCalls, token: str) -> Installation:
@@ -285,7 +262,7 @@ async def _connected(
 
 
 async def _is_listening() -> bool:
-    return True  # as long as the port is open, which is as long as this process serves
+    return True  # as long as this process serves
 
 
 async def _check_app_token(calls: SlackCalls, token: str) -> None:

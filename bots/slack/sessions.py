@@ -79,9 +79,8 @@ class SlackSessions:
     """Statuses and plans. One session is one thread."""
 
     calls: SlackCalls
-    _absent: set[tuple[str, str]] = field(
-        default_factory=set
-    )  #: workspace and method that the app does not have there
+    #: Workspaces, each with a method that the app does not have there.
+    _absent: set[tuple[str, str]] = field(default_factory=set)
 
     def has(self, route: ReplyRoute, method: str) -> bool:
         return (route["team"], method) not in self._absent
@@ -116,14 +115,9 @@ class SlackSessions:
         recipient = {} if route.get("is_direct") else recipient
         task = task_of(work)
         reply = await self._attempt(
-            route,
-            "chat.startStream",
-            **thread,
-            **recipient,
-            chunks=[task],
-            unfurl_links=False,
-            unfurl_media=False,
-        )
+            route, "chat.startStream", **thread, **recipient,
+            chunks=[task], unfurl_links=False, unfurl_media=False,
+        )  # fmt: skip
         return None if reply is None else PlanStream(ts=str(reply.get("ts", "")), task=task)
 
     async def update_plan(self, route: ReplyRoute, plan: PlanStream, work: ProgressNote) -> None:
@@ -143,7 +137,7 @@ class SlackSessions:
 
     async def _attempt(self, route: ReplyRoute, method: str, **arguments: Any) -> Reply | None:
         """None: it was not done. Without contents: it is not known whether it was."""
-        if (route["team"], method) in self._absent:
+        if not self.has(route, method):
             return None
         try:
             return await self.calls.attempt(method, team=route["team"], **arguments)
