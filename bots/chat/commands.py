@@ -15,8 +15,8 @@ from bots.chat.access import forget_documents, trusted_in
 from bots.chat.channel_source import person_of
 from bots.chat.channels import ChannelStore, own_collection, source_of, thread_collection
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page, unqueued
-from bots.chat.layout import footnotes_of, reply_messages
 from bots.chat.platform import CommandReply, Note, People, Refused, Shown, Sources
+from bots.chat.proposals import footnotes_of, reply_messages
 from bots.chat.replies import Replies
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import UploadIndex

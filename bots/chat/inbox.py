@@ -19,8 +19,8 @@ from bots.chat.access import asking_once
 from bots.chat.channels import ChannelStore
 from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection, Request, queued
 from bots.chat.messenger import ChatMessenger
+from bots.chat.people import Approval
 from bots.chat.platform import Refused
-from bots.chat.proposals import Approval
 from bots.chat.replies import Replies, asked_anew, question_from, turn_asked_by
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote

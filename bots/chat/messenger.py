@@ -14,9 +14,8 @@ from typing import Any, Generic, cast
 from bots.chat.channels import ChannelStore, thread_collection
 from bots.chat.commands import ChatCommands, CommandRunner
 from bots.chat.incoming import TELL, is_small_talk
-from bots.chat.people import named_decision, named_messages, named_question
+from bots.chat.people import Approval, named_decision, named_messages, named_question
 from bots.chat.platform import MALFORMED, Attachments, People, Posts, ProgressNote, Refused, Renderer, Shown
-from bots.chat.proposals import Approval
 from bots.chat.replies import Replies
 from bots.chat.teaching import Teaching
 from bots.chat.texts import clipped, language_of_turn, progress_note

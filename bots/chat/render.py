@@ -10,10 +10,10 @@ from itertools import chain
 from typing import Any, Generic
 
 from bots.chat import proposals
-from bots.chat.layout import notification, of_search
 from bots.chat.markdown.blocks import plain_line
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import CardContext, Shown, Sources
+from bots.chat.proposals import notification, of_search
 from bots.chat.texts import (
     FOOTNOTES_SHOWN,
     answered_in,

@@ -15,7 +15,7 @@ from typing import Generic
 
 from bots.chat import proposals
 from bots.chat.incoming import ChatCommand
-from bots.chat.layout import reply_messages
+from bots.chat.people import Approval
 from bots.chat.platform import (
     MALFORMED,
     CardContext,
@@ -26,7 +26,7 @@ from bots.chat.platform import (
     Renderer,
     Shown,
 )
-from bots.chat.proposals import Approval
+from bots.chat.proposals import reply_messages
 from bots.chat.texts import language_of_turn, say_in
 from bots.chat.uploads import READ, with_reading
 from core.conversation import (

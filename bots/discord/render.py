@@ -11,11 +11,11 @@ from typing import Any
 
 from bots.chat import proposals
 from bots.chat.incoming import FAULTS, REMARK
-from bots.chat.layout import marked_lines, places_in
 from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import Approver, Consultation, ExplanationForm, Footnotes
+from bots.chat.proposals import marked_lines, places_in
 from bots.chat.render import QUESTION_SHOWN, Block, Layout, Part
 from bots.chat.texts import ENGLISH, QUOTE_SHOWN, clipped, columns_of, omissions, place_of, remarks, say_in
 from bots.discord import parts

@@ -11,7 +11,7 @@ from fakes.scripted import question
 
 from bots.chat import messenger
 from bots.chat.messenger import ChatMessenger
-from bots.chat.proposals import Approval
+from bots.chat.people import Approval
 from bots.discord import render
 from core.conversation import Answer, Outcome, Progress
 from core.library.documents import Readable

@@ -16,8 +16,8 @@ from fakes.sources import ADDRESS, Shelf
 from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand
-from bots.chat.layout import footnotes_of
 from bots.chat.people import state_email
+from bots.chat.proposals import footnotes_of
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Decision, Question
 from core.graph.rights import WITHHELD

@@ -8,10 +8,10 @@ import pytest
 from fakes.quotes import quotes_behind
 from fakes.slack.rendering import visible_text
 
-from bots.chat.layout import reply_messages
 from bots.chat.messenger import ChatMessenger
+from bots.chat.people import Approval
 from bots.chat.platform import CardContext
-from bots.chat.proposals import Approval
+from bots.chat.proposals import reply_messages
 from bots.slack import render
 from bots.slack.calls import open_calls
 from bots.slack.post import SlackPosts

@@ -19,7 +19,7 @@ WAY = (
 #: Functions that turn values into Slack's blocks, and blocks into words: files of the way, but no steps of it.
 FORMATTING = (
     "bots/slack/content.py",
-    "bots/chat/markdown/", "bots/chat/render.py", "bots/chat/layout.py", "bots/chat/texts.py", "bots/chat/proposals.py",
+    "bots/chat/markdown/", "bots/chat/render.py", "bots/chat/texts.py", "bots/chat/proposals.py",
     "bots/slack/render.py", "bots/slack/parts.py", "bots/slack/dialect.py",
 )  # fmt: skip
 
