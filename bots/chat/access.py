@@ -243,7 +243,10 @@ async def _request(
     stored = await turn_and_route(turn_id)
     if stored is None:
         raise NotFound(NOT_STORED)
-    turn, route = stored[0], _without_past(stored[1])
+    turn, route = stored
+    # Without what was valid for a moment, and what was posted then.
+    gone = {"interaction", "trigger"} if "opens" in route else {"interaction", "trigger", "says"}
+    route = {key: each for key, each in route.items() if key not in gone}
     people = channel_store.people.get(turn.conversation.platform)
     if people is None:
         raise NotFound(NOT_SERVED)
@@ -259,9 +262,3 @@ async def _request(
         author=turn.author, said_at=time.time(), language=language_of_turn(turn),
     )  # fmt: skip
     return queued(command), route
-
-
-def _without_past(route: ReplyRoute) -> ReplyRoute:
-    """Without what was valid for a moment, and what was posted then."""
-    gone = {"interaction", "trigger"} if "opens" in route else {"interaction", "trigger", "says"}
-    return {key: each for key, each in route.items() if key not in gone}

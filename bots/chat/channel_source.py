@@ -190,7 +190,9 @@ def thread_text(
         others = [called, *others]
     if not others:
         return None
-    title = _title(others[0].text) or f"{place}, {date_of(others[0].said_at)}"
+    lines = (_MARKS.sub(lambda found: found[1] or "", line).strip() for line in others[0].text.split("\n"))
+    # The first line without marks.
+    title = clipped(next(filter(None, lines), ""), TITLE) or f"{place}, {date_of(others[0].said_at)}"
     return ChannelText(title=title, messages=tuple(others), is_thread=True)
 
 
@@ -210,7 +212,14 @@ def data_of(text: ChannelText) -> bytes:
     anchors, length, before = [(0, text.messages[0].url)], len(written[0]), 0.0
     for message in text.messages:
         is_new = not text.is_thread and message.said_at - before > PAUSE
-        section = _section(message, "##" if text.is_thread or is_new else "###")
+        said, hashes = (
+            datetime.fromtimestamp(message.said_at, UTC),
+            "##" if text.is_thread or is_new else "###",
+        )
+        files = f"({', '.join(message.files)})" if message.files else ""
+        words = "\n\n".join(filter(None, (_guarded(message.text), files)))
+        name = " ".join(message.name.split())
+        section = f"\n{hashes} {name}, {said:%Y-%m-%d %H:%M}\n\n{words}\n"
         anchors.append((length + 1, message.url))
         written.append(section)
         length, before = length + len(section), message.said_at
@@ -231,13 +240,6 @@ def item_of(text: ChannelText, item_id: str, label: str) -> SourceItem:
     )
 
 
-def _section(message: ChannelMessage, hashes: str) -> str:
-    said = datetime.fromtimestamp(message.said_at, UTC)
-    files = f"({', '.join(message.files)})" if message.files else ""
-    words = "\n\n".join(filter(None, (_guarded(message.text), files)))
-    return f"\n{hashes} {' '.join(message.name.split())}, {said:%Y-%m-%d %H:%M}\n\n{words}\n"
-
-
 def _guarded(text: str) -> str:
     """A message that begins no section of its own, and leaves no block open for the next one."""
     lines, open_fence = [], ""
@@ -249,12 +251,6 @@ def _guarded(text: str) -> str:
         else:
             lines.append(line if open_fence else _HEADING.sub(r"\\", line))
     return "\n".join([*lines, open_fence] if open_fence else lines)
-
-
-def _title(text: str) -> str:
-    """The first line of a message without marks."""
-    lines = (_MARKS.sub(lambda found: found[1] or "", line).strip() for line in text.split("\n"))
-    return clipped(next(filter(None, lines), ""), TITLE)
 
 
 THREADS_AT_ONCE = 4  # whose items make a batch; each costs a request or more

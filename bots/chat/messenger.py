@@ -123,11 +123,9 @@ class ProgressNotes(Generic[Shown]):
 
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report:
         throttled = ThrottledProgress(
-            show=partial(self._show, turn, route, handle),
-            refresh=self.refresh,
-            newest=_first_progress(turn),
-            is_ours=OWNERSHIP.get().is_certain,
-        )
+            show=partial(self._show, turn, route, handle), refresh=self.refresh,
+            newest=_first_progress(turn), is_ours=OWNERSHIP.get().is_certain,
+        )  # fmt: skip
         self._running[turn.id] = throttled
         if (run := asyncio.current_task()) is not None:
             run.add_done_callback(lambda _: self._leave(throttled, turn, route, handle))
@@ -292,8 +290,12 @@ class ChatMessenger(Generic[Shown]):
         await self._progress_notes.end(turn.id)
         if is_again and not isinstance(turn, Command):
             outcome = await self._as_readable_now(turn, outcome)
-        if is_unaddressed(turn):
-            await self._join(turn)
+        if is_unaddressed(turn):  # by an answer that nobody asked for, the bot becomes part of a thread
+            store = self.commands.channel_store
+            await store.remember_thread(turn.conversation, turn.author, turn.asked_at)
+            is_new = await store.note_unasked(turn.id, turn.conversation, turn.asked_at)
+            if is_new and self.count is not None:
+                await self.count(turn)  # once, however often it is delivered
         if handle.startswith(NOWHERE):
             _, code, text = f"{handle}  ".split(" ", 2)
             refused = Refused(code, text.strip())
@@ -357,14 +359,6 @@ class ChatMessenger(Generic[Shown]):
             return await footnote.answers.within(outcome, reads.collections)
         except FootnoteError:
             return outcome_within(outcome, frozenset())
-
-    async def _join(self, question: Question) -> None:
-        """Become part of a thread by an answer that nobody asked the bot for."""
-        channel_store = self.commands.channel_store
-        await channel_store.remember_thread(question.conversation, question.author, question.asked_at)
-        is_new = await channel_store.note_unasked(question.id, question.conversation, question.asked_at)
-        if is_new and self.count is not None:
-            await self.count(question)  # once, however often it is delivered
 
     async def _show(
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool

@@ -56,13 +56,9 @@ class Emails:
         return frozenset({known} - {""})
 
     async def opened(
-        self,
-        conversation: Conversation,
-        author: str,
-        known: Iterable[str],
-        opened: frozenset[str],
+        self, conversation: Conversation, author: str, known: Iterable[str], opened: frozenset[str],
         sets: ReaderSets,
-    ) -> frozenset[str]:
+    ) -> frozenset[str]:  # fmt: skip
         """The ``known`` collections beside the ``opened`` ones whose readers the author is among."""
         beside = frozenset(name for name in known if is_restricted(name) and base_of(name) in opened)
         if not beside or not (addresses := await self.of(conversation, author)):
@@ -168,13 +164,10 @@ class Approval:
     @classmethod
     def of(cls, settings: Settings, people: People) -> Approval:
         return cls(
-            people=people,
-            rule=settings.web_approval,
-            approvers=settings.web_approvers,
-            notifies_approvers=settings.notify_approvers,
-            engine=ENGINE_NAMES[settings.web_search],
+            people=people, rule=settings.web_approval, approvers=settings.web_approvers,
+            notifies_approvers=settings.notify_approvers, engine=ENGINE_NAMES[settings.web_search],
             has_experts=bool(settings.experts),
-        )
+        )  # fmt: skip
 
     def may_decide(self, decision: Decision, proposal: Proposal) -> bool:
         return may_decide(proposal, decision, approval=self.rule, approvers=self.approvers)
@@ -203,7 +196,9 @@ class Approval:
         if proposal is None or not proposal.is_open:
             return card_context
         is_direct = self.people.is_direct(route)
-        if is_direct and await self._decides_alone(route, proposal.asker):
+        # Who asked may decide the search too, by name or in a group.
+        is_theirs = self.rule != "approvers" or proposal.asker in self.approvers
+        if is_direct and (is_theirs or await self._groups_of(route, proposal.asker)):
             return replace(card_context, approval="asker", has_approvers=False)
         known = tuple(one.name for one in await self._known_approvers(route))
         return replace(card_context, approvers=known, is_hidden=is_direct)
@@ -218,12 +213,6 @@ class Approval:
         if not self.notifies_approvers or self.people.is_direct(route):
             return []
         return [one for one in await self._known_approvers(route) if one.id != proposal.asker]
-
-    async def _decides_alone(self, route: ReplyRoute, asker: str) -> bool:
-        """True if who asked may decide the search too."""
-        if self.rule != "approvers" or asker in self.approvers:
-            return True
-        return bool(await self._groups_of(route, asker))
 
     async def _known_approvers(self, route: ReplyRoute) -> tuple[Approver, ...]:
         is_theirs = self.approvers and self.rule in ("asker", "approvers")

@@ -370,14 +370,9 @@ class Unreadable:
             self.count(fault)
 
     def count(self, fault: Exception) -> None:
-        self._places[_place_of(fault)] += 1
+        *_, last = extract_tb(fault.__traceback__)
+        self._places[f"{type(fault).__name__} in {Path(last.filename).name}:{last.lineno}"] += 1
         if self._log_limit.admits("unreadable"):
             extra = {"count": self._places.total(), "reason": ", ".join(sorted(self._places))}
             logger.warning("what could not be read was left out", extra=extra)
             self._places.clear()
-
-
-def _place_of(fault: Exception) -> str:
-    """ "KeyError in receive.py:120"."""
-    *_, last = extract_tb(fault.__traceback__)
-    return f"{type(fault).__name__} in {Path(last.filename).name}:{last.lineno}"

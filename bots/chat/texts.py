@@ -122,16 +122,12 @@ def remarks(outcome: Outcome) -> tuple[str, ...]:
 
 def omissions(outcome: Outcome) -> tuple[str, ...]:
     """The sentences that were left out of an answer, each with the reason if it is in the language of the answer."""
-    left_out = outcome.answer.left_out if outcome.answer else ()
-    return tuple(
-        f"“{plain_quote(each.text, code='`')}”" + (f" ({reason})" if reason else "")
-        for each in left_out
-        for reason in (_reason_in(outcome.language, each.reason),)
-    )
-
-
-def _reason_in(language: str, reason: str) -> str:
-    return plain_quote(reason, code="`") if sure_language(reason) in ("", language) else ""
+    told = []
+    for each in outcome.answer.left_out if outcome.answer else ():
+        is_theirs = sure_language(each.reason) in ("", outcome.language)
+        reason = plain_quote(each.reason, code="`") if is_theirs else ""
+        told.append(f"“{plain_quote(each.text, code='`')}”" + (f" ({reason})" if reason else ""))
+    return tuple(told)
 
 
 def reason_of(outcome: Outcome) -> str | None:

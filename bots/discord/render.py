@@ -67,14 +67,9 @@ def _quotes(footnotes: Footnotes) -> Iterator[Part]:
                 yield from parts.small(say_in(outcome.language)("source_changed"))
     above = words(remarks(outcome)[-1]) if omissions(outcome) else ""
     for sentence in omissions(outcome):
-        yield from _whole(above, line(sentence))
-        above = ""
-
-
-def _whole(above: str, quote: str) -> Iterator[Part]:
-    for piece in wrap(quote, QUOTE_PIECE, break_on_hyphens=False) or [""]:
-        yield text("\n".join(filter(None, (above, f"> {words(piece)}" if piece else ""))))
-        above = ""
+        for piece in wrap(line(sentence), QUOTE_PIECE, break_on_hyphens=False) or [""]:
+            yield text("\n".join(filter(None, (above, f"> {words(piece)}" if piece else ""))))
+            above = ""
 
 
 def quotes(footnotes: Footnotes) -> tuple[Message, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -150,7 +150,9 @@ async def application_of(settings: DiscordSettings) -> Application:
     async with _startup_api(settings) as api:
         about, date = await api.request("GET", "/applications/@me")
         gateway = await api.get("/gateway")
-        ahead = _clock_difference(date, time.time())
+        ahead = 0.0  # without a Date header
+        with suppress(ValueError):
+            ahead = time.time() - parsedate_to_datetime(date).timestamp()
         return replace(read_application(about), gateway=gateway["url"], ahead=ahead)
 
 
@@ -175,14 +177,6 @@ async def _startup_api(settings: DiscordSettings) -> AsyncIterator[DiscordApi]:
         ) from refused
     except Unreachable as lost:
         raise SettingsError("Discord cannot be reached; check the network and DISCORD_API_URL.") from lost
-
-
-def _clock_difference(date: str, now: float) -> float:
-    """Seconds that this machine's clock is ahead of a Date header; 0 without one."""
-    try:
-        return now - parsedate_to_datetime(date).timestamp()
-    except ValueError:
-        return 0.0
 
 
 STRING, ATTACHMENT = 3, 11  # types of an option

@@ -72,17 +72,13 @@ def _text_in(block: Block) -> str:
         "markdown": lambda: block["text"],
         "section": lambda: block["text"]["text"],
         "table": lambda: table_words(block),
-        "rich_text": lambda: _rich_words(block),
+        # A query or a quote, to be read as it is.
+        "rich_text": lambda: "".join(each["text"] for each in block["elements"][0]["elements"]),
     }.get(block["type"])
     if text is None:
         return ""
     words = text().replace("`", "")
     return words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-
-
-def _rich_words(block: Block) -> str:
-    """A query or a quote, to be read as it is."""
-    return "".join(each["text"] for each in block["elements"][0]["elements"])
 
 
 def window(footnotes: Footnotes) -> dict[str, Any] | None:
@@ -105,13 +101,9 @@ def _quotes(footnotes: Footnotes) -> Iterator[Block]:
                 yield parts.context(escaped(say_in(outcome.language)("source_changed")))
     if left_out := omissions(outcome):
         yield parts.section(escaped(remarks(outcome)[-1]))
-        for sentence in left_out:
-            yield from _whole(line(sentence))
-
-
-def _whole(words: str) -> Iterator[Block]:
-    for start in range(0, len(words), OMISSION_PIECE):
-        yield parts.context(escaped(words[start : start + OMISSION_PIECE]))
+        for words in map(line, left_out):
+            for start in range(0, len(words), OMISSION_PIECE):
+                yield parts.context(escaped(words[start : start + OMISSION_PIECE]))
 
 
 def quotes(footnotes: Footnotes) -> tuple[Message, ...]:
