@@ -163,13 +163,8 @@ class SlackCalls:
         installation = await self.installation(team)
         if installation is None:  # it was uninstalled; its turns wait in case that it is installed again
             raise self._not_authorized("not_installed", method)
-        repeat = partial(
-            self._repeat,
-            method,
-            arguments,
-            place=_place(team, method, arguments),
-            is_repeatable=is_repeatable,
-        )
+        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        repeat = partial(self._repeat, method, arguments, place=place, is_repeatable=is_repeatable)
         try:
             return await repeat(installation.token)
         except NotAuthorized as refused:
@@ -203,7 +198,7 @@ class SlackCalls:
     async def attempt(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
         """The reply to a single try. Raises SlackRefused, Unreachable if nothing was done, and Unsure."""
         installation, loop = await self.installation(team), asyncio.get_running_loop()
-        place = _place(team, method, arguments)
+        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
         if installation is None or self._not_before.get(place, 0.0) > loop.time():
             raise Unreachable
         try:
@@ -222,7 +217,7 @@ class SlackCalls:
         Raises SlackRefused, Unreachable and Passing, with the seconds to wait.
         """
         installation, loop = await self.installation(team), asyncio.get_running_loop()
-        place = _place(team, method, arguments)
+        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
         if installation is None:
             raise self._not_authorized("not_installed", method)
         if (left := self._not_before.get(place, 0.0) - loop.time()) > 0:
@@ -291,11 +286,6 @@ class SlackCalls:
             extra = {"reason": code, "method": method}
             logger.warning("the app may not do this; `footnote doctor slack` says why", extra=extra)
         return MissingScope() if code == "missing_scope" else NotAuthorized(code)
-
-
-def _place(team: str, method: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where a rate limit holds."""
-    return team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
 
 
 def _failure_of(error: SlackApiError) -> Exception:

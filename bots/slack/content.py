@@ -13,7 +13,7 @@ from typing import Any
 
 from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
 from bots.chat.platform import Said
-from bots.slack.route import DIRECT, PLATFORM, Me, Payload, key_of, spoken, unescaped
+from bots.slack.route import DIRECT, ESCAPES, PLATFORM, Me, Payload, key_of, spoken
 from core.conversation import ThreadMessage, value
 
 #: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
@@ -253,12 +253,18 @@ def markdown_of(markup: str, names: Mapping[str, str]) -> str:
 
 def _prose(markup: str, names: Mapping[str, str]) -> str:
     bare = _STRUCK.sub(r"~~\1~~", _BOLD.sub(r"**\1**", _BULLET.sub(r"\1- ", markup)))
-    return unescaped(_ENTITY.sub(lambda found: _entity(found[1], names), bare))
+    return _unescaped(_ENTITY.sub(lambda found: _entity(found[1], names), bare))
 
 
 def _plain(markup: str) -> str:
     """The text of code: links by what is shown of them."""
-    return unescaped(_ENTITY.sub(lambda found: found[1].rpartition("|")[2], markup))
+    return _unescaped(_ENTITY.sub(lambda found: found[1].rpartition("|")[2], markup))
+
+
+def _unescaped(text: str) -> str:
+    for escaped, sign in ESCAPES:
+        text = text.replace(escaped, sign)
+    return text
 
 
 def _entity(content: str, names: Mapping[str, str]) -> str:

@@ -107,18 +107,15 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
 
 def feedback(turn_id: str, say: Wording) -> list[Block]:
     """The two native buttons under an answer."""
-
-    def rating(label: str, told: str, value: str) -> Block:
-        return {"text": plain(say(label)), "accessibility_label": say(told), "value": f"{value} {turn_id}"}
-
-    positive, negative = (
-        rating("helpful", "this_helped", "good"),
-        rating("not_helpful", "this_did_not_help", "bad"),
-    )
-    element = {
-        "type": "feedback_buttons", "action_id": "feedback",
-        "positive_button": positive, "negative_button": negative,
-    }  # fmt: skip
+    ratings = {
+        "positive_button": ("helpful", "this_helped", "good"),
+        "negative_button": ("not_helpful", "this_did_not_help", "bad"),
+    }
+    buttons = {
+        name: {"text": plain(say(label)), "accessibility_label": say(told), "value": f"{rating} {turn_id}"}
+        for name, (label, told, rating) in ratings.items()
+    }
+    element = {"type": "feedback_buttons", "action_id": "feedback", **buttons}
     return [{"type": "context_actions", "elements": [element]}]
 
 

@@ -142,7 +142,7 @@ def access_id(kind: str, written: str) -> str | None:
 
 
 def id_of(route: SlackRoute) -> str:
-    return key_of(route["team"], route["channel"], route["message"])
+    return f"{PLATFORM}/{route['team']}/{route['channel']}/{route['message']}"
 
 
 def key_of(team: str, channel: str, message: str) -> str:
@@ -159,7 +159,7 @@ _CALLED_BEFORE = re.compile(rf"^[\s,:;]*{_PEOPLE}")
 _CALLED_AFTER = re.compile(
     rf"(?:(?<=[.!?。！？])|(?<!\S)[(/]*cc:?)\s*(?:[(/]*cc:?\s*)?{_PEOPLE}[).]*\s*$", re.IGNORECASE
 )
-_ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
+ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
 
 
 @value
@@ -181,14 +181,10 @@ def spoken(raw: str, my_user_id: str) -> Spoken:
     return Spoken(text=text, question=question if is_asked else text, mentions_me=count > 0)
 
 
-def unescaped(markup: str) -> str:
-    for escaped, sign in _ESCAPES:
-        markup = markup.replace(escaped, sign)
-    return markup
-
-
 def _decoded(markup: str) -> str:
-    text = unescaped(_ENTITY.sub(_decode, markup))
+    text = _ENTITY.sub(_decode, markup)
+    for escaped, sign in ESCAPES:
+        text = text.replace(escaped, sign)
     return _EMOJI.sub("", text).strip().lstrip(",:;").strip()
 
 
