@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bots.chat.access import CHANNEL, GROUP, PERSON
-from bots.chat.source_addresses import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
+from bots.chat.channel_source import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
 from bots.discord import route as discord
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import read_discord_settings

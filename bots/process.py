@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, NoReturn, TypeVar
 
-from bots.chat.unreadable import LogLimit
+from bots.chat.platform import LogLimit
 from core.priority import enable_throttling
 from core.settings import Settings
 

@@ -15,8 +15,8 @@ from harbour import Machine
 
 from bots.chat.incoming import _PATTERNS, ChatCommand, IncomingMessage, interpret
 from bots.cli import build_parser
-from bots.discord.commands import COMMANDS, PERMISSIONS
-from bots.slack.manifest import EVENTS, SCOPES
+from bots.discord.settings import COMMANDS, PERMISSIONS
+from bots.slack.settings import EVENTS, SCOPES
 from core.conversation import QUESTION_LIMIT, Conversation
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS

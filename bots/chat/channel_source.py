@@ -16,16 +16,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+import shlex
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from typing import Protocol
 
 from bots.chat.texts import clipped
 from core.conversation import value
+from core.errors import SettingsError
+from core.library.library import DEFAULT_COLLECTION
 from core.sources.documents import AnchoredText, parse_item, to_bytes
+from core.sources.git.address import PAGES, is_repository
+from core.sources.kinds import KINDS
 from core.sources.source import (
     AddressKind,
     CursorExpired,
@@ -36,7 +42,81 @@ from core.sources.source import (
     SourceItem,
     SourceKind,
     SourceUnavailable,
+    kind_of,
 )
+
+
+def _channel_addresses(platform: str, *, ids: str, hint: str) -> AddressKind:
+    """``ids``: a regular expression of what stands behind "platform:"; ``hint``: where people find an id."""
+    shape = re.compile(f"{platform}:(?:#[^\\s/#]+|{ids})")
+
+    def canonical(address: str) -> str:
+        if not shape.fullmatch(address):
+            raise SettingsError(
+                f"{address} names no channel of {platform.title()}: {platform}:#NAME, or {platform}:ID {hint}. "
+                "Direct messages are not read."
+            )
+        return address
+
+    return AddressKind(prefixes=(f"{platform}:",), canonical=canonical, label=str)
+
+
+SLACK_CHANNELS = _channel_addresses(
+    "slack",
+    ids=r"(?:(?://)?[TE][A-Z0-9]+/)?[CG][A-Z0-9]+",
+    hint="with the id at the end of *About* in the channel's details",
+)
+DISCORD_CHANNELS = _channel_addresses(
+    "discord",
+    ids=r"(?:(?://)?\d{17,20}/)?\d{17,20}",
+    hint="with the id that *Copy Channel ID* gives in its menu (User Settings › Advanced › Developer Mode)",
+)
+ADDRESSES: Mapping[str, AddressKind] = {**KINDS, "slack": SLACK_CHANNELS, "discord": DISCORD_CHANNELS}
+
+
+def typed_channel(typed: str, addresses: AddressKind, link: re.Pattern[str]) -> str:
+    """The address of a channel by its name, id, address, or a link with the id in its group; SettingsError."""
+    (prefix,) = addresses.prefixes
+    bare = typed.removeprefix(prefix)
+    named = found[1] if (found := link.fullmatch(bare)) else bare
+    try:
+        return addresses.canonical(f"{prefix}{named}")
+    except SettingsError:
+        if named.startswith("#"):
+            raise
+        return addresses.canonical(f"{prefix}#{named}")
+
+
+def channel_in(address: str) -> tuple[str, str]:
+    """The workspace or server, which may be empty, and the channel's id or "#name"."""
+    space, _, channel = address.partition(":")[2].removeprefix("//").rpartition("/")
+    return space, channel
+
+
+def ingest_command(address: str, *, collection: str = DEFAULT_COLLECTION) -> str:
+    """The command that reads the source of a kept address."""
+    kind = kind_of(address, ADDRESSES)
+    typed, options = (kind.typed(address), kind.options(address)) if kind else (address, ())
+    named = () if collection == DEFAULT_COLLECTION else ("--collection", shlex.quote(collection))
+    return " ".join((_typed(typed), *options, *named))
+
+
+def ways_of_reading(name: str) -> str:
+    """How a path or a page is written that may be meant as a source, as a sentence; empty for none."""
+    if name.startswith(("http://", "https://")):
+        host, _, path = name.partition("://")[2].partition("/")
+        is_repository_page = host.startswith(tuple(PAGES)) and path.strip("/").count("/") == 1
+        if name.startswith("https://") and (path.endswith(".git") or is_repository_page):
+            return f"To read the repository: `{_typed(f'git+{name}')}`."
+        return f"To read the website: `{_typed(name)} --follow`."
+    if is_repository(Path(name).expanduser()):
+        return f"To read what is committed in the repository {name}: `{_typed(f'{name}#')}`."
+    return ""
+
+
+def _typed(name: str) -> str:
+    return f"footnote ingest {shlex.quote(name)}"
+
 
 PAUSE = 1_800.0  # seconds without a message, after which another conversation begins
 TITLE = 100  # characters
@@ -110,7 +190,9 @@ def thread_text(
         others = [called, *others]
     if not others:
         return None
-    title = _title(others[0].text) or f"{place}, {date_of(others[0].said_at)}"
+    lines = (_MARKS.sub(lambda found: found[1] or "", line).strip() for line in others[0].text.split("\n"))
+    # The first line without marks.
+    title = clipped(next(filter(None, lines), ""), TITLE) or f"{place}, {date_of(others[0].said_at)}"
     return ChannelText(title=title, messages=tuple(others), is_thread=True)
 
 
@@ -130,7 +212,14 @@ def data_of(text: ChannelText) -> bytes:
     anchors, length, before = [(0, text.messages[0].url)], len(written[0]), 0.0
     for message in text.messages:
         is_new = not text.is_thread and message.said_at - before > PAUSE
-        section = _section(message, "##" if text.is_thread or is_new else "###")
+        said, hashes = (
+            datetime.fromtimestamp(message.said_at, UTC),
+            "##" if text.is_thread or is_new else "###",
+        )
+        files = f"({', '.join(message.files)})" if message.files else ""
+        words = "\n\n".join(filter(None, (_guarded(message.text), files)))
+        name = " ".join(message.name.split())
+        section = f"\n{hashes} {name}, {said:%Y-%m-%d %H:%M}\n\n{words}\n"
         anchors.append((length + 1, message.url))
         written.append(section)
         length, before = length + len(section), message.said_at
@@ -151,13 +240,6 @@ def item_of(text: ChannelText, item_id: str, label: str) -> SourceItem:
     )
 
 
-def _section(message: ChannelMessage, hashes: str) -> str:
-    said = datetime.fromtimestamp(message.said_at, UTC)
-    files = f"({', '.join(message.files)})" if message.files else ""
-    words = "\n\n".join(filter(None, (_guarded(message.text), files)))
-    return f"\n{hashes} {' '.join(message.name.split())}, {said:%Y-%m-%d %H:%M}\n\n{words}\n"
-
-
 def _guarded(text: str) -> str:
     """A message that begins no section of its own, and leaves no block open for the next one."""
     lines, open_fence = [], ""
@@ -169,12 +251,6 @@ def _guarded(text: str) -> str:
         else:
             lines.append(line if open_fence else _HEADING.sub(r"\\", line))
     return "\n".join([*lines, open_fence] if open_fence else lines)
-
-
-def _title(text: str) -> str:
-    """The first line of a message without marks."""
-    lines = (_MARKS.sub(lambda found: found[1] or "", line).strip() for line in text.split("\n"))
-    return clipped(next(filter(None, lines), ""), TITLE)
 
 
 THREADS_AT_ONCE = 4  # whose items make a batch; each costs a request or more
@@ -196,19 +272,15 @@ class ChannelReader(Protocol):
     @property
     def place(self) -> str:
         """The name that people have for the channel, such as "#help"."""
-        ...
 
     def mark(self, moment: float) -> str:
         """The id that a message of this moment would have."""
-        ...
 
     async def page(self, until: str, since: float = 0.0) -> EntryPage:
         """The entries before the message with this id, and not before ``since``; empty: all."""
-        ...
 
     async def thread(self, thread: str) -> Sequence[ChannelMessage]:
         """The messages of people in a thread, oldest first; nothing if there is no such thread."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True)

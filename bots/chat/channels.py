@@ -250,10 +250,7 @@ class ChannelStore:
         return people is not None and people.is_direct_message(conversation)
 
     async def has_more_directly(self, conversation: Conversation, author: str, library: Library) -> bool:
-        """True if sources open to this person what is read in direct messages alone.
-
-        For the person alone: others in the channel do not learn it. No question comes into it.
-        """
+        """True if sources open to this person what direct messages alone read: told to nobody else in the channel."""
         if conversation.platform not in self.people or self._answers_directly(conversation):
             return False
         rights = await self._rights(conversation, author, library)
@@ -293,10 +290,7 @@ class ChannelStore:
         return Readable(collections=frozenset(opened))
 
     async def note_parent(self, conversation: Conversation, parent: str) -> None:
-        """All members of this channel read the parent too, so what is open to the parent is open here.
-
-        Not the other way round: what is learned here stays here. An empty parent is none.
-        """
+        """All members of this channel read the parent too, so what is open there is open here; not vice versa."""
         if parent:
             parent_id = replace(conversation, channel=parent).channel_id
             await self._write(
@@ -372,6 +366,11 @@ def own_collections(conversation: Conversation) -> frozenset[str]:
     """The channel's and the thread's; ids of channels have only letters and digits."""
     own = OWN + conversation.channel_id.replace("/", "-")
     return frozenset((own, f"{own}-thread-{conversation.thread.replace('/', '-')}"))
+
+
+def channel_at(platform: str, space: str, channel: str) -> Conversation:
+    """What is said in a channel beside its threads."""
+    return Conversation(platform=platform, space=space, channel=channel, thread="")
 
 
 def source_of(conversation: Conversation) -> str:

@@ -11,20 +11,17 @@ from itertools import count
 from pathlib import Path
 from typing import Generic, cast
 
-from bots.chat.access import forget_documents
-from bots.chat.cards import Cards
+from bots.chat.access import forget_documents, trusted_in
 from bots.chat.channel_source import person_of
 from bots.chat.channels import ChannelStore, own_collection, source_of, thread_collection
-from bots.chat.experts import trusted_in
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page, unqueued
-from bots.chat.layout import reply_messages
-from bots.chat.platform import CommandReply, Note, People, Posts, Refused, Renderer, Shown, Sources
-from bots.chat.private_replies import PrivateReplies
-from bots.chat.quotes import footnotes_of
+from bots.chat.platform import CommandReply, Note, People, Refused, Shown, Sources
+from bots.chat.proposals import footnotes_of, reply_messages
+from bots.chat.replies import Replies
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import UploadIndex
 from core.bootstrap import Footnote
-from core.conversation import Command, Outcome, log_fields
+from core.conversation import Command, log_fields
 from core.errors import FootnoteError, NotFound, StoreUnavailable, for_people
 from core.library.library import DEFAULT_COLLECTION
 from core.library.readers import base_of
@@ -55,7 +52,7 @@ FOLLOWING: Mapping[Follow, str] = {
 
 EVERY = 86_400.0  # seconds between two syncs of a learned channel, which find what events did not tell
 
-Replies = tuple[CommandReply, ...]
+CommandReplies = tuple[CommandReply, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +65,7 @@ class ChatCommands:
     upload_index: UploadIndex
     slash_commands: tuple[str, ...] = ()  #: that the platform has beside the words
 
-    async def carry_out(self, command: ChatCommand, route: ReplyRoute) -> Replies:
+    async def carry_out(self, command: ChatCommand, route: ReplyRoute) -> CommandReplies:
         """Raises FootnoteError with a sentence, and Unreachable."""
         refusal = await self.refusal(command, route)  # checked again: it may have been stored for a while
         if refusal is not None:
@@ -99,9 +96,7 @@ class ChatCommands:
     async def trusted_among(
         self, people: Collection[str], command: ChatCommand, route: ReplyRoute
     ) -> frozenset[str]:
-        """The people among these whose answers may be kept there: all, if nobody is named. Raises
-        Unreachable.
-        """
+        """Whose answers may be kept there: of all, if nobody is named. Raises Unreachable."""
         experts, learners = self.footnote.settings.experts, self.footnote.settings.learners
         trusted = learners
         if experts:
@@ -114,7 +109,15 @@ class ChatCommands:
             [one for one in people if one in trusted or await self.people.groups_of(route, one, trusted)]
         )
 
-    def _methods(self) -> Mapping[CommandName, Callable[[ChatCommand, ReplyRoute], Awaitable[Replies]]]:
+    async def forget_message(self, key: str) -> None:
+        """Forget what was kept of a message that was deleted."""
+        answers = self.footnote.answers
+        if (answer := await answers.of_message(key)) is not None:
+            await answers.forget(answer)
+
+    def _methods(
+        self,
+    ) -> Mapping[CommandName, Callable[[ChatCommand, ReplyRoute], Awaitable[CommandReplies]]]:
         return {
             "help": self._help, "sources": self._sources, "forget": self._forget,
             "follow": self._follow, "learn": self._learn, "use": self._use, "footnotes": self._footnotes,
@@ -122,7 +125,7 @@ class ChatCommands:
             "forget_channel": self._forget_channel, "learn_me": self._learn_me, "forget_me": self._forget_me,
         }  # fmt: skip
 
-    async def _help(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _help(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         library = self.footnote.library
         read = await self._readable(command)
         documents = sum(entry.collection in read for entry in library.store.entries())
@@ -138,7 +141,7 @@ class ChatCommands:
             return (shown, Note(text=say_in(command.language)("more_directly"), is_private=True))
         return (shown,)
 
-    async def _sources(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _sources(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         read = await self._readable(command)
         entries = [
             replace(entry, collection=_display_name(command, entry.collection))
@@ -148,7 +151,7 @@ class ChatCommands:
         entries.sort(key=lambda entry: (entry.collection, entry.source, entry.address))
         return (Sources(language=command.language, entries=tuple(entries)),)
 
-    async def _forget(self, command: ChatCommand, route: ReplyRoute) -> Replies:
+    async def _forget(self, command: ChatCommand, route: ReplyRoute) -> CommandReplies:
         """Delete the conversation, its files and its turns, but not their ids, so that no redelivery runs them again."""
         await self.upload_index.forget([thread_collection(command.conversation)])
         await self.footnote.assistant.forget(command.conversation)
@@ -171,7 +174,7 @@ class ChatCommands:
                 staying += 1
         return staying
 
-    async def _follow(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _follow(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         if command.argument and command.argument not in FOLLOWING:
             known = say_in(command.language)("follow_what", ways=", ".join(FOLLOWING))
             return (Note(text=f"{known} {await self._following(command)}", is_private=True),)
@@ -183,7 +186,7 @@ class ChatCommands:
         thread = await self.channel_store.thread_state(command.conversation)
         return say_in(command.language)(FOLLOWING[thread.follow])
 
-    async def _use(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _use(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         say, name, library = say_in(command.language), command.argument, self.footnote.library
         opened = await self.channel_store.open_to(command.conversation, command.author, library)
         listed = ", ".join(sorted(opened)) or say("no_collections")
@@ -205,7 +208,7 @@ class ChatCommands:
         library = self.footnote.library
         return (await self.channel_store.reads(command.conversation, command.author, library)).collections
 
-    async def _footnotes(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _footnotes(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         """The quotes of a turn of this conversation, from what the channel reads now."""
         turn, outcome = await stored_turn(command.argument), await outcome_of(command.argument)
         if turn is None or turn.conversation != command.conversation or outcome is None:
@@ -216,7 +219,7 @@ class ChatCommands:
             return (Note(text=say_in(outcome.language)("no_longer_readable")),)
         return (await asyncio.to_thread(footnotes_of, readable, store, collections),)
 
-    async def _learn(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _learn(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         url = command.argument
         if not command.files and not is_page(url):
             return (Note(text=say_in(command.language)("what_to_learn"), is_private=True),)
@@ -228,7 +231,7 @@ class ChatCommands:
         is_in_vain = len(indexed.failures) >= len(command.files) + bool(url)
         return (Note(text="\n".join([*lines, *indexed.failures]), is_private=is_in_vain),)
 
-    async def _unlearn(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _unlearn(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         """Only what was learned in this channel, never the operator's documents."""
         own = (own_collection(command.conversation), thread_collection(command.conversation))
         gone = await self.upload_index.forget(own, [command.argument])
@@ -238,7 +241,7 @@ class ChatCommands:
         lines = (forgotten(Path(entry.source).name, entry.passages, command.language) for entry in gone)
         return (Note(text="\n".join(lines)),)
 
-    async def _learn_channel(self, command: ChatCommand, route: ReplyRoute) -> Replies:
+    async def _learn_channel(self, command: ChatCommand, route: ReplyRoute) -> CommandReplies:
         """Read the channel from now on, for itself alone."""
         here, say = command.conversation, say_in(command.language)
         if self.people.is_direct_message(here):
@@ -250,7 +253,7 @@ class ChatCommands:
         place = await self.people.place(route)
         return (Note(text=f"{say('channel_learned', place=place or here.channel)} {say('can_opt_out')}"),)
 
-    async def _forget_channel(self, command: ChatCommand, route: ReplyRoute) -> Replies:
+    async def _forget_channel(self, command: ChatCommand, route: ReplyRoute) -> CommandReplies:
         """Forgets what was read of the channel for itself; an operator's collections stay."""
         here, say, footnote = command.conversation, say_in(command.language), self.footnote
         address = source_of(here)
@@ -263,14 +266,14 @@ class ChatCommands:
         place = await self.people.place(route)
         return (Note(text=say("channel_forgotten", place=place or here.channel)),)
 
-    async def _forget_me(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _forget_me(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         """First what keeps the next sync from reading it, then what was read."""
         person = person_of(command.conversation.platform, command.author)
         await self.channel_store.opt_out(person)
         await self.footnote.sources.forget_author(person)
         return (Note(text=say_in(command.language)("opted_out"), is_private=True),)
 
-    async def _learn_me(self, command: ChatCommand, _route: ReplyRoute) -> Replies:
+    async def _learn_me(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         await self.channel_store.opt_in(person_of(command.conversation.platform, command.author))
         return (Note(text=say_in(command.language)("opted_in"), is_private=True),)
 
@@ -289,36 +292,32 @@ def _display_name(command: ChatCommand, collection: str) -> str:
 class CommandRunner(Generic[Shown]):
     """Runs each command once for all its deliveries. What it does may be done twice after a kill."""
 
-    posts: Posts[Shown]
-    renderer: Renderer[Shown]
     commands: ChatCommands
-    cards: Cards[Shown]
-    private_replies: PrivateReplies[Shown]
-    outcomes: Callable[[str], Awaitable[Outcome | None]]  #: by turn, as long as it is stored
+    replies: Replies[Shown]
 
     async def run(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         is_private = unqueued(command).is_private
         messages = [
             (message, is_private or (isinstance(reply, Note) and reply.is_private))
             for reply in await self._replies(command, route)
-            for message in reply_messages(self.renderer, reply)
+            for message in reply_messages(self.replies.renderer, reply)
         ]
         try:
             for part, (message, is_hidden) in enumerate(messages):
                 if is_hidden:
-                    await self.private_replies.send_direct(
+                    await self.replies.send_direct(
                         command, route, message, name=str(part), may_be_public=False
                     )
                 else:
-                    await self.posts.say(route, command.id, part, message, is_again=is_again)
+                    await self.replies.posts.say(route, command.id, part, message, is_again=is_again)
         except Refused as refused:
-            await self.private_replies.explain(command, route, refused, unqueued(command).language)
+            await self.replies.explain(command, route, refused, unqueued(command).language)
 
-    async def _replies(self, command: Command, route: ReplyRoute) -> tuple[CommandReply, ...]:
+    async def _replies(self, command: Command, route: ReplyRoute) -> CommandReplies:
         chat_command = unqueued(command)
         say = say_in(chat_command.language)
         if chat_command.name == "forget":
-            await self.cards.close_all(command, route)
+            await self.replies.close_all(command, route)
         try:
             return await self.commands.carry_out(chat_command, route)
         except Unreachable:  # carried out again when the platform can be reached
@@ -338,19 +337,19 @@ class CommandRunner(Generic[Shown]):
     async def withdraw(self, command: Command, route: ReplyRoute) -> None:
         """Replace an answer that nobody asked the bot for by one line; repeated, it changes nothing more."""
         turn_id, language = unqueued(command).argument, unqueued(command).language
-        outcome = await self.outcomes(turn_id)
-        line = self.renderer.note(say_in(outcome.language if outcome else language)("withdrawn"))
-        if first := await self.posts.find(route, turn_id, 0):
+        outcome = await self.replies.outcomes(turn_id)
+        line = self.replies.renderer.note(say_in(outcome.language if outcome else language)("withdrawn"))
+        if first := await self.replies.posts.find(route, turn_id, 0):
             try:
-                await self.posts.change(route, first, turn_id, 0, line)
+                await self.replies.posts.change(route, first, turn_id, 0, line)
             except Refused as refused:  # a locked thread, for one
-                await self.private_replies.explain(command, route, refused, language)
+                await self.replies.explain(command, route, refused, language)
                 return
         others: list[str] = []
         for part in count(1):
-            handle = await self.posts.find(route, turn_id, part)
+            handle = await self.replies.posts.find(route, turn_id, part)
             if handle is None:
                 break
             others.append(handle)
         for handle in reversed(others):  # cut off in between, those that are left are found again
-            await self.posts.delete(route, handle)
+            await self.replies.posts.delete(route, handle)

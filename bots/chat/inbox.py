@@ -10,27 +10,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bots.chat.cards import Cards, asked_anew, question_from, turn_asked_by
+from bots.chat.access import asking_once
 from bots.chat.channels import ChannelStore
-from bots.chat.experts import asking_once
-from bots.chat.incoming import (
-    TELL,
-    ChatCommand,
-    Feedback,
-    Incoming,
-    Rejection,
-    Request,
-    consulting,
-    queued,
-)
+from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection, Request, queued
 from bots.chat.messenger import ChatMessenger
+from bots.chat.people import Approval
 from bots.chat.platform import Refused
-from bots.chat.private_replies import PrivateReplies
-from bots.chat.proposals import Approval
+from bots.chat.replies import Replies, asked_anew, question_from, turn_asked_by
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
@@ -63,19 +54,15 @@ class Inbox:
     admission: Admission | None  #: None without rates
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
     _approval: Approval = field(init=False)
-    _cards: Cards[Any] = field(init=False)
-    _private: PrivateReplies[Any] = field(init=False)
+    _replies: Replies[Any] = field(init=False)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
-    _accepting: dict[str, asyncio.Task[bool]] = field(
-        default_factory=dict
-    )  #: by the request's id; edits apart
+    _accepting: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by request; edits apart
 
     def __post_init__(self) -> None:
         if self.admission is not None:
             self.messenger.count = self.admission.count
         self._approval = self.messenger.approval
-        self._cards = self.messenger.cards
-        self._private = self.messenger.private_replies
+        self._replies = self.messenger.replies
 
     async def accept(self, incoming: Incoming) -> bool:
         """Store or start a request; False if it was refused with a sentence.
@@ -155,9 +142,13 @@ class Inbox:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _ask(self, question: Question, incoming: Incoming) -> bool:
-        if not question.is_addressed:
-            return await self._consider(question, incoming)
         admission = None if self.turns.has(question.id) else self.admission  # a redelivery was counted before
+        window = self.reorder_window if incoming.is_follow_up else 0.0
+        if not question.is_addressed:  # it counts once it is answered; refused, nothing is said
+            if admission and not await self._retry(admission.has_room, question):
+                return False
+            await self.turns.accept(question, incoming.route, reorder_window=window)
+            return True
         if admission and (refusal := await self._retry(admission.admit, question)):
             if admission.rates.tell(refusal, question.asked_at) or incoming.is_awaited:
                 await self._refuse(question, refusal, incoming.route, admission.rates)
@@ -165,16 +156,6 @@ class Inbox:
         if not incoming.is_in_place:
             thread = (question.conversation, question.author, question.asked_at)
             await self._retry(self.channel_store.remember_thread, *thread)
-        window = self.reorder_window if incoming.is_follow_up else 0.0
-        await self.turns.accept(question, incoming.route, reorder_window=window)
-        return True
-
-    async def _consider(self, question: Question, incoming: Incoming) -> bool:
-        """Store a question that nobody addressed to the bot. It counts once it is answered; refused, nothing is said."""
-        admission = None if self.turns.has(question.id) else self.admission
-        if admission and not await self._retry(admission.has_room, question):
-            return False
-        window = self.reorder_window if incoming.is_follow_up else 0.0
         await self.turns.accept(question, incoming.route, reorder_window=window)
         return True
 
@@ -188,7 +169,7 @@ class Inbox:
 
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
         """Store a decision, or tell its author alone why it is not allowed."""
-        proposal = await self._cards.proposal_of(decision)
+        proposal = await self._replies.proposal_of(decision)
         if proposal is not None and proposal.is_open:
             decision = await self._approval.with_groups(decision, route, proposal)
             if self._approval.may_decide(decision, proposal):
@@ -199,9 +180,9 @@ class Inbox:
         if proposal is None:
             self._send_ephemeral(route, say_in(ENGLISH)("nothing_to_decide"))
         elif not proposal.is_open:
-            self.begin(self._private.point_out_decision(route, proposal))
+            self.begin(self._replies.point_out_decision(route, proposal))
         else:
-            self.begin(self._private.refuse(decision, route, proposal))
+            self.begin(self._replies.refuse(decision, route, proposal))
 
     async def _is_first(self, request_id: str) -> bool:
         """True only for the first delivery."""
@@ -218,7 +199,11 @@ class Inbox:
         elif not feedback.is_positive:
             self.begin(self.messenger.teaching.ask_what_was_wrong(feedback, route))
         if feedback.wants_person:
-            await self._consult(consulting(feedback), route)
+            consult = ChatCommand(
+                name="consult", argument=rated, id=feedback.id, conversation=feedback.conversation,
+                author=feedback.author, said_at=feedback.given_at,
+            )  # fmt: skip
+            await self._consult(consult, route)
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Have experts asked about a turn, once for all who press."""
@@ -232,14 +217,9 @@ class Inbox:
     ) -> None:
         """Store a sentence for the author of a request, once for all its deliveries."""
         command = Command(
-            id=f"{request.id}/told",
-            conversation=request.conversation,
-            author=request.author,
-            name=TELL,
-            details={"sentence": sentence, "is_private": is_private},
-            said_at=time.time(),
-            is_apart=True,
-        )
+            id=f"{request.id}/told", conversation=request.conversation, author=request.author, name=TELL,
+            details={"sentence": sentence, "is_private": is_private}, said_at=time.time(), is_apart=True,
+        )  # fmt: skip
         await self.turns.accept(command, {key: each for key, each in route.items() if key != "opens"})
 
     async def _command(self, command: ChatCommand, incoming: Incoming) -> bool:
@@ -270,10 +250,9 @@ class Inbox:
         return True
 
     async def _refusal(self, command: ChatCommand, route: ReplyRoute) -> str | None:
-        try:
+        with suppress(Unreachable):  # it is checked again when the command is carried out
             return await self.messenger.commands.refusal(command, route)
-        except Unreachable:  # it is checked again when the command is carried out
-            return None
+        return None
 
     async def _stop(self, command: ChatCommand, route: ReplyRoute) -> None:
         """Stop at once, even if the disk takes nothing. The stopped turn says so itself."""
@@ -282,16 +261,16 @@ class Inbox:
         except StoreUnavailable:
             is_first = True
         if is_first and not await self.turns.stop(command.conversation):
-            self.begin(self._private.tell(command.id, route, say_in(command.language)("nothing_running")))
+            self.begin(self._replies.tell(command.id, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:
         """A written "approve" or "deny" is about the newest open proposal."""
-        proposals = await self._cards.proposals(command.conversation)
+        proposals = await self._replies.proposals(command.conversation)
         open_ones = [proposal for proposal in proposals if proposal.is_open]
         if not open_ones:
             if await self._is_first(command.id):
                 sentence = say_in(command.language)("nothing_to_decide")
-                self.begin(self._private.tell(command.id, route, sentence))
+                self.begin(self._replies.tell(command.id, route, sentence))
             return
         verdict: Verdict = "approve" if command.name == "approve" else "deny"
         decision = _decision(command, open_ones[-1].id, verdict, command.argument or None)
@@ -311,9 +290,9 @@ class Inbox:
     async def _lets_read(self, presser: str, question: Question, route: ReplyRoute) -> bool:
         """True if a press lets the files of a question be read; if not, the presser is told why."""
         if not await self._approval.may_allow_reading(question, presser, route):
-            self.begin(self._private.refuse_reading(route, question))
+            self.begin(self._replies.refuse_reading(route, question))
         elif (earlier := await question_of(question.id)) is not None:
-            self.begin(self._private.point_out_reading(route, earlier))
+            self.begin(self._replies.point_out_reading(route, earlier))
         else:
             return True
         return False
@@ -330,24 +309,24 @@ class Inbox:
 
     async def _edit(self, command: ChatCommand, route: ReplyRoute) -> None:
         decision = _decision(command, command.argument, "approve")
-        proposal = await self._cards.proposal_of(decision)
+        proposal = await self._replies.proposal_of(decision)
         if proposal is None:
-            await self._private.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
+            await self._replies.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
         elif not proposal.is_open:
-            await self._private.point_out_decision(route, proposal)
+            await self._replies.point_out_decision(route, proposal)
         elif not self._approval.may_decide(
             await self._approval.with_groups(decision, route, proposal), proposal
         ):
-            await self._private.refuse(decision, route, proposal)
+            await self._replies.refuse(decision, route, proposal)
         else:
-            await self._private.open_editor(command.id, route, proposal)
+            await self._replies.open_editor(command.id, route, proposal)
 
     async def _reply_privately(self, command: ChatCommand, route: ReplyRoute) -> None:
         for reply in await self.messenger.commands.carry_out(command, route):
-            await self._private.send_reply(route, reply)
+            await self._replies.send_reply(route, reply)
 
     def _send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
-        self.begin(self._private.send_ephemeral(route, sentence))
+        self.begin(self._replies.send_ephemeral(route, sentence))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background; the reference keeps its task from being collected."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from typing import Literal, cast
@@ -17,6 +17,7 @@ from core.conversation import (
     Decision,
     Question,
     ThreadMessage,
+    Verdict,
     check_question,
     value,
 )
@@ -72,14 +73,6 @@ class Feedback:
     wants_person: bool = False  #: whether experts are to be asked
 
 
-def consulting(feedback: Feedback) -> ChatCommand:
-    """The command that asks experts about the answer that was rated."""
-    return ChatCommand(
-        name="consult", argument=feedback.turn_id, id=feedback.id, conversation=feedback.conversation,
-        author=feedback.author, said_at=feedback.given_at,
-    )  # fmt: skip
-
-
 @value
 class Rejection:
     """A message that cannot be a question, such as one that is too long."""
@@ -116,28 +109,20 @@ def queued(command: ChatCommand) -> Command:
         "is_private": command.is_private,
     }  # fmt: skip
     return Command(
-        id=command.id,
-        conversation=command.conversation,
-        author=command.author,
-        name=command.name,
-        details=details,
-        said_at=command.said_at,
-    )
+        id=command.id, conversation=command.conversation, author=command.author, name=command.name,
+        details=details, said_at=command.said_at,
+    )  # fmt: skip
 
 
 def unqueued(command: Command) -> ChatCommand:
     """The command that :func:`queued` was given."""
     return ChatCommand(
-        name=command.name,  # type: ignore[arg-type] # it was stored from one
-        argument=command.details["argument"],
-        id=command.id,
-        conversation=command.conversation,
-        author=command.author,
-        said_at=command.said_at,
+        name=cast("CommandName", command.name), argument=command.details["argument"], id=command.id,
+        conversation=command.conversation, author=command.author, said_at=command.said_at,
         files=tuple(Attachment(**file) for file in command.details["files"]),
         language=command.details["language"],
         is_private=command.details.get("is_private", False),  # stored by version 0.1 without it
-    )
+    )  # fmt: skip
 
 
 Follow = Literal["mention", "asker", "thread", "channel"]
@@ -199,9 +184,7 @@ class IncomingMessage:
     is_addressed: bool = True  #: False: it may be talk among people
     is_in_thread: bool = False
     is_edit: bool = False  #: an edit called the bot; only a question is read then
-    replies_to: str = (
-        ""  #: the id of the message of another person that it replies to, where a platform has that
-    )
+    replies_to: str = ""  #: the message of another person that it replies to, where a platform has that
 
     def command(self, name: CommandName, argument: str = "", language: str = ENGLISH) -> ChatCommand:
         return ChatCommand(
@@ -216,10 +199,7 @@ def is_small_talk(request: object) -> bool:
 
 
 def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
-    """None for what asks nothing; QuestionRejected if a question is too long.
-
-    What it quotes is context; of a mention alone it is the question.
-    """
+    """None for what asks nothing; QuestionRejected if it is too long. What a mention alone quotes is the question."""
     if command := _command_in(message.text, has_files=bool(message.files), is_called=message.is_called):
         name, argument, language = command
         argument = message.replies_to if name == "keep" else argument
@@ -306,3 +286,91 @@ def _argument(name: CommandName, text: str) -> str:
     if name == "approve" and text:
         return checked_query(text)
     return text.lower() if name == "follow" else text
+
+
+#: What can be wrong with an answer -> the key of its words.
+FAULTS: Mapping[Fault, str] = {
+    "wrong": "fault_wrong",
+    "outdated": "fault_outdated",
+    "incomplete": "fault_incomplete",
+    "unrelated": "fault_unrelated",
+}
+REMARK = 500  # characters of the line in which a person says what was wrong
+
+
+def fault_of(name: str) -> Fault:
+    """The fault by its name in a form; ValueError for what is none."""
+    found = next((fault for fault in FAULTS if fault == name), None)
+    if found is None:
+        raise ValueError(f"{name} is no fault of an answer")
+    return found
+
+
+@value
+class Press:
+    """A pressed button or a sent form, by whom and where."""
+
+    id: str  #: of the request that it makes
+    conversation: Conversation
+    author: str
+    at: float  #: seconds since the epoch
+    groups: tuple[str, ...] = ()  #: of the author, where the platform says them
+    language: str = ENGLISH  #: of the author, if known; ISO 639-1
+
+    def command(self, name: CommandName, argument: str = "") -> ChatCommand:
+        return ChatCommand(
+            name=name, argument=argument, id=self.id, conversation=self.conversation, author=self.author,
+            said_at=self.at, language=self.language,
+        )  # fmt: skip
+
+    def question(self, text: str) -> Question:
+        """QuestionRejected when it is too long or empty."""
+        return Question(
+            id=self.id, conversation=self.conversation, author=self.author, text=check_question(text),
+            asked_at=self.at,
+        )  # fmt: skip
+
+    def decision(self, verdict: Verdict, proposal: str, query: str | None = None) -> Decision:
+        """QuestionRejected when an edited query is empty or too long."""
+        return Decision(
+            id=self.id, conversation=self.conversation, author=self.author, proposal_id=proposal,
+            verdict=verdict, query=None if query is None else checked_query(query), groups=self.groups,
+            decided_at=self.at,
+        )  # fmt: skip
+
+    def rating(self, turn: str, *, is_positive: bool) -> Feedback:
+        return Feedback(
+            id=self.id, turn_id=turn, is_positive=is_positive, conversation=self.conversation,
+            author=self.author, given_at=self.at,
+        )  # fmt: skip
+
+    def explanation(self, turn: str, *, fault: str, remark: str, wants_person: bool) -> Feedback:
+        """What is wrong with an answer, as the form for it says."""
+        return Feedback(
+            id=self.id, turn_id=turn, is_positive=False, conversation=self.conversation, author=self.author,
+            given_at=self.at, fault=fault_of(fault), remark=clipped(remark, REMARK), wants_person=wants_person,
+        )  # fmt: skip
+
+
+#: What a button asks for whose name is not that of a command, with the value that it carries.
+_PRESSES: Mapping[str, Callable[[Press, str], Request]] = {
+    "approve": lambda press, proposal: press.decision("approve", proposal),
+    "deny": lambda press, proposal: press.decision("deny", proposal),
+    "keep": lambda press, _: press.command(
+        "keep"
+    ),  # the newest reply: it stands under the request to experts
+    "good": lambda press, turn: press.rating(turn, is_positive=True),
+    "bad": lambda press, turn: press.rating(turn, is_positive=False),
+}
+#: What the others ask for, by their names.
+_PRESSED: Sequence[CommandName] = (
+    "edit", "footnotes", "again", "withdraw", "read", "choose", "consult", "unkeep",
+)  # fmt: skip
+BUTTONS = frozenset((*_PRESSES, *_PRESSED))
+
+
+def pressed(press: Press, name: str, carried: str) -> Request | None:
+    """None for a button that is not ours."""
+    if name in _PRESSES:
+        return _PRESSES[name](press, carried)
+    return next((press.command(each, carried) for each in _PRESSED if each == name), None)

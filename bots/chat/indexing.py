@@ -10,12 +10,12 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from bots.chat.source_addresses import ADDRESSES, ingest_command
+from bots.chat.channel_source import ADDRESSES, ingest_command
 from bots.chat.texts import counted, nothing_to_read
 from core.bootstrap import Announce, make_embedder
 from core.conversation import value
@@ -86,11 +86,8 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
     if missing := [str(path) for path in paths if not path.exists()]:
         verb = "does" if len(missing) == 1 else "do"
         raise SettingsError(f"{', '.join(missing)} {verb} not exist.")
-    return Targets(
-        paths=tuple(path.resolve() for path in paths),
-        urls=urls,
-        sources=tuple(dict.fromkeys(sources.values())),
-    )
+    absolute = tuple(path.resolve() for path in paths)
+    return Targets(paths=absolute, urls=urls, sources=tuple(dict.fromkeys(sources.values())))
 
 
 def _is_open(path: Path) -> bool:
@@ -115,27 +112,23 @@ def require_documents(library: Library, targets: Targets) -> None:
 def update_index(
     library: Library, targets: Targets, fetcher: GuardedFetcher, *, notify: Notify
 ) -> SyncReport:
-    """Update everything indexed, and index those of the targets that are new. SettingsError for a source that was
-    not read yet: that may take long.
-    """
+    """Update everything indexed, and index new targets. SettingsError for a source that was not read yet."""
     for address in targets.sources:
         if not any(is_within(entry.address, address) for entry in library.store.entries()):
             typed = typed_of(address, ADDRESSES)
             raise SettingsError(f"Nothing of {typed} is indexed yet: `{ingest_command(address)}`.")
     report = library.refresh(notify=notify)
     roots = [root for _, root in library.store.roots.all()]
-    new = [path for path in targets.paths if not (_is_indexed(library, path) and _is_below(path, roots))]
+    # What is kept in step with one of these is not new: of a folder, one file alone may have been ingested.
+    kept = [path for path in targets.paths if any(is_within(str(path), root) for root in roots)]
+    new = [path for path in targets.paths if not (path in kept and _is_indexed(library, path))]
     return report + ingest_targets(library, replace(targets, paths=tuple(new)), fetcher, notify=notify)
 
 
 def ingest_targets(
-    library: Library,
-    targets: Targets,
-    fetcher: GuardedFetcher,
-    *,
-    notify: Notify,
-    collection: str = DEFAULT_COLLECTION,
-) -> SyncReport:
+    library: Library, targets: Targets, fetcher: GuardedFetcher,
+    *, notify: Notify, collection: str = DEFAULT_COLLECTION,
+) -> SyncReport:  # fmt: skip
     """Index files, folders and pages, not sources. Files and folders are kept up to date from then on."""
     report = SyncReport()
     if targets.paths:
@@ -143,11 +136,6 @@ def ingest_targets(
     for url in targets.urls:
         report += _ingest_page(library, url, fetcher, collection)
     return report
-
-
-def _is_below(path: Path, roots: Iterable[str]) -> bool:
-    """True if the path is kept in step with one of these: of a folder, one file alone may have been ingested."""
-    return any(is_within(str(path), root) for root in roots)
 
 
 def _is_indexed(library: Library, path: Path) -> bool:
@@ -219,9 +207,7 @@ def with_embedder(library: Library, embedder: Embedder | None) -> Library:
 
 
 def failed_recently(library: Library, now: float) -> bool:
-    """True if the last download of the network failed less than RETRY_AFTER ago; a time in the future is
-    ignored.
-    """
+    """True if the last download failed less than RETRY_AFTER ago; a time in the future is ignored."""
     since = library.store.get_meta(DOWNLOAD_FAILED)
     return since is not None and 0 <= now - float(since) < RETRY_AFTER
 
@@ -260,15 +246,9 @@ class BackgroundVectors:
     """
 
     def __init__(
-        self,
-        library: Library,
-        settings: Settings,
-        announce: Announce,
-        *,
-        embedder: Embedder | None,
-        may_find: bool,
-        may_embed: bool = True,
-    ) -> None:
+        self, library: Library, settings: Settings, announce: Announce,
+        *, embedder: Embedder | None, may_find: bool, may_embed: bool = True,
+    ) -> None:  # fmt: skip
         """``may_find``: look for an embedder when none is given. Without ``may_embed``, another process embeds."""
         self._embedder = embedder
         self._library = library
@@ -279,11 +259,8 @@ class BackgroundVectors:
         self._watchers: list[Watcher] = []
         self._task: asyncio.Task[int | FootnoteError] | None = None
 
-    def start(self) -> None:
+    def start(self) -> asyncio.Task[int | FootnoteError]:
         """Begin, unless it is running."""
-        self._start()
-
-    def _start(self) -> asyncio.Task[int | FootnoteError]:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         return self._task
@@ -297,13 +274,13 @@ class BackgroundVectors:
     async def finish(self, watcher: Watcher, *, insist: bool) -> int:
         """Wait until every passage has a vector; how many were made. Raises what keeps them from being made.
 
-        With ``insist``, a download that failed is tried again. If this is cancelled, the work goes on without it.
+        With ``insist``, a failed download is tried again. If this is cancelled, the work goes on without it.
         """
         made, self._insists = 0, insist
         self._watchers.append(watcher)
         try:
             while True:
-                running = self._start()
+                running = self.start()
                 await asyncio.wait([running])
                 ended = running.result()
                 if isinstance(ended, FootnoteError):

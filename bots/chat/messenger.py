@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
-from typing import Generic
+from functools import partial
+from typing import Any, Generic, cast
 
-from bots.chat.cards import Cards
 from bots.chat.channels import ChannelStore, thread_collection
 from bots.chat.commands import ChatCommands, CommandRunner
 from bots.chat.incoming import TELL, is_small_talk
-from bots.chat.people import named_decision, named_messages, named_question
-from bots.chat.platform import Attachments, People, Posts, Refused, Renderer, Shown
-from bots.chat.private_replies import PrivateReplies
-from bots.chat.progress import ProgressNotes
-from bots.chat.proposals import Approval
-from bots.chat.teaching import Teaching, TeachingRenderer
-from bots.chat.texts import clipped, language_of_turn
-from bots.chat.unreadable import MALFORMED
+from bots.chat.people import Approval, named_decision, named_messages, named_question
+from bots.chat.platform import MALFORMED, Attachments, People, Posts, ProgressNote, Refused, Renderer, Shown
+from bots.chat.replies import Replies
+from bots.chat.teaching import Teaching
+from bots.chat.texts import clipped, language_of_turn, progress_note
 from bots.chat.uploads import UploadIndex
 from core.bootstrap import Footnote
 from core.conversation import (
@@ -29,6 +26,7 @@ from core.conversation import (
     Conversation,
     Decision,
     Outcome,
+    Progress,
     Proposal,
     Question,
     ThreadMessage,
@@ -41,6 +39,132 @@ from core.graph.rights import outcome_within
 from core.turns.archive import outcome_of
 from core.turns.messenger import NOWHERE, ReplyRoute, Report, Unreachable
 from core.turns.replicas import OWNERSHIP
+
+BETWEEN = 1.0  # seconds between two edits; Slack and Discord take about one message a second in a channel
+
+
+@dataclass(slots=True, kw_only=True)
+class ThrottledProgress:
+    """Shows the newest progress of a turn, at most about once a second, and again before it fades."""
+
+    #: Shows it; the flag says whether it changed, or only the platform's sign of work fades.
+    show: Callable[[Progress, bool], Awaitable[None]]
+    refresh: float  #: seconds after which the platform's own sign of work fades, or nearly
+    newest: Progress  #: at first what the message shows already
+    is_ours: Callable[[], bool]  #: whether it is certain that the turn runs in this process alone
+    is_late: bool = False  #: whether the last note may have come when another process had shown the outcome
+    _is_fresh: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_closed: asyncio.Event = field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    def report(self, progress: Progress) -> None:
+        self.newest = progress
+        self._is_fresh.set()
+
+    async def close(self) -> None:
+        """No note comes after this. One that is being sent is waited for, or it could cover the answer."""
+        self._is_closed.set()
+        self._is_fresh.set()
+        await asyncio.wait([self._task])
+
+    def cancel(self) -> None:
+        """No note comes after this, but one that is being sent may arrive."""
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        shown = self.newest
+        while not self._is_closed.is_set():
+            self._is_fresh.clear()
+            newest = self.newest
+            if self.is_ours():
+                self.is_late = is_new = newest != shown
+                try:
+                    await self.show(newest, is_new)
+                    shown = newest
+                except (Unreachable, Refused):
+                    logger.info("a progress note was left out")
+                finally:  # it is late if this process slept meanwhile, or is cut off
+                    self.is_late = is_new and not self.is_ours()
+            if not await _happens(self._is_closed, BETWEEN):
+                await _happens(self._is_fresh, self.refresh)
+
+
+async def _happens(event: asyncio.Event, within: float) -> bool:
+    try:
+        return await asyncio.wait_for(event.wait(), within)
+    except TimeoutError:
+        return False
+
+
+@dataclass(slots=True, kw_only=True)
+class ProgressNotes(Generic[Shown]):
+    """The notes of all turns that run, each in the language of its question."""
+
+    posts: Posts[Shown]
+    proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
+    refresh: float  #: seconds after which the platform's own sign of work is shown again
+    #: Shows the outcome of a turn that ran on in another process, which a late note may have covered.
+    uncover: Callable[[Turn, ReplyRoute, str], Coroutine[Any, Any, None]]
+    _running: dict[str, ThrottledProgress] = field(default_factory=dict)  #: by turn
+    _languages: dict[str, str] = field(default_factory=dict)  #: by turn
+    _uncovering: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def begin(self, turn: Turn, route: ReplyRoute, proposal: Proposal | None, *, is_again: bool) -> str:
+        """Show the first sign of a turn, or of a decision about a proposal. Raises Refused and Unreachable."""
+        language = language_of_turn(turn, (proposal,) if proposal else ())
+        self._languages[turn.id] = language
+        first = _first_progress(turn)
+        note = ProgressNote(stage=first.stage, sentence=progress_note(first, language))
+        return await self.posts.begin(route, turn.id, note, is_again=is_again)
+
+    def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report:
+        throttled = ThrottledProgress(
+            show=partial(self._show, turn, route, handle), refresh=self.refresh,
+            newest=_first_progress(turn), is_ours=OWNERSHIP.get().is_certain,
+        )  # fmt: skip
+        self._running[turn.id] = throttled
+        if (run := asyncio.current_task()) is not None:
+            run.add_done_callback(lambda _: self._leave(throttled, turn, route, handle))
+        loop = asyncio.get_running_loop()
+        # Steps of the graph may run in other threads.
+        return lambda progress: cast("None", loop.call_soon_threadsafe(throttled.report, progress))
+
+    async def _show(
+        self, turn: Turn, route: ReplyRoute, handle: str, progress: Progress, is_new: bool
+    ) -> None:
+        language = self._languages.get(turn.id)
+        if language is None:  # the first sign was shown by an earlier process
+            proposals = await self.proposals(turn.conversation) if isinstance(turn, Decision) else ()
+            language = self._languages[turn.id] = language_of_turn(turn, proposals)
+        note = ProgressNote(stage=progress.stage, sentence=progress_note(progress, language))
+        await self.posts.progress(route, handle, turn.id, note, is_new=is_new)
+
+    def _leave(self, throttled: ThrottledProgress, turn: Turn, route: ReplyRoute, handle: str) -> None:
+        """Where a run ends without :meth:`end`, the turn runs on in another process, which shows its outcome."""
+        if self._running.get(turn.id) is not throttled:
+            return
+        del self._running[turn.id]
+        self._languages.pop(turn.id, None)
+        throttled.cancel()
+        if throttled.is_late and not throttled.is_ours():
+            # In a context of its own: in that of the run, nothing is shown any more.
+            uncovering = asyncio.create_task(self.uncover(turn, route, handle), context=Context())
+            self._uncovering.add(uncovering)
+            uncovering.add_done_callback(self._uncovering.discard)
+
+    async def end(self, turn_id: str) -> None:
+        """No note of the turn comes after this."""
+        if throttled := self._running.pop(turn_id, None):
+            await throttled.close()
+        self._languages.pop(turn_id, None)
+
+
+def _first_progress(turn: Turn) -> Progress:
+    return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
+
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +181,6 @@ class ChatMessenger(Generic[Shown]):
 
     posts: Posts[Shown]
     renderer: Renderer[Shown]
-    teaching_renderer: TeachingRenderer[Shown]
     approval: Approval
     commands: ChatCommands
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
@@ -65,84 +188,58 @@ class ChatMessenger(Generic[Shown]):
     outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is stored
     #: Called for a question that counts once it is answered.
     count: Callable[[Question], Awaitable[None]] | None = None
-    cards: Cards[Shown] = field(init=False)
-    private_replies: PrivateReplies[Shown] = field(init=False)
+    replies: Replies[Shown] = field(init=False)
     teaching: Teaching[Shown] = field(init=False)
     _command_runner: CommandRunner[Shown] = field(init=False)
     _progress_notes: ProgressNotes[Shown] = field(init=False)
     _tidying: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.cards = Cards(
+        self.replies = Replies(
             posts=self.posts, renderer=self.renderer, approval=self.approval, proposals=self.proposals,
             outcomes=self.outcomes,
         )  # fmt: skip
-        self.private_replies = PrivateReplies(
-            posts=self.posts, renderer=self.renderer, approval=self.approval, cards=self.cards
-        )
-        self.teaching = Teaching(
-            posts=self.posts, renderer=self.renderer, teaching_renderer=self.teaching_renderer,
-            commands=self.commands, private_replies=self.private_replies,
-        )  # fmt: skip
-        self._command_runner = CommandRunner(
-            posts=self.posts, renderer=self.renderer, commands=self.commands, cards=self.cards,
-            private_replies=self.private_replies, outcomes=self.outcomes,
-        )  # fmt: skip
+        self.teaching = Teaching(commands=self.commands, replies=self.replies)
+        self._command_runner = CommandRunner(commands=self.commands, replies=self.replies)
         self._progress_notes = ProgressNotes(
             posts=self.posts, proposals=self.proposals, refresh=self.refresh, uncover=self._uncover,
         )  # fmt: skip
 
     @classmethod
     def over(
-        cls,
-        footnote: Footnote,
-        channel_store: ChannelStore,
-        *,
-        posts: Posts[Shown],
-        renderer: Renderer[Shown],
-        teaching_renderer: TeachingRenderer[Shown],
-        people: People,
-        uploads: Attachments,
-        refresh: float,
-        slash_commands: tuple[str, ...] = (),
-    ) -> ChatMessenger[Shown]:
+        cls, footnote: Footnote, channel_store: ChannelStore, *, posts: Posts[Shown], renderer: Renderer[Shown],
+        people: People, uploads: Attachments, refresh: float, slash_commands: tuple[str, ...] = (),
+    ) -> ChatMessenger[Shown]:  # fmt: skip
         """The messenger of a platform whose adapter offers these."""
+        commands = ChatCommands(
+            footnote=footnote, channel_store=channel_store, people=people,
+            upload_index=UploadIndex(footnote=footnote, uploads=uploads), slash_commands=slash_commands,
+        )  # fmt: skip
         return cls(
-            posts=posts,
-            renderer=renderer,
-            teaching_renderer=teaching_renderer,
-            approval=Approval.of(footnote.settings, people),
-            commands=ChatCommands(
-                footnote=footnote,
-                channel_store=channel_store,
-                people=people,
-                upload_index=UploadIndex(footnote=footnote, uploads=uploads),
-                slash_commands=slash_commands,
-            ),
-            proposals=footnote.assistant.proposals,
-            refresh=refresh,
-        )
+            posts=posts, renderer=renderer, approval=Approval.of(footnote.settings, people), commands=commands,
+            proposals=footnote.assistant.proposals, refresh=refresh,
+        )  # fmt: skip
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
-        proposal = await self.cards.proposal_of(turn) if isinstance(turn, Decision) else None
+        proposal = await self.replies.proposal_of(turn) if isinstance(turn, Decision) else None
         if isinstance(turn, Decision):
             turn = await named_decision(turn, route, self.approval.people)  # the card shows the query
             if proposal is None or not proposal.is_open:
                 return PRIVATELY
             if turn.verdict == "deny":
-                await self.cards.settle(turn, route, proposal)
+                await self.replies.settle(turn, route, proposal)
                 return ""
         if is_small_talk(turn):
             return ""  # answered at once
         if isinstance(turn, Question) and turn.reading_allowed_by:
-            await self.cards.close_offer(turn, route)
+            await self.replies.close_offer(turn, route)
         try:
             async with self._once(turn, route):
                 handle = await self._progress_notes.begin(turn, route, proposal, is_again=is_again)
         except Refused as refused:
             return f"{NOWHERE} {refused.code} {refused.text}"
         if isinstance(turn, Decision) and proposal is not None:
-            await self.cards.settle(turn, route, proposal)
+            await self.replies.settle(turn, route, proposal)
         return handle
 
     async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
@@ -192,14 +289,18 @@ class ChatMessenger(Generic[Shown]):
         await self._progress_notes.end(turn.id)
         if is_again and not isinstance(turn, Command):
             outcome = await self._as_readable_now(turn, outcome)
-        if is_unaddressed(turn):
-            await self._join(turn)
+        if is_unaddressed(turn):  # by an answer that nobody asked for, the bot becomes part of a thread
+            store = self.commands.channel_store
+            await store.remember_thread(turn.conversation, turn.author, turn.asked_at)
+            is_new = await store.note_unasked(turn.id, turn.conversation, turn.asked_at)
+            if is_new and self.count is not None:
+                await self.count(turn)  # once, however often it is delivered
         if handle.startswith(NOWHERE):
             _, code, text = f"{handle}  ".split(" ", 2)
             refused = Refused(code, text.strip())
-            await self.private_replies.explain(turn, route, refused, outcome.language)
+            await self.replies.explain(turn, route, refused, outcome.language)
         elif handle == PRIVATELY:
-            await self.private_replies.deliver(turn, route, outcome)
+            await self.replies.deliver(turn, route, outcome)
         else:
             async with self._once(turn, route, is_again=is_again):
                 await self._show(turn, route, handle, outcome, is_again=is_again)
@@ -258,58 +359,40 @@ class ChatMessenger(Generic[Shown]):
         except FootnoteError:
             return outcome_within(outcome, frozenset())
 
-    async def _join(self, question: Question) -> None:
-        """Become part of a thread by an answer that nobody asked the bot for."""
-        channel_store = self.commands.channel_store
-        await channel_store.remember_thread(question.conversation, question.author, question.asked_at)
-        is_new = await channel_store.note_unasked(question.id, question.conversation, question.asked_at)
-        if is_new and self.count is not None:
-            await self.count(question)  # once, however often it is delivered
-
     async def _show(
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
     ) -> None:
+        decided = await self.replies.proposal_of(turn) if outcome.kind == "failed" else None
+        is_open_again = decided is not None and decided.is_open  # a search failed that can be decided again
         card_context = replace(
             await self.approval.card_context(route, outcome.proposal),
-            can_retry=isinstance(turn, Question) or await self._is_open_again(turn, outcome),
+            can_retry=isinstance(turn, Question) or is_open_again,
             is_unasked=is_unaddressed(turn),
         )
         messages = self.renderer.messages(outcome, card_context)
-        is_waiting = outcome.proposal is not None and outcome.proposal.is_open
+        proposal = outcome.proposal if outcome.proposal and outcome.proposal.is_open else None
         for part, message in enumerate(messages):
             try:
                 if part:
                     await self.posts.say(route, turn.id, part, message, is_again=is_again)
                 else:
+                    is_waiting = proposal is not None
                     await self.posts.finish(
                         route, handle, turn.id, message, is_again=is_again, is_waiting=is_waiting
                     )
             except Refused as refused:
                 sign = "" if part else handle
-                await self.private_replies.explain(turn, route, refused, outcome.language, sign=sign)
+                await self.replies.explain(turn, route, refused, outcome.language, sign=sign)
                 return
-        if outcome.proposal and outcome.proposal.is_open:
-            await self._call_approvers(turn, route, outcome.proposal, len(messages), is_again=is_again)
-
-    async def _is_open_again(self, turn: Turn | Command, outcome: Outcome) -> bool:
-        """True if a search failed that can be decided again."""
-        if not isinstance(turn, Decision) or outcome.kind != "failed":
-            return False
-        proposal = await self.cards.proposal_of(turn)
-        return proposal is not None and proposal.is_open
-
-    async def _call_approvers(
-        self, turn: Turn | Command, route: ReplyRoute, proposal: Proposal, part: int, *, is_again: bool
-    ) -> None:
-        """In a message of its own: an edit, which the card may be, notifies nobody."""
-        if called := await self.approval.to_notify(route, proposal):
+        if proposal and (called := await self.approval.to_notify(route, proposal)):
+            # In a message of its own: an edit, which the card may be, notifies nobody.
             with suppress(Refused):
                 call = self.renderer.call_approvers(proposal, called)
-                await self.posts.say(route, turn.id, part, call, is_again=is_again)
+                await self.posts.say(route, turn.id, len(messages), call, is_again=is_again)
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         if command.name == TELL:
-            await self.private_replies.tell_stored(command, route)
+            await self.replies.tell_stored(command, route)
         elif command.name == "withdraw":
             await self._command_runner.withdraw(command, route)
         else:

@@ -1,5 +1,5 @@
-"""People by what a platform says of them: names in place of ids, and the e-mail addresses by which sources say
-who may read what.
+"""People by what a platform says of them: names in place of ids, who may decide a proposal, and the e-mail addresses by
+which sources say who may read what.
 
 A platform that knows its people's addresses is asked. Where it knows none, and where an operator knows better, an
 operator says which address is whose; that goes first.
@@ -14,12 +14,14 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bots.chat.platform import People, Refused
-from bots.chat.texts import say_in
+from bots.chat.platform import Approver, CardContext, People, Refused
+from bots.chat.texts import ENGINE_NAMES, say_in
 from core.characters import one_line
-from core.conversation import Conversation, Decision, Question, ThreadMessage
+from core.conversation import Conversation, Decision, Proposal, Question, ThreadMessage, WebApproval
 from core.errors import SettingsError
+from core.graph.approval import may_allow_reading, may_decide
 from core.library.readers import ReaderSets, base_of, is_restricted, whole_address
+from core.settings import Settings
 from core.storage.database import AsyncDatabase, Database
 from core.text.language import language_of
 from core.traces.names import ShownNames
@@ -54,17 +56,10 @@ class Emails:
         return frozenset({known} - {""})
 
     async def opened(
-        self,
-        conversation: Conversation,
-        author: str,
-        known: Iterable[str],
-        opened: frozenset[str],
+        self, conversation: Conversation, author: str, known: Iterable[str], opened: frozenset[str],
         sets: ReaderSets,
-    ) -> frozenset[str]:
-        """The ``known`` collections beside the ``opened`` ones whose readers the author is among.
-
-        Nobody is asked where there are none.
-        """
+    ) -> frozenset[str]:  # fmt: skip
+        """The ``known`` collections beside the ``opened`` ones whose readers the author is among."""
         beside = frozenset(name for name in known if is_restricted(name) and base_of(name) in opened)
         if not beside or not (addresses := await self.of(conversation, author)):
             return frozenset()
@@ -136,10 +131,7 @@ async def _named(texts: Sequence[str], route: ReplyRoute, people: People, langua
 async def note_names(
     said: Iterable[tuple[Conversation, str]], people: Mapping[str, People], noted: ShownNames
 ) -> None:
-    """Note what the channels and the people are called who said something there; ``people`` by platform.
-
-    What a platform does not say stays unknown.
-    """
+    """Note what the channels and the people are called who said something; ``people`` by platform."""
     places: dict[str, str] = {}
     for conversation, author in said:
         known = people.get(conversation.platform)
@@ -156,3 +148,75 @@ async def note_names(
         except (Refused, Unreachable) as trouble:
             logger.warning("names could not be looked up", extra={"channel": channel, "reason": str(trouble)})
     await noted.note("channel", places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """The operator's rule, applied to the people and groups whom the platform knows."""
+
+    people: People
+    rule: WebApproval = "asker"
+    approvers: tuple[str, ...] = ()  #: people, roles or user groups who may decide
+    notifies_approvers: bool = False  #: whether a message calls them to a card
+    engine: str  #: the search engine, as people know it
+    has_experts: bool = False  #: whether a person can have somebody asked
+
+    @classmethod
+    def of(cls, settings: Settings, people: People) -> Approval:
+        return cls(
+            people=people, rule=settings.web_approval, approvers=settings.web_approvers,
+            notifies_approvers=settings.notify_approvers, engine=ENGINE_NAMES[settings.web_search],
+            has_experts=bool(settings.experts),
+        )  # fmt: skip
+
+    def may_decide(self, decision: Decision, proposal: Proposal) -> bool:
+        return may_decide(proposal, decision, approval=self.rule, approvers=self.approvers)
+
+    async def with_groups(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> Decision:
+        """The decision with its author's groups, as far as they matter. Raises Unreachable."""
+        if self.may_decide(decision, proposal):  # in whatever groups the author is
+            return decision
+        return replace(decision, groups=await self._groups_of(route, decision.author))
+
+    async def may_allow_reading(self, question: Question, author: str, route: ReplyRoute) -> bool:
+        """True if the author may let the files of a question be read. Raises Unreachable."""
+        groups = await self._groups_of(route, author)
+        return may_allow_reading(question, author, groups, approval=self.rule, approvers=self.approvers)
+
+    async def card_context(self, route: ReplyRoute, proposal: Proposal | None = None) -> CardContext:
+        """The facts that the layout depends on, with the names of those who may decide or did."""
+        people = (proposal.asker, proposal.decided_by) if proposal else ()
+        card_context = CardContext(
+            engine=self.engine,
+            approval=self.rule,
+            has_approvers=bool(self.approvers),
+            names=await self.people.names(route, people),
+            can_consult=self.has_experts and not self.people.is_direct(route),
+        )
+        if proposal is None or not proposal.is_open:
+            return card_context
+        is_direct = self.people.is_direct(route)
+        # Who asked may decide the search too, by name or in a group.
+        is_theirs = self.rule != "approvers" or proposal.asker in self.approvers
+        if is_direct and (is_theirs or await self._groups_of(route, proposal.asker)):
+            return replace(card_context, approval="asker", has_approvers=False)
+        known = tuple(one.name for one in await self._known_approvers(route))
+        return replace(card_context, approvers=known, is_hidden=is_direct)
+
+    async def reading_context(self, route: ReplyRoute, question: Question) -> CardContext:
+        """The same for attached files, with the name of who let them be read."""
+        names = await self.people.names(route, [question.reading_allowed_by])
+        return replace(await self.card_context(route), names=names, reading=question)
+
+    async def to_notify(self, route: ReplyRoute, proposal: Proposal) -> list[Approver]:
+        """Whom a message calls to a search that waits; in a direct message nobody else would see it."""
+        if not self.notifies_approvers or self.people.is_direct(route):
+            return []
+        return [one for one in await self._known_approvers(route) if one.id != proposal.asker]
+
+    async def _known_approvers(self, route: ReplyRoute) -> tuple[Approver, ...]:
+        is_theirs = self.approvers and self.rule in ("asker", "approvers")
+        return await self.people.approvers(route, self.approvers) if is_theirs else ()
+
+    async def _groups_of(self, route: ReplyRoute, user: str) -> tuple[str, ...]:
+        return await self.people.groups_of(route, user, self.approvers)

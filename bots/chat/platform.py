@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from bots.chat.texts import clipped
+from core.answers.store import KeptAnswer
 from core.conversation import (
     Attachment,
     Citation,
@@ -109,6 +116,25 @@ class CardContext:
         return clipped(self.names.get(user, user))
 
 
+@value
+class Consultation:
+    """A request to experts."""
+
+    question: str
+    asker: str  #: what people call them
+    experts: tuple[Approver, ...]
+    language: str
+
+
+@value
+class ExplanationForm:
+    """The form in which a person says what is wrong with an answer."""
+
+    turn_id: str
+    language: str
+    can_consult: bool  #: whether experts can be asked
+
+
 Shown = TypeVar("Shown")
 Shown_contra = TypeVar("Shown_contra", contravariant=True)
 Shown_co = TypeVar("Shown_co", covariant=True)
@@ -135,32 +161,25 @@ THREAD_CONTEXT = 20  # messages of a thread that are read when the bot is called
 
 
 class Posts(Protocol[Shown_contra]):
-    """Posts each message once: it is identified by its turn and its part, counted from 0.
-
-    Every method raises Refused or Unreachable.
-    """
+    """Posts each message once, by its turn and its part, counted from 0. Every method raises Refused or Unreachable."""
 
     async def say(
         self, route: ReplyRoute, turn: str, part: int, message: Shown_contra, *, is_again: bool
     ) -> str:
         """Post a message and return its handle. ``is_again``: it may be there already, so look first."""
-        ...
 
     async def change(
         self, route: ReplyRoute, handle: str, turn: str, part: int, message: Shown_contra
     ) -> None:
         """Replace a message; post it again if it is gone."""
-        ...
 
     async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
         """Show a sign that a turn is worked on, and return its handle. ``is_again``: it may be there already."""
-        ...
 
     async def progress(
         self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
     ) -> None:
         """Show by that sign what is done now. If it is not new, only keep the sign from fading."""
-        ...
 
     async def finish(
         self,
@@ -172,107 +191,84 @@ class Posts(Protocol[Shown_contra]):
         is_again: bool,
         is_waiting: bool,
     ) -> None:
-        """Show a turn's part 0 in place of its sign; without a handle none was shown.
-
-        ``is_again``: it may be there already. ``is_waiting``: it asks a person to decide.
-        """
-        ...
+        """Show a turn's part 0 in place of its sign, if one was shown. ``is_waiting``: it asks a person to decide."""
 
     async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
-        """Leave one message of each part of a turn, and no sign of one that has ended: two processes may have shown
-        it, each before it could see the other's.
-        """
-        ...
+        """Leave one message of each part of a turn that two processes showed, and no sign of one that has ended."""
 
     async def rest(self, route: ReplyRoute) -> None:
         """Show that nothing in the conversation waits for anybody any more."""
-        ...
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
         """The handle of one of our messages, by its turn and part."""
-        ...
 
     async def send_ephemeral(self, route: ReplyRoute, message: Shown_contra) -> None:
         """Show a message only to the person who wrote or pressed; never the only copy of an answer."""
-        ...
 
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Shown_contra, *, may_be_public: bool
     ) -> None:
-        """The same in whatever private way there is.
-
-        Where there is none, as near to the place as possible if it ``may_be_public``, else Refused.
-        """
-        ...
+        """The same in whatever private way there is; else near to the place if it ``may_be_public``, else Refused."""
 
     async def delete(self, route: ReplyRoute, handle: str) -> None:
         """Remove one of our messages, or a sign of work."""
-        ...
 
     async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:
         """The obstacle of a message that was refused, as a sentence for whoever asked."""
-        ...
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
         """Open a form or a window of the renderer for the person who pressed."""
-        ...
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         """At most THREAD_CONTEXT messages of the thread before the one of this route, oldest first."""
-        ...
 
     async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
-        """The messages of people in the thread, oldest first; of a place without threads only this message,
-        if it is one.
-        """
-        ...
+        """The messages of people in the thread, oldest first; in a place without threads this message alone."""
 
     async def link(self, route: ReplyRoute, message: str) -> str | None:
         """The URL of a message; None where the platform gives none."""
-        ...
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread of this route, unless it is one of the bot or has no words."""
-        ...
 
 
 class Renderer(Protocol[Shown_co]):
     """Values -> messages; pure."""
 
     def messages(self, outcome: Outcome, card_context: CardContext) -> tuple[Shown_co, ...]:
-        """The outcome as one or several messages in order. A proposed search is in the last one, and stays in
-        the same one once it is decided."""
-        ...
+        """The outcome as messages in order; a search stands in the last one, also once it is decided."""
 
     def note(self, sentence: str) -> Shown_co: ...
 
     def reading_allowed(self, question: Question, card_context: CardContext) -> Shown_co:
         """Who let the attached files be read, and when."""
-        ...
 
     def decided_already(self, proposal: Proposal, card_context: CardContext) -> Shown_co:
         """For a person who decides too late: who decided, and when."""
-        ...
 
     def call_approvers(self, proposal: Proposal, approvers: Sequence[Approver]) -> Shown_co:
         """A message that notifies these people and groups of a search that waits for them."""
-        ...
 
     def sources(self, sources: Sources) -> tuple[Shown_co, ...]:
         """The documents by collection, each with its title and number of passages; empty where there are none."""
-        ...
 
     def quotes(self, footnotes: Footnotes) -> tuple[Shown_co, ...]:
         """Every quote in its paragraph, and the sentences that were left out; empty where there are none."""
-        ...
 
     def editor(self, proposal: Proposal, route: ReplyRoute) -> Any:
         """A form in which the query can be changed before it is allowed."""
-        ...
 
     def window(self, footnotes: Footnotes) -> Any | None:
         """The footnotes as a window of the platform's own; None where :meth:`quotes` shows them, or they do not fit."""
-        ...
+
+    def consultation(self, asked: Consultation) -> Shown_co:
+        """Notifies the experts, and has the button with which a reply is kept."""
+
+    def kept(self, answer: KeptAnswer) -> Shown_co:
+        """All that is remembered, with the button that forgets it."""
+
+    def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
+        """The form of the platform in which a person says what is wrong with an answer."""
 
 
 class People(Protocol):
@@ -281,40 +277,26 @@ class People(Protocol):
     @property
     def mention(self) -> re.Pattern[str]:
         """How a person who is mentioned stands in a text that the adapter read; the first group is the id."""
-        ...
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
     async def place(self, route: ReplyRoute) -> str:
-        """The name that people have for the channel, such as "#help"; empty in a direct message, and if the
-        platform refuses.
-        """
-        ...
+        """The name that people have for the channel, such as "#help"; empty if it is direct or unknown."""
 
     def is_direct(self, route: ReplyRoute) -> bool:
         """True if the route leads to a direct message between one person and the bot."""
-        ...
 
     def is_direct_message(self, conversation: Conversation) -> bool:
         """The same of a conversation, of which no route is known."""
-        ...
 
     def route_in(self, conversation: Conversation) -> ReplyRoute:
         """A route that leads to a conversation of which none is known: by it, people and the place have names."""
-        ...
 
     async def is_private(self, conversation: Conversation) -> bool:
-        """True if not everybody of its workspace or server reads the channel; also if the platform does not
-        say.
-        """
-        ...
+        """True if not everybody of its workspace or server reads the channel, or the platform does not say."""
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
-        """Which of these groups of access rules a person is in who writes a direct message.
-
-        Raises Refused and Unreachable where the platform does not say; what it says is a minute old at most.
-        """
-        ...
+        """In which of these groups of access rules a person is now. Raises Refused and Unreachable."""
 
     async def email_of(self, space: str, user: str) -> str:
         """The e-mail address of a member who confirmed it; empty where the platform says none, and for bots, guests
@@ -322,15 +304,12 @@ class People(Protocol):
 
         Raises Refused and Unreachable where it does not say now; what it says is some minutes old at most.
         """
-        ...
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
         """The people and groups among these whom the platform knows where the route leads."""
-        ...
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these roles or user groups the person is in. Raises Unreachable: it decides something."""
-        ...
 
 
 class Attachments(Protocol):
@@ -338,7 +317,6 @@ class Attachments(Protocol):
 
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:
         """Its name and its content. Raises DocumentError and Unreachable."""
-        ...
 
 
 def is_reached_directly(url: str) -> bool:
@@ -349,3 +327,52 @@ def is_reached_directly(url: str) -> bool:
 def proxy_for(url: str) -> str | None:
     """The proxy to go through, if any."""
     return None if is_reached_directly(url) else getproxies().get(urlsplit(url).scheme)
+
+
+logger = logging.getLogger(__name__)
+
+
+LOG_PAUSE = 60.0  # seconds between two lines about the same thing
+
+
+@dataclass(slots=True)
+class LogLimit:
+    """True if it is time to log something again."""
+
+    _next: dict[str, float] = field(default_factory=dict)  #: by what the line is about; few things
+
+    def admits(self, about: str) -> bool:
+        """True once a minute."""
+        now = time.monotonic()
+        if now < self._next.get(about, now):
+            return False
+        self._next[about] = now + LOG_PAUSE
+        return True
+
+
+#: What reading a value of another shape raises.
+MALFORMED = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+
+
+@dataclass(slots=True)
+class Unreadable:
+    """Counts what cannot be read. The log names the places in the code; an error's text may quote people."""
+
+    _places: Counter[str] = field(default_factory=Counter)  #: since the last line of the log
+    _log_limit: LogLimit = field(default_factory=LogLimit)
+
+    @contextmanager
+    def skipped(self) -> Iterator[None]:
+        """Leave out what cannot be read in here."""
+        try:
+            yield
+        except MALFORMED as fault:
+            self.count(fault)
+
+    def count(self, fault: Exception) -> None:
+        *_, last = extract_tb(fault.__traceback__)
+        self._places[f"{type(fault).__name__} in {Path(last.filename).name}:{last.lineno}"] += 1
+        if self._log_limit.admits("unreadable"):
+            extra = {"count": self._places.total(), "reason": ", ".join(sorted(self._places))}
+            logger.warning("what could not be read was left out", extra=extra)
+            self._places.clear()

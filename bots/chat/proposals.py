@@ -1,101 +1,38 @@
-"""Proposals, of a search or of reading files: who may decide, and the sentences about it."""
+"""The sentences about proposals, of a search or of reading files, and what a notification says of an outcome; the reply to a
+command as messages, and the quotes of an answer, each within its paragraph as the library has it now.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
+from typing import assert_never
 
-from bots.chat.markdown.blocks import plain_line
+from bots.chat.markdown.blocks import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line
-from bots.chat.platform import Approver, CardContext, People
-from bots.chat.texts import ENGINE_NAMES, clipped, say_in
-from core.conversation import QUERY_LIMIT, Decision, Outcome, Proposal, Question, WebApproval
-from core.graph.approval import may_allow_reading, may_decide
-from core.settings import Settings
+from bots.chat.platform import (
+    CardContext,
+    CommandReply,
+    Excerpt,
+    Footnotes,
+    Note,
+    Renderer,
+    Shown,
+    Sources,
+)
+from bots.chat.texts import clipped, say_in, text_of
+from core.conversation import QUERY_LIMIT, Citation, Outcome, Proposal, Question
+from core.graph.rights import collections_of, documents_in, outcome_within
+from core.grounding.citations import by_place
+from core.library.documents import Passage, Scope
+from core.library.readers import ReaderSets
+from core.library.store import DocumentStore
+from core.text.blocks import split_blocks
+from core.text.inline import without_markers
 from core.text.language import language_of
-from core.turns.messenger import ReplyRoute
+from core.text.sentences import split_sentences
 from core.wording import Wording
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
-    """The operator's rule, applied to the people and groups whom the platform knows."""
-
-    people: People
-    rule: WebApproval = "asker"
-    approvers: tuple[str, ...] = ()  #: people, roles or user groups who may decide
-    notifies_approvers: bool = False  #: whether a message calls them to a card
-    engine: str  #: the search engine, as people know it
-    has_experts: bool = False  #: whether a person can have somebody asked
-
-    @classmethod
-    def of(cls, settings: Settings, people: People) -> Approval:
-        return cls(
-            people=people,
-            rule=settings.web_approval,
-            approvers=settings.web_approvers,
-            notifies_approvers=settings.notify_approvers,
-            engine=ENGINE_NAMES[settings.web_search],
-            has_experts=bool(settings.experts),
-        )
-
-    def may_decide(self, decision: Decision, proposal: Proposal) -> bool:
-        return may_decide(proposal, decision, approval=self.rule, approvers=self.approvers)
-
-    async def with_groups(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> Decision:
-        """The decision with its author's groups, as far as they matter. Raises Unreachable."""
-        if self.may_decide(decision, proposal):  # in whatever groups the author is
-            return decision
-        return replace(decision, groups=await self._groups_of(route, decision.author))
-
-    async def may_allow_reading(self, question: Question, author: str, route: ReplyRoute) -> bool:
-        """True if the author may let the files of a question be read. Raises Unreachable."""
-        groups = await self._groups_of(route, author)
-        return may_allow_reading(question, author, groups, approval=self.rule, approvers=self.approvers)
-
-    async def card_context(self, route: ReplyRoute, proposal: Proposal | None = None) -> CardContext:
-        """The facts that the layout depends on, with the names of those who may decide or did."""
-        people = (proposal.asker, proposal.decided_by) if proposal else ()
-        card_context = CardContext(
-            engine=self.engine,
-            approval=self.rule,
-            has_approvers=bool(self.approvers),
-            names=await self.people.names(route, people),
-            can_consult=self.has_experts and not self.people.is_direct(route),
-        )
-        if proposal is None or not proposal.is_open:
-            return card_context
-        is_direct = self.people.is_direct(route)
-        if is_direct and await self._decides_alone(route, proposal.asker):
-            return replace(card_context, approval="asker", has_approvers=False)
-        known = tuple(one.name for one in await self._known_approvers(route))
-        return replace(card_context, approvers=known, is_hidden=is_direct)
-
-    async def reading_context(self, route: ReplyRoute, question: Question) -> CardContext:
-        """The same for attached files, with the name of who let them be read."""
-        names = await self.people.names(route, [question.reading_allowed_by])
-        return replace(await self.card_context(route), names=names, reading=question)
-
-    async def to_notify(self, route: ReplyRoute, proposal: Proposal) -> list[Approver]:
-        """Whom a message calls to a search that waits; in a direct message nobody else would see it."""
-        if not self.notifies_approvers or self.people.is_direct(route):
-            return []
-        return [one for one in await self._known_approvers(route) if one.id != proposal.asker]
-
-    async def _decides_alone(self, route: ReplyRoute, asker: str) -> bool:
-        """True if who asked may decide the search too."""
-        if self.rule != "approvers" or asker in self.approvers:
-            return True
-        return bool(await self._groups_of(route, asker))
-
-    async def _known_approvers(self, route: ReplyRoute) -> tuple[Approver, ...]:
-        is_theirs = self.approvers and self.rule in ("asker", "approvers")
-        return await self.people.approvers(route, self.approvers) if is_theirs else ()
-
-    async def _groups_of(self, route: ReplyRoute, user: str) -> tuple[str, ...]:
-        return await self.people.groups_of(route, user, self.approvers)
-
 
 TRIED_SHOWN = 5  # earlier queries named on the card
 REASON_SHOWN = 500  # characters
@@ -213,3 +150,123 @@ def _decided(
     who = card_context.name(proposal.decided_by or "") or say("somebody")
     key = keys[0] if proposal.verdict == "approve" else keys[1]
     return say(key, who=name(who), time=time(proposal.decided_at or 0.0))
+
+
+def reply_messages(renderer: Renderer[Shown], reply: CommandReply) -> tuple[Shown, ...]:
+    """The reply to a command; never empty."""
+    match reply:
+        case Note():
+            return (renderer.note(reply.text),)
+        case Sources():
+            return renderer.sources(reply) or (renderer.note(say_in(reply.language)("no_documents")),)
+        case Footnotes():
+            language = reply.outcome.language
+            return renderer.quotes(reply) or (renderer.note(say_in(language)("no_footnotes")),)
+        case _:
+            assert_never(reply)
+
+
+NOTIFIED = 300  # characters; clients cut what they show, a phone at about 150
+
+
+def notification(outcome: Outcome, card_context: CardContext) -> str:
+    """The words for the message that shows this outcome; an answer's may go on with the query of a search."""
+    said = "" if outcome.kind == "approval_needed" else first_sentence(text_of(outcome))
+    asks = (
+        of_search(outcome.proposal, card_context)
+        if outcome.proposal and not card_context.is_forgotten
+        else ""
+    )
+    return " ".join(filter(None, (said, asks))) or say_in(outcome.language)("unfinished")
+
+
+def of_search(proposal: Proposal, card_context: CardContext) -> str:
+    """The exact query, and who decided about it."""
+    if proposal.is_open:
+        return f"{would_search(proposal, card_context)} {whole_query(proposal.query)}"
+    decided = decision(proposal, card_context, name=line, time=in_utc)
+    return f"{whole_query(proposal.allowed or proposal.query)} · {decided}"
+
+
+def first_sentence(markdown: str) -> str:
+    """The first sentence in plain words, without footnotes."""
+    words = plain_words(without_markers(markdown))
+    for start, end in split_sentences(words):
+        if not is_blank(words[start:end]):
+            return clipped(words[start:end], NOTIFIED)
+    return clipped(plain_line(markdown), NOTIFIED)
+
+
+AROUND = 300  # characters shown on each side of a quote
+
+
+def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[str]) -> Footnotes:
+    """The footnotes as they are numbered below the answer, else the closest passages, of what may be read now."""
+    closed = ReaderSets(store.database).closed(documents_in(outcome), collections_of(outcome), collections)
+    outcome = outcome_within(outcome, collections, closed)
+    citations = by_place(outcome.answer).citations if outcome.answer else outcome.closest
+    scope = Scope(collections=collections)
+    return Footnotes(outcome=outcome, excerpts=tuple(_excerpt(one, store, scope) for one in citations))
+
+
+def _excerpt(citation: Citation, store: DocumentStore, scope: Scope) -> Excerpt:
+    if citation.origin == "web":  # its page is not kept
+        return Excerpt(citation=citation)
+    passage = store.quoted(citation.source, citation.quote, citation.start, scope)
+    return excerpt_from(passage, citation) if passage else Excerpt(citation=citation, is_current=False)
+
+
+def excerpt_from(passage: Passage, citation: Citation) -> Excerpt:
+    """The quote in its paragraph, list item, code block or table; ``passage`` holds the quote."""
+    text, quote = passage.text, citation.quote
+    start = citation.start - passage.start
+    if start < 0 or not text.startswith(quote, start):  # it has moved
+        start = text.index(quote)
+    end = start + len(quote)
+    around = [block for block in split_blocks(text) if block.start < end and block.end > start]
+    first = min((block.start for block in around), default=start)
+    last = max((block.end for block in around), default=end)
+    return Excerpt(
+        citation=citation,
+        before=_tail(text[min(first, start) : start]),
+        after=_head(text[end : max(last, end)]),
+    )
+
+
+def _tail(text: str) -> str:
+    """The end of a text, from the beginning of a word."""
+    if len(text) <= AROUND:
+        return text
+    _, space, words = text[-AROUND:].partition(" ")
+    return f"…{words}" if space else f"…{text[-AROUND:]}"
+
+
+def _head(text: str) -> str:
+    """The beginning of a text, to the end of a word."""
+    if len(text) <= AROUND:
+        return text
+    words, space, _ = text[:AROUND].rpartition(" ")
+    return f"{words}…" if space else f"{text[:AROUND]}…"
+
+
+def places_in(footnotes: Footnotes) -> Iterator[tuple[Citation, list[Excerpt]]]:
+    """The quotes by place: a citation that says where they stand, and its quotes."""
+    for _, group in groupby(footnotes.excerpts, lambda each: (each.citation.number, each.citation.url)):
+        excerpts = list(group)
+        yield excerpts[0].citation, excerpts
+
+
+def marked_lines(excerpt: Excerpt) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
+    """Each line that is not blank: its indentation, and its pieces, each with whether it is quoted."""
+    lines: list[list[tuple[str, bool]]] = [[]]
+    pieces = ((excerpt.before, False), (excerpt.citation.quote, True), (excerpt.after, False))
+    for text, is_quote in pieces:
+        first, *others = text.splitlines() or [""]
+        lines[-1].append((first, is_quote))
+        lines += [[(other, is_quote)] for other in others]
+        if text.endswith(("\n", "\r")):
+            lines.append([])
+    for row in lines:
+        words = "".join(text for text, _ in row)
+        if words.strip():
+            yield words[: len(words) - len(words.lstrip())], [each for each in row if each[0].strip()]

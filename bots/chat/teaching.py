@@ -3,88 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol
+from typing import Generic
 
+from bots.chat.access import experts_about
 from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
-from bots.chat.experts import experts_about
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
 from bots.chat.people import named_messages
-from bots.chat.platform import Approver, Posts, Refused, Renderer, Said, Shown, Shown_co
-from bots.chat.private_replies import PrivateReplies
+from bots.chat.platform import Consultation, ExplanationForm, Refused, Said, Shown
+from bots.chat.replies import Replies
 from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.store import ExpertRequest, KeptAnswer, id_of
-from core.conversation import QUESTION_LIMIT, Command, Conversation, Decision, ThreadMessage, Turn, value
+from core.conversation import QUESTION_LIMIT, Command, Conversation, Question, ThreadMessage
 from core.errors import AnswerRejected
 from core.gaps.questions import answered_by, open_gap_store
 from core.text.language import language_of
-from core.traces.log import Fault
 from core.turns.archive import outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
-from core.wording import Wording, in_language
+from core.wording import in_language
 
 logger = logging.getLogger(__name__)
-
-#: What can be wrong with an answer -> the key of its words.
-FAULTS: Mapping[Fault, str] = {
-    "wrong": "fault_wrong",
-    "outdated": "fault_outdated",
-    "incomplete": "fault_incomplete",
-    "unrelated": "fault_unrelated",
-}
-REMARK = 500  # characters of the line in which a person says what was wrong
-QUESTION_SHOWN = 300  # characters of a question in a request or a card
-
-
-@value
-class Consultation:
-    """A request to experts."""
-
-    question: str
-    asker: str  #: what people call them
-    experts: tuple[Approver, ...]
-    language: str
-
-
-@value
-class ExplanationForm:
-    """The form in which a person says what is wrong with an answer."""
-
-    turn_id: str
-    language: str
-    can_consult: bool  #: whether experts can be asked
-
-
-class TeachingRenderer(Protocol[Shown_co]):
-    """Values -> messages and forms; pure."""
-
-    def consultation(self, asked: Consultation) -> Shown_co:
-        """Notifies the experts, and has the button with which a reply is kept."""
-        ...
-
-    def kept(self, answer: KeptAnswer) -> Shown_co:
-        """All that is remembered, with the button that forgets it."""
-        ...
-
-    def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
-        """A form of the platform's own."""
-        ...
-
-
-def fault_of(name: str) -> Fault:
-    """The fault by its name in a form; ValueError for what is none."""
-    found = next((fault for fault in FAULTS if fault == name), None)
-    if found is None:
-        raise ValueError(f"{name} is no fault of an answer")
-    return found
-
-
-def validity(answer: KeptAnswer, say: Wording) -> str:
-    """From when to when it is used, and where it may be read."""
-    since, until = (say.day(moment) for moment in (answer.kept_at, answer.valid_until))
-    return f"{say('valid_from_until', since=since, until=until)} {say('read_here_only')}"
 
 
 def reply_to_keep(
@@ -106,11 +46,8 @@ def reply_to_keep(
 class Teaching(Generic[Shown]):
     """Carries out what teaches the bot. Everything may be done twice."""
 
-    posts: Posts[Shown]
-    renderer: Renderer[Shown]
-    teaching_renderer: TeachingRenderer[Shown]
     commands: ChatCommands
-    private_replies: PrivateReplies[Shown]
+    replies: Replies[Shown]
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         """Ask experts, keep a reply or forget what was kept. Raises Unreachable."""
@@ -124,13 +61,13 @@ class Teaching(Generic[Shown]):
                 key = await self._unkeep(chat_command, route)
             sentence = say_in(chat_command.language)(key) if key else ""
         except Refused as refused:
-            await self.private_replies.explain(command, route, refused, chat_command.language)
+            await self.replies.explain(command, route, refused, chat_command.language)
             return
         except AnswerRejected as rejected:
             sentence = in_language(rejected.sentence, chat_command.language)
         if sentence:
-            note = self.renderer.note(sentence)
-            await self.private_replies.send_direct(command, route, note, may_be_public=True)
+            note = self.replies.renderer.note(sentence)
+            await self.replies.send_direct(command, route, note, may_be_public=True)
 
     async def ask_what_was_wrong(self, feedback: Feedback, route: ReplyRoute) -> None:
         """Open a form; whoever closes it has said enough."""
@@ -141,13 +78,15 @@ class Teaching(Generic[Shown]):
             language=outcome.language if outcome else "en",
             can_consult=has_experts and not people.is_direct(route),
         )
-        await self.posts.open_editor(route, self.teaching_renderer.explanation(form, route))
+        await self.replies.posts.open_editor(route, self.replies.renderer.explanation(form, route))
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute, *, is_again: bool) -> str:
         """A key of the sentence that tells why nobody was asked; empty if they were."""
         footnote, people = self.commands.footnote, self.commands.people
         turn = await stored_turn(command.argument)
-        question = await self._question_of(turn)
+        question = turn.text if isinstance(turn, Question) else ""
+        if turn is not None and (proposal := await self.replies.proposal_of(turn)):
+            question = proposal.question
         if turn is None or turn.conversation != command.conversation or not question:
             return "no_question_left"
         experts = await experts_about(
@@ -161,19 +100,13 @@ class Teaching(Generic[Shown]):
         consultation = Consultation(
             question=asked.text, asker=names[turn.author], experts=experts, language=language_of_turn(turn)
         )
-        shown = self.teaching_renderer.consultation(consultation)
-        await self.posts.say(route, command.id, 0, shown, is_again=is_again)
+        shown = self.replies.renderer.consultation(consultation)
+        await self.replies.posts.say(route, command.id, 0, shown, is_again=is_again)
         request = ExpertRequest(
             turn=turn.id, conversation=command.conversation.id, question=asked.text, asked_at=command.said_at
         )
         await footnote.answers.note_request(request)
         return ""
-
-    async def _question_of(self, turn: Turn | None) -> str:
-        if not isinstance(turn, Decision):
-            return turn.text if turn else ""
-        proposals = await self.commands.footnote.assistant.proposals(turn.conversation)
-        return next((each.question for each in proposals if each.id == turn.proposal_id), "")
 
     async def _keep(self, command: ChatCommand, route: ReplyRoute) -> str:
         """The same for a reply. It is written down, shown, and only then used."""
@@ -181,7 +114,7 @@ class Teaching(Generic[Shown]):
             return "only_experts_keep"
         answers = self.commands.footnote.answers
         request = await answers.request_in(command.conversation)
-        said = await self.posts.said(route, command.argument)
+        said = await self.replies.posts.said(route, command.argument)
         trusted = await self.commands.trusted_among({one.author for one in said}, command, route)
         reply = reply_to_keep(
             said, chosen=command.argument, presser=command.author, trusted=trusted,
@@ -197,17 +130,12 @@ class Teaching(Generic[Shown]):
         answer = await answers.keep(await self._answer(command.conversation, route, reply, question))
         await self._show(answer, route)
         await answers.use(answer.id)
-        await self._close_gap(answer, request.turn if request and question == request.question else "")
+        # What was not answered where the reply was said is answered now, for who reads it there.
+        asked = request.turn if request and question == request.question else ""
+        turns = await answered_by(self.commands.footnote.log, answer, asked=asked)
+        with open_gap_store(self.commands.footnote.storage) as gaps:
+            await gaps.mark(turns, "answered", author=answer.name, at=answers.now(), answer=answer.id)
         return ""
-
-    async def _close_gap(self, answer: KeptAnswer, asked: str) -> None:
-        """Marks as answered what was not answered where the reply was said, for who reads it there."""
-        footnote = self.commands.footnote
-        turns = await answered_by(footnote.log, answer, asked=asked)
-        with open_gap_store(footnote.storage) as gaps:
-            await gaps.mark(
-                turns, "answered", author=answer.name, at=footnote.answers.now(), answer=answer.id
-            )
 
     async def _answer(
         self, conversation: Conversation, route: ReplyRoute, reply: Said, question: str
@@ -220,18 +148,18 @@ class Teaching(Generic[Shown]):
         return KeptAnswer(
             id=id_of(reply.key), question=clipped(asked.text, QUESTION_LIMIT), text=answered.text, author=reply.author,
             name=names[reply.author], place=await people.place(route), conversation=conversation.id,
-            message=reply.key, url=await self.posts.link(route, reply.id),
+            message=reply.key, url=await self.replies.posts.link(route, reply.id),
             collection=own_collection(conversation), language=language_of(question), said_at=reply.said_at,
             kept_at=now, valid_until=now,
         )  # fmt: skip
 
     async def _show(self, answer: KeptAnswer, route: ReplyRoute) -> None:
         """In the thread, where who said it reads it too; in the same message where it was kept before."""
-        card, shown = _card_of(answer), self.teaching_renderer.kept(answer)
-        if handle := await self.posts.find(route, card, 0):
-            await self.posts.change(route, handle, card, 0, shown)
+        card, shown = _card_of(answer), self.replies.renderer.kept(answer)
+        if handle := await self.replies.posts.find(route, card, 0):
+            await self.replies.posts.change(route, handle, card, 0, shown)
         else:
-            await self.posts.say(route, card, 0, shown, is_again=False)
+            await self.replies.posts.say(route, card, 0, shown, is_again=False)
 
     async def _unkeep(self, command: ChatCommand, route: ReplyRoute) -> str:
         """Its card says so first: cut off in between, it is forgotten the next time."""
@@ -239,10 +167,10 @@ class Teaching(Generic[Shown]):
         answer = await answers.get(command.argument)
         if answer is None:
             return "answer_gone"
-        card, gone = _card_of(answer), self.renderer.note(say_in(answer.language)("answer_forgotten"))
-        handle = await self.posts.find(route, card, 0)
+        card, gone = _card_of(answer), self.replies.renderer.note(say_in(answer.language)("answer_forgotten"))
+        handle = await self.replies.posts.find(route, card, 0)
         if handle:
-            await self.posts.change(route, handle, card, 0, gone)
+            await self.replies.posts.change(route, handle, card, 0, gone)
         await answers.forget(answer)
         return "" if handle else "answer_forgotten"
 

@@ -122,16 +122,12 @@ def remarks(outcome: Outcome) -> tuple[str, ...]:
 
 def omissions(outcome: Outcome) -> tuple[str, ...]:
     """The sentences that were left out of an answer, each with the reason if it is in the language of the answer."""
-    left_out = outcome.answer.left_out if outcome.answer else ()
-    return tuple(
-        f"“{plain_quote(each.text, code='`')}”" + (f" ({reason})" if reason else "")
-        for each in left_out
-        for reason in (_reason_in(outcome.language, each.reason),)
-    )
-
-
-def _reason_in(language: str, reason: str) -> str:
-    return plain_quote(reason, code="`") if sure_language(reason) in ("", language) else ""
+    told = []
+    for each in outcome.answer.left_out if outcome.answer else ():
+        is_theirs = sure_language(each.reason) in ("", outcome.language)
+        reason = plain_quote(each.reason, code="`") if is_theirs else ""
+        told.append(f"“{plain_quote(each.text, code='`')}”" + (f" ({reason})" if reason else ""))
+    return tuple(told)
 
 
 def reason_of(outcome: Outcome) -> str | None:
@@ -156,10 +152,7 @@ def origin_of(citation: Citation, language: str) -> str:
 
 
 def freshness_of(citation: Citation, language: str) -> str:
-    """When its document was last changed, and that it was not seen at its source for too long; often empty.
-
-    The title of a person's answer says when that is from.
-    """
+    """When its document was last changed, and since when it was not seen at its source; often empty."""
     say, is_by_person = say_in(language), is_kept(citation.source)
     changed_at = None if is_by_person else citation.changed_at
     moments = {"last_changed": changed_at, "unseen_since": citation.unseen_since}
@@ -377,9 +370,7 @@ def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
 
 
 def asked_back(outcome: Outcome, *, buttons: int, length: int) -> str:
-    """The text of a clarification above its buttons: the readings too, unless each stands whole on one of
-    them.
-    """
+    """The text of a clarification: the readings too, unless each stands whole on one of the buttons below."""
     is_on_buttons = len(outcome.options) <= buttons and all(len(each) <= length for each in outcome.options)
     return text_of(replace(outcome, options=()) if is_on_buttons else outcome)
 

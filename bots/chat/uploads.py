@@ -81,11 +81,6 @@ def with_reading(question: Question, allowed_by: str, allowed_at: float) -> Ques
     )
 
 
-def first_asked(turn_id: str) -> str | None:
-    """The turn with which the attachments of this one were not read yet; None for any other turn."""
-    return turn_id.removesuffix(READ) if turn_id.endswith(READ) else None
-
-
 @value
 class Indexed:
     """The result of indexing files and pages."""
@@ -158,7 +153,7 @@ class UploadIndex:
             return ingest_targets(library, targets, fetcher, notify=notify, collection=collection)
 
         try:
-            return await run_in_thread(work, _ignore_progress)
+            return await run_in_thread(work, lambda *_progress: None)
         except FootnoteError:  # nothing was learned: of what is not known from before, nothing is kept
             known = {entry.address for entry in library.store.entries()}
             self.discard(file for file in targets.paths if str(file) not in known)
@@ -191,7 +186,3 @@ def _write(target: Path, part: Path, content: bytes) -> None:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _ignore_progress(_kind: object, _done: int, _total: int) -> None:
-    return None

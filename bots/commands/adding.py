@@ -14,8 +14,8 @@ from typing import Protocol
 
 from bots.arguments import every_of, span_of
 from bots.chat.access import check_name
+from bots.chat.channel_source import ingest_command
 from bots.chat.indexing import Targets, document_of, read_targets
-from bots.chat.source_addresses import ingest_command
 from bots.chat.texts import counted, nothing_to_read
 from bots.terminal.screen import Screen, line
 from core.bootstrap import make_fetcher

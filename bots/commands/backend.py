@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bots.chat.access import forget_documents
+from bots.chat.channel_source import ADDRESSES
 from bots.chat.indexing import (
     BackgroundVectors,
     Targets,
@@ -24,7 +25,6 @@ from bots.chat.indexing import (
     run_in_thread,
     update_index,
 )
-from bots.chat.source_addresses import ADDRESSES
 from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
 from bots.terminal.receive import Backend, CommandTurns, Forgotten
 from bots.terminal.screen import Screen

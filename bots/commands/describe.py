@@ -10,9 +10,14 @@ from shutil import get_terminal_size
 
 from rich.text import Text
 
-from bots.discord.commands import COMMANDS, application_of, invite_url, register_commands
 from bots.discord.route import PLATFORM as DISCORD
-from bots.discord.settings import read_discord_settings
+from bots.discord.settings import (
+    COMMANDS,
+    application_of,
+    invite_url,
+    read_discord_settings,
+    register_commands,
+)
 from bots.doctor.checkup import SECRET_NAMES, checks_for, examine
 from bots.doctor.findings import (
     Finding,
@@ -27,7 +32,7 @@ from bots.doctor.findings import (
 )
 from bots.doctor.settings import read_configuration
 from bots.process import log_to_stderr
-from bots.slack.manifest import manifest as slack_manifest
+from bots.slack.settings import manifest as slack_manifest
 from bots.terminal.screen import SafeConsole
 from core.errors import SettingsError
 from core.setting_values import is_address

@@ -23,10 +23,10 @@ from tempfile import TemporaryDirectory
 from bots import process
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
+from bots.chat.channel_source import ways_of_reading
 from bots.chat.channels import STORE as CHANNELS
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
-from bots.chat.source_addresses import ways_of_reading
 from bots.chat.texts import counted
 from bots.chat.uploads import Upload, uploads_in
 from bots.commands.adding import Questions

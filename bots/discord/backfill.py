@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,12 +23,11 @@ import discord
 from discord.utils import snowflake_time, time_snowflake
 
 from bots.chat.channel_source import DAY, date_of
-from bots.chat.channels import ChannelStore, source_of
-from bots.chat.unreadable import Unreadable
-from bots.discord.channel_messages import items_at, thread_items
-from bots.discord.limits import MESSAGES_PAGE
+from bots.chat.channels import ChannelStore, channel_at, source_of
+from bots.chat.platform import Unreadable
+from bots.discord.calls import MESSAGES_PAGE
+from bots.discord.content import items_at, thread_items
 from bots.discord.route import PLATFORM, said_at
-from core.conversation import Conversation
 from core.sources.sources import SourceSchedule
 from core.turns.turns import TurnsClosed
 
@@ -135,16 +134,11 @@ class Backfill:
 
     async def _fetch_archived(self, parent: Any) -> None:
         """From threads that were archived meanwhile; the latest to be archived come first."""
-        async for thread in _archived_after(parent, self.since):
+        async for thread in parent.archived_threads(limit=None):
+            if thread.archive_timestamp < snowflake_time(self.since):
+                return
             if self._has_new(thread):
                 await self._fetch(thread)
-
-
-async def _archived_after(parent: Any, since: int) -> AsyncIterator[discord.Thread]:
-    async for thread in parent.archived_threads(limit=None):
-        if thread.archive_timestamp < snowflake_time(since):
-            return
-        yield thread
 
 
 def _may_read(channel: Any) -> bool:
@@ -214,35 +208,29 @@ class ChannelFollower:
         is_private = gone.thread_type is discord.ChannelType.private_thread
         items = () if is_private else thread_items(str(gone.thread_id))
         address = _address(gone.guild_id, gone.thread_id if is_private else gone.parent_id)
-        await self._look_at(address, items, f"{gone.thread_id}-gone")
+        await self.schedule.look_again(address, items, f"{gone.thread_id}-gone")
 
     async def channel_changed(self, channel: discord.abc.GuildChannel) -> None:
         """Its name, or who may read it: all of it is read again, or withdrawn."""
-        await self._look_at(_address(channel.guild.id, channel.id), (), f"{channel.id}-{time.time():.3f}")
+        address = _address(channel.guild.id, channel.id)
+        await self.schedule.look_again(address, (), f"{channel.id}-{time.time():.3f}")
 
     async def server_changed(self, server: int) -> None:
         """Who may read which channel of it."""
-        for channel in await self._channels_of(server):
-            await self._look_at(_address(server, channel), (), f"{channel}-{time.time():.3f}")
-
-    async def _channels_of(self, server: int) -> list[str]:
-        """The ids of those that are sources."""
         prefix = _address(server, "")
-        found = {record.address for record in await asyncio.to_thread(self.schedule.store.all)}
-        return [each.removeprefix(prefix) for each in found if each.startswith(prefix)]
+        sources = {record.address for record in await asyncio.to_thread(self.schedule.store.all)}
+        for address in filter(lambda each: each.startswith(prefix), sources):
+            change = f"{address.removeprefix(prefix)}-{time.time():.3f}"
+            await self.schedule.look_again(address, (), change)
 
     async def _look(self, place: Place, items: Sequence[str], change: str) -> None:
         is_open = isinstance(place, discord.Thread) and not place.is_private()
         channel = place.parent_id if isinstance(place, discord.Thread) and is_open else place.id
-        await self._look_at(_address(place.guild.id, channel), items, change)
-
-    async def _look_at(self, address: str, items: Sequence[str], change: str) -> None:
-        await self.schedule.look_again(address, items, change)
+        await self.schedule.look_again(_address(place.guild.id, channel), items, change)
 
 
 def _address(server: int, channel: int | str) -> str:
-    place = Conversation(platform=PLATFORM, space=str(server), channel=str(channel), thread="")
-    return source_of(place)
+    return source_of(channel_at(PLATFORM, str(server), str(channel)))
 
 
 def _thread_item(place: Place) -> tuple[str, ...]:

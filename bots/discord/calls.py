@@ -8,6 +8,7 @@ on in another process changes nothing any more.
 from __future__ import annotations
 
 import asyncio
+import re
 from base64 import b32encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,17 +18,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from bots.chat.platform import Refused
-from bots.discord.limits import MESSAGES_PAGE, NONCE
-from bots.discord.receive import thread_name
+from bots.chat.texts import clipped
 from bots.discord.render import Message
 from bots.discord.route import InteractionToken
+from core.characters import plain
 from core.turns.messenger import Unreachable
 from core.turns.replicas import OWNERSHIP
 
 if TYPE_CHECKING:
-    from discord.errors import HTTPException
     from discord.http import HTTPClient
 
+THREAD_NAME = 90  # characters; 100 are allowed, "Start Thread from Message"
+NONCE = 24  # characters; 25 at most, "Create Message"
+MESSAGES_PAGE = 100  # messages of a channel that are read at a time, "Get Channel Messages"
 TIMEOUT = 30.0  # seconds for one try; discord.py would wait for five minutes
 PARTS = 25  # messages of one outcome that are looked for
 PAGES = 10  # pages of a channel that are searched for a message
@@ -57,9 +60,7 @@ class DiscordCalls:
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def call(self, method: str, path: str, /, *, json: Any = None, **parameters: Any) -> Any:
-        """Discord's reply. Parameters that ``path`` names, as ``{channel_id}``, go into it, others into the
-        query. Raises Refused with Discord's error code, and Unreachable.
-        """
+        """Parameters that ``path`` names go into it. Raises Refused with Discord's error code, and Unreachable."""
         from aiohttp import ClientError, ClientTimeout
         from discord.errors import HTTPException
         from discord.http import Route
@@ -76,17 +77,13 @@ class DiscordCalls:
                     await OWNERSHIP.get().confirm()
                 return await self.http.request(route, **content, timeout=ClientTimeout(total=TIMEOUT))
         except HTTPException as error:
-            if _is_temporary(error):
+            # Trouble at Discord, a proxy's refusal, or a token that was replaced meanwhile.
+            is_foreign = error.status in (401, 403) and not error.code  # Discord itself gives a code
+            if error.status >= 500 or error.status == 429 or is_foreign:
                 raise Unreachable from error
             raise Refused(str(error.code or error.status), error.text) from error
         except (ClientError, TimeoutError, OSError) as error:
             raise Unreachable from error
-
-
-def _is_temporary(error: HTTPException) -> bool:
-    """Trouble at Discord, a proxy's refusal, or a token that was replaced meanwhile."""
-    has_code = bool(error.code)  # Discord itself answered the request
-    return error.status >= 500 or error.status == 429 or (error.status in (401, 403) and not has_code)
 
 
 def remember(known: dict[str, T], key: str, new: T) -> None:
@@ -142,10 +139,7 @@ def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordChannels:
-    """Messages in channels, threads and direct messages; a handle is "channel/message".
-
-    Raises Refused and Unreachable.
-    """
+    """Messages in channels and threads; a handle is "channel/message". Raises Refused and Unreachable."""
 
     calls: DiscordCalls
     my_user_id: str
@@ -167,7 +161,10 @@ class DiscordChannels:
         await self.post(direct["id"], message, nonce=nonce)
 
     async def edit(self, handle: str, message: Message) -> None:
-        await self._reopening(handle.partition("/")[0], partial(self._edit, handle, message))
+        channel, _, message_id = handle.partition("/")
+        place, content = {"channel_id": channel, "message_id": message_id}, content_of(message)
+        path = f"{MESSAGES}/{{message_id}}"
+        await self._reopening(channel, lambda: self.calls.call("PATCH", path, **place, json=content))
 
     async def delete(self, handle: str) -> None:
         channel, _, message = handle.partition("/")
@@ -189,13 +186,9 @@ class DiscordChannels:
     async def open_thread(self, channel: str, message: str, title: str) -> None:
         """On a message, unless it has one; the thread gets the id of the message."""
         try:
-            await self.calls.call(
-                "POST",
-                f"{MESSAGES}/{{message_id}}/threads",
-                channel_id=channel,
-                message_id=message,
-                json={"name": thread_name(title), "auto_archive_duration": ARCHIVED_AFTER},
-            )
+            path = f"{MESSAGES}/{{message_id}}/threads"
+            content = {"name": thread_name(title), "auto_archive_duration": ARCHIVED_AFTER}
+            await self.calls.call("POST", path, channel_id=channel, message_id=message, json=content)
         except Refused as refused:
             if refused.code != THREAD_EXISTS:
                 raise
@@ -221,13 +214,6 @@ class DiscordChannels:
         message: Any = await self.calls.call("POST", MESSAGES, channel_id=place, json=dict(content))
         return f"{place}/{message['id']}"
 
-    async def _edit(self, handle: str, message: Message) -> None:
-        channel, _, message_id = handle.partition("/")
-        path = f"{MESSAGES}/{{message_id}}"
-        await self.calls.call(
-            "PATCH", path, channel_id=channel, message_id=message_id, json=content_of(message)
-        )
-
     async def _messages(self, place: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
         """The messages of a channel, oldest first."""
         for _ in range(PAGES):
@@ -243,10 +229,7 @@ class DiscordChannels:
 
 @dataclass(slots=True, kw_only=True)
 class DiscordResponses:
-    """Responses to presses, forms and commands: at once, or privately for 15 minutes.
-
-    Raises Refused and Unreachable.
-    """
+    """Responses to interactions: at once, or privately for 15 minutes. Raises Refused and Unreachable."""
 
     calls: DiscordCalls
     my_user_id: str
@@ -282,3 +265,22 @@ class DiscordResponses:
         await self.calls.call(
             "POST", path, webhook_id=self.my_user_id, webhook_token=interaction["token"], json=content
         )
+
+
+_CODE_BLOCK = re.compile(r"```(?:[\w+#-]*\n)?(.*?)(?:```|\Z)", re.DOTALL)
+#: What Markdown, mentions and emoji leave in a name that shows none of them.
+_MARKS = re.compile(
+    r"(?m)^\s*(?:#{1,3}|-#|>{1,3}|[-*])\s+|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|~~|\|\||`+"
+    r"|(?<!\w):\w{2,}:(?!\w)|(?<![\w/.])@(?=\w)"
+)
+_LINK = re.compile(r"\[([^\]\n]+)\]\(<?https?://[^)\s]+\)|<(https?://[^>\s]+)>")
+
+
+def thread_name(text: str) -> str:
+    """The question as the name of its thread: in plain words, without code if there are others."""
+    text = plain(text)  # a mark of writing direction would turn what stands beside the name
+    for words in (_CODE_BLOCK.sub(" ", text), _CODE_BLOCK.sub(r" \1 ", text)):
+        name = _MARKS.sub("", _LINK.sub(lambda link: link[1] or link[2], words))
+        if any(sign.isalnum() for sign in name):
+            return clipped(name, THREAD_NAME)
+    return clipped(text, THREAD_NAME)

@@ -14,12 +14,26 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_source import ChannelMessage, ChannelSource, EntryPage, channel_kind, only_one
-from bots.chat.channels import ChannelStore, own_collection, source_of
+from bots.chat.channel_source import (
+    DISCORD_CHANNELS,
+    ChannelMessage,
+    ChannelSource,
+    EntryPage,
+    channel_in,
+    channel_kind,
+    only_one,
+)
+from bots.chat.channels import ChannelStore, channel_at, own_collection, source_of
 from bots.chat.platform import Refused
-from bots.chat.source_addresses import DISCORD_CHANNELS, channel_in
-from bots.discord.calls import MESSAGES, MISSING_ACCESS, MISSING_PERMISSIONS, UNKNOWN_CHANNEL, DiscordCalls
-from bots.discord.channel_messages import (
+from bots.discord.calls import (
+    MESSAGES,
+    MESSAGES_PAGE,
+    MISSING_ACCESS,
+    MISSING_PERMISSIONS,
+    UNKNOWN_CHANNEL,
+    DiscordCalls,
+)
+from bots.discord.content import (
     FORUMS,
     NEEDED,
     OPEN_THREADS,
@@ -30,26 +44,17 @@ from bots.discord.channel_messages import (
     Json,
     channel_entry,
     channel_message,
-    everyones,
     is_open_thread_of,
-    mine,
+    permissions_in,
     thread_entry,
 )
-from bots.discord.commands import VIEW, Application, read_application
-from bots.discord.limits import MESSAGES_PAGE, SERVERS_PAGE
 from bots.discord.people import DiscordPeople
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.serve import open_client
-from bots.discord.settings import read_discord_settings
-from core.conversation import Conversation, value
+from bots.discord.settings import SERVERS_PAGE, VIEW, Application, read_application, read_discord_settings
+from core.conversation import value
 from core.errors import SettingsError
-from core.sources.source import (
-    SourceContext,
-    SourceKind,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWithdrawn,
-)
+from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
 from core.turns.messenger import Unreachable
 
 THREADS_PAGE = 100  # threads, "List Public Archived Threads"
@@ -96,9 +101,7 @@ class DiscordChannel:
         return first_id_at(moment)
 
     async def page(self, until: str, since: float = 0.0) -> EntryPage:
-        """One page of entries; of a forum all its posts. A single day, which is what has a ``since``, is read
-        without its threads.
-        """
+        """One page of entries; of a forum all its posts. A day, which has a ``since``, is read without its threads."""
         threads = [] if since else [thread_entry(each) for each in (await self._listed()).values()]
         messages: list[Json] = []
         if not self.at.is_forum:
@@ -164,8 +167,7 @@ class DiscordChannel:
 
     async def _active(self) -> Sequence[Json]:
         listed = await self._refusing("/guilds/{guild_id}/threads/active", guild_id=self.at.server)
-        threads: Sequence[Json] = listed["threads"]
-        return threads
+        return list(listed["threads"])
 
     async def _archived(self) -> Sequence[Json]:
         """The latest to be archived come first."""
@@ -207,12 +209,9 @@ class KnownChannel:
 
     @property
     def me(self) -> Me:
-        own = (role["id"] for role in self.roles if (role.get("tags") or {}).get("bot_id") == self.my_id)
-        return Me(user_id=self.my_id, role_ids=frozenset(own))
-
-    @property
-    def my_id(self) -> str:
-        return self.application.user_id
+        user = self.application.user_id
+        own = (role["id"] for role in self.roles if (role.get("tags") or {}).get("bot_id") == user)
+        return Me(user_id=user, role_ids=frozenset(own))
 
 
 def discord_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
@@ -235,7 +234,7 @@ async def _open_channel(
     async with _calls(channel_store) as calls:
         api = PacedCalls(calls=calls, interval=interval)
         known = await _known(api, server, channel)
-        is_own = context.collection == own_collection(_conversation(server, channel))
+        is_own = context.collection == own_collection(channel_at(PLATFORM, server, channel))
         if refusal := refusal_of(known, server, is_own=is_own):
             raise SourceWithdrawn(refusal)
         if trouble := _trouble(known):
@@ -257,10 +256,6 @@ async def _check(address: str, _context: SourceContext, *, channel_store: Channe
             raise SourceUnavailable(refusal)
 
 
-def _conversation(server: str, channel: str) -> Conversation:
-    return Conversation(platform=PLATFORM, space=server, channel=channel, thread="")
-
-
 def refusal_of(known: KnownChannel, server: str, *, is_own: bool) -> str:
     """Why the channel may not be read into a collection; empty if it may. ``is_own``: that of the channel alone."""
     channel, name = known.channel, known.name
@@ -268,13 +263,15 @@ def refusal_of(known: KnownChannel, server: str, *, is_own: bool) -> str:
         return f"{name} is a thread: name the channel that it is in."
     if channel["type"] not in (*TALKS, *FORUMS, PRIVATE_THREAD):
         return f"{name} holds no messages."
-    lacking = NEEDED - mine(channel, server, known.roles, known.member, known.my_id)
+    lacking = NEEDED - permissions_in(channel, server, known.roles, known.member, known.application.user_id)
     if lacking:
         return (
             f"The bot lacks {' and '.join(sorted(lacking))} in {name}: Edit Channel › Permissions › "
             f"{known.application.user_name}."
         )
-    is_private = channel["type"] == PRIVATE_THREAD or not everyones(channel, server, known.roles) >= NEEDED
+    is_private = (
+        channel["type"] == PRIVATE_THREAD or not permissions_in(channel, server, known.roles) >= NEEDED
+    )
     if is_own or not is_private:
         return ""
     return (
@@ -321,7 +318,9 @@ async def _place(api: PacedCalls, known: KnownChannel, server: str) -> DiscordPl
         raise SourceUnavailable(
             f"Discord does not list the channels of {known.name}: {refused}."
         ) from refused
-    seen = {each["id"]: each["name"] for each in channels if VIEW in everyones(each, server, known.roles)}
+    seen = {
+        each["id"]: each["name"] for each in channels if VIEW in permissions_in(each, server, known.roles)
+    }
     return DiscordPlace(
         server=server,
         channel=known.channel["id"],
@@ -338,7 +337,7 @@ async def _resolve(address: str, _context: SourceContext, *, channel_store: Chan
     server, channel = channel_in(address)
     async with _calls(channel_store) as calls:
         found = await _found(PacedCalls(calls=calls), channel)
-    there = [source_of(_conversation(*each)) for each in found if server in ("", each[0])]
+    there = [source_of(channel_at(PLATFORM, *each)) for each in found if server in ("", each[0])]
     return only_one(there, channel)
 
 

@@ -17,15 +17,14 @@ import discord
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox
 from bots.chat.incoming import EDIT_LIMIT, ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
-from bots.chat.platform import Refused, proxy_for
+from bots.chat.platform import MALFORMED, Refused, Unreadable, proxy_for
 from bots.chat.texts import ENGLISH, say_in
-from bots.chat.unreadable import MALFORMED, Unreadable
 from bots.discord.backfill import Backfill, ChannelEvents, ChannelFollower, Watermark, backfill_start
 from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
-from bots.discord.commands import KEEP, Application
-from bots.discord.interactions import READERS, Interaction
 from bots.discord.post import DiscordPosts
 from bots.discord.receive import (
+    READERS,
+    Interaction,
     MessageEvent,
     channel_name,
     interaction_event,
@@ -39,7 +38,7 @@ from bots.discord.receive import (
 )
 from bots.discord.render import note
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
-from bots.discord.settings import DiscordSettings
+from bots.discord.settings import KEEP, Application, DiscordSettings
 from core.errors import QuestionRejected
 from core.sources.sources import SourceSchedule
 from core.text.language import language_of
@@ -118,8 +117,10 @@ class DiscordListeners:
             partial(self._locate, event, me),
             lambda: incoming_of(event, me, ThreadState(), route_of(event, me, None), is_edit=is_edit),
         )
-        if self._is_unreadable(event, me):
-            # The bot could not read it when it was sent, and does not read it after the intent is granted.
+        is_empty = event.is_written and not event.text and not event.files
+        is_shown = event.server == DIRECT or me.user_id in event.names
+        if is_empty and not is_shown and not self.reads_content():
+            # Without the intent, Discord shows the text only in mentions of the bot and direct messages. The bot could not read it when it was sent, and does not read it after the intent is granted.
             await self.channel_store.remember_forgotten([turn_id(route, event.id)])
             await self._explain_unreadable(event, me, route, thread)
             return None
@@ -134,12 +135,6 @@ class DiscordListeners:
             return await self._locate(replace(event, answers=None), me)
         return route, thread
 
-    def _is_unreadable(self, event: MessageEvent, me: Me) -> bool:
-        """Without the intent, Discord shows the text only in mentions of the bot and direct messages."""
-        is_empty = event.is_written and not event.text and not event.files
-        is_shown = event.server == DIRECT or me.user_id in event.names
-        return not self.reads_content() and is_empty and not is_shown
-
     async def _explain_unreadable(
         self, event: MessageEvent, me: Me, route: DiscordRoute, thread: ThreadState
     ) -> None:
@@ -150,9 +145,7 @@ class DiscordListeners:
             once = f"{PLATFORM}/{route['server']}/cannot read"
             if not may_be_for_me or not await self.channel_store.is_first(once):
                 return
-        self.inbox.begin(
-            self.inbox.messenger.private_replies.send_ephemeral(route, say_in(ENGLISH)("cannot_read"))
-        )
+        self.inbox.begin(self.inbox.messenger.replies.send_ephemeral(route, say_in(ENGLISH)("cannot_read")))
 
     async def take_interaction(self, event: discord.Interaction) -> None:
         """Stored first, then acknowledged: if it could not be stored, Discord shows that it failed."""
@@ -311,10 +304,8 @@ class FootnoteClient(ChannelEvents):
             return
         guild = self.get_guild(deleted.guild_id or DIRECT_MESSAGES)
         self.follow(lambda follower: follower.deleted(guild, deleted.channel_id, messages))
-        answers = self.listeners.inbox.messenger.commands.footnote.answers
         for message in messages:
-            if (answer := await answers.of_message(key_of(str(message)))) is not None:
-                await answers.forget(answer)
+            await self.listeners.inbox.messenger.commands.forget_message(key_of(str(message)))
 
     async def on_raw_message_edit(self, edit: discord.RawMessageUpdateEvent) -> None:
         """An edit may add a mention of the bot. What was asked before is recognised by its id."""

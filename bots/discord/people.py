@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from bots.chat.platform import Approver, Refused, proxy_for
 from bots.chat.uploads import content_of
 from bots.discord.calls import MESSAGES, DiscordCalls
-from bots.discord.commands import VIEW, channel_permissions, names, server_permissions
+from bots.discord.content import permissions_in
 from bots.discord.receive import attachment_of
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute
-from bots.discord.settings import DiscordSettings
+from bots.discord.settings import VIEW, DiscordSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
 from core.turns.messenger import ReplyRoute, Unreachable
@@ -38,7 +38,7 @@ class DiscordPeople:
     mention: re.Pattern[str] = MENTION
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
-        return {user: await self._name(route, user) for user in users if user}
+        return {user: _name_in(await self._member(route, user)) or user for user in users if user}
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Asked each time, so that a lost role counts at once."""
@@ -84,10 +84,7 @@ class DiscordPeople:
             extra = {"channel": conversation.channel}
             logger.warning("whether a channel is private could not be read", extra=extra)
             return True
-        nobody: Mapping[str, Any] = {"roles": []}
-        everyone = server_permissions({"id": server, "roles": roles}, nobody)
-        permissions = channel_permissions(channel, nobody, "", everyone)
-        return channel["type"] == PRIVATE_THREAD or VIEW not in names(permissions)
+        return channel["type"] == PRIVATE_THREAD or VIEW not in permissions_in(channel, server, roles)
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port has it
         """A direct message is in no server: of each role's server the person's roles are asked for, each time."""
@@ -98,24 +95,23 @@ class DiscordPeople:
                 servers.setdefault(role.partition("/")[0], set()).add(rule)
         found: set[str] = set()
         for server, rules in servers.items():
-            roles = await self._roles_of(server, user)
+            path = "/guilds/{guild_id}/members/{user_id}"
+            try:
+                member: Any = await self.calls.call("GET", path, guild_id=server, user_id=user)
+            except Refused as refused:
+                if refused.code != UNKNOWN_MEMBER:
+                    raise
+                continue
+            roles = {
+                server,
+                *(member.get("roles") or ()),
+            }  # the id of the role of all members is the server's
             found |= {rule for rule in rules if rule.rpartition("/")[2] in roles}
         return frozenset(found)
 
     async def email_of(self, space: str, user: str) -> str:  # noqa: ARG002 - the port has them
         """Discord tells a bot nobody's: the scope "email" is of people who log in ("OAuth2")."""
         return ""
-
-    async def _roles_of(self, server: str, user: str) -> frozenset[str]:
-        """With the role of all members, whose id is the server's; none for who is no member."""
-        path = "/guilds/{guild_id}/members/{user_id}"
-        try:
-            member: Any = await self.calls.call("GET", path, guild_id=server, user_id=user)
-        except Refused as refused:
-            if refused.code != UNKNOWN_MEMBER:
-                raise
-            return frozenset()
-        return frozenset((server, *(member.get("roles") or ())))
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
         """The roles and members of this server; others may decide elsewhere."""
@@ -126,9 +122,6 @@ class DiscordPeople:
             if name:
                 known.append(Approver(id=one, name=name, is_group=one in roles))
         return tuple(known)
-
-    async def _name(self, route: ReplyRoute, user: str) -> str:
-        return _name_in(await self._member(route, user)) or user
 
     async def _roles(self, route: ReplyRoute) -> Mapping[str, str]:
         """The names of the server's roles, by id."""
@@ -193,7 +186,10 @@ class DiscordUploads:
         """None if Discord does not give it under this address."""
         from aiohttp import ClientError, ClientSession, ClientTimeout
 
-        if not _is_of_discord(file.url, self.settings.api_url):
+        # Only Discord's own hosts, or the one that the operator set in their place.
+        parts, own = urlsplit(file.url), urlsplit(self.settings.api_url)
+        is_own = (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
+        if not is_own and not (parts.scheme == "https" and parts.hostname in FILES_HOSTS):
             raise DocumentError(f"{file.name} is not kept in Discord, so I cannot fetch it.")
         try:
             async with (
@@ -203,11 +199,3 @@ class DiscordUploads:
                 return await content_of(reply, file.name) if reply.status == 200 else None
         except (ClientError, TimeoutError) as fault:
             raise DocumentError(f"{file.name} could not be fetched from Discord.") from fault
-
-
-def _is_of_discord(url: str, api_url: str) -> bool:
-    """Only Discord's own hosts, or the one that the operator set in their place."""
-    parts, own = urlsplit(url), urlsplit(api_url)
-    if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
-        return True
-    return parts.scheme == "https" and parts.hostname in FILES_HOSTS

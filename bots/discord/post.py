@@ -10,9 +10,8 @@ from hashlib import sha256
 from typing import Any
 
 from bots.chat.channels import ChannelStore
-from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said
-from bots.chat.unreadable import Unreadable
-from bots.discord import calls, limits
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said, Unreadable
+from bots.discord import calls
 from bots.discord.calls import (
     MESSAGES,
     MODAL,
@@ -23,11 +22,11 @@ from bots.discord.calls import (
     nonce_of,
     remember,
 )
-from bots.discord.commands import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
-from bots.discord.components import lines
-from bots.discord.receive import said, thread_message
+from bots.discord.content import said, thread_message
+from bots.discord.parts import lines
 from bots.discord.render import Message, note
 from bots.discord.route import DIRECT, Me, conversation_of, is_outside_thread
+from bots.discord.settings import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
@@ -188,7 +187,7 @@ class DiscordPosts:
         place, me = route["place"], Me(user_id=self.my_user_id)
         found: list[dict[str, Any]] = []
         if route["server"] != DIRECT and not is_outside_thread(route):
-            found = await self.calls.call("GET", MESSAGES, channel_id=place, limit=limits.MESSAGES_PAGE)
+            found = await self.calls.call("GET", MESSAGES, channel_id=place, limit=calls.MESSAGES_PAGE)
         if message and all(each["id"] != message for each in found):
             path = f"{MESSAGES}/{{message_id}}"
             found.append(await self.calls.call("GET", path, channel_id=place, message_id=message))

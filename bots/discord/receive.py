@@ -5,47 +5,136 @@ Pure: what a result depends on is passed in.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.incoming import (
     ChatCommand,
+    CommandName,
+    Feedback,
     FollowUp,
     IncomingMessage,
+    Press,
     Request,
     ThreadState,
     interpret,
     is_small_talk,
+    pressed,
 )
-from bots.chat.platform import Said
-from bots.chat.texts import clipped, say_in
-from bots.discord.content import beside, json_of, words_of
-from bots.discord.interactions import Interaction
-from bots.discord.limits import THREAD_NAME
-from bots.discord.route import (
-    DIRECT,
-    PLATFORM,
-    TALK,
-    DiscordRoute,
-    Me,
-    conversation_of,
-    key_of,
-    said_at,
-    turn_id,
+from bots.chat.texts import ENGLISH, say_in
+from bots.discord.content import (
+    CHANNEL_MENTION,
+    ROLE_MENTION,
+    USER_MENTION,
+    beside,
+    json_of,
+    plain_text,
+    text_of,
+    words_of,
 )
-from core.characters import plain
-from core.conversation import Attachment, Conversation, Question, ThreadMessage, value
+from bots.discord.route import DIRECT, PLATFORM, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
+from bots.discord.settings import KEEP
+from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, value
+from core.errors import QuestionRejected
 from core.text.language import language_of
 
 if TYPE_CHECKING:
     import discord
 
-WRITTEN = (0, 19)  # types of what people write: a message and a reply, "Message Types"
-THREAD_STARTER = 21  # the type of the notice that a thread begins with, "Message Types"
-_USER, _ROLE, _CHANNEL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"<#(\d+)>")
-_EMOJI = re.compile(r"<a?:(\w+):\d+>")
+
+@value
+class Interaction:
+    """The parts of an interaction that decide what it means."""
+
+    id: str
+    data: Mapping[str, Any]  #: as the API gives it, "Interaction Data"
+    route: DiscordRoute
+    roles: tuple[str, ...] = ()  #: of the person who acted
+    target_text: str = ""  #: of the message whose menu was used, as its author sees it
+    target_files: tuple[Attachment, ...] = ()  #: of the same message
+    files: Mapping[str, Attachment] = field(default_factory=dict)  #: that came with a command, by id
+    language: str = ENGLISH  #: of the person who acted, ISO 639-1
+
+    @property
+    def press(self) -> Press:
+        return Press(
+            id=turn_id(self.route, self.id), conversation=conversation_of(self.route), author=self.route["user"],
+            at=said_at(self.id), groups=self.roles, language=self.language,
+        )  # fmt: skip
+
+    def command(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
+        given = tuple(self.files.values())
+        return replace(self.press.command(name, argument), files=given, is_private=is_private)
+
+    def question(self, text: str) -> Question:
+        return replace(self.press.question(text), attachments=self.target_files)
+
+    def option(self, name: str) -> str:
+        """An option of a command; empty when it was left out."""
+        options = {each["name"]: each.get("value", "") for each in self.data.get("options") or ()}
+        return str(options.get(name, ""))
+
+
+def read_press(interaction: Interaction) -> Request | None:
+    """None for an unknown button; the part of a button's id before a colon says what it does."""
+    action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
+    return pressed(interaction.press, action, argument)
+
+
+def read_form(interaction: Interaction) -> Decision | Feedback | None:
+    """The edited query of a form, or what was wrong; QuestionRejected when a query is empty or too long."""
+    name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
+    entered: dict[str, Mapping[str, Any]] = {}  # by the name of the field
+    for each in interaction.data.get("components") or ():
+        inner: Mapping[str, Any] = each.get("component") or next(iter(each.get("components") or ()), {})
+        entered[str(inner.get("custom_id"))] = inner
+    if name == "edit":
+        query = str((entered.get("query") or {}).get("value") or "")
+        return interaction.press.decision("approve", about, query)
+    if name == "explain":
+        (fault,) = entered["fault"]["values"]
+        remark, person = str(entered["remark"].get("value") or ""), entered.get("person", {}).get("values")
+        return interaction.press.explanation(about, fault=fault, remark=remark, wants_person=bool(person))
+    return None
+
+
+def read_command(interaction: Interaction) -> Request | None:
+    """QuestionRejected when a question is too long or empty."""
+    read = _COMMANDS.get(str(interaction.data.get("name", "")))
+    return read(interaction) if read else None
+
+
+def _ask_about(interaction: Interaction) -> Question:
+    if not interaction.target_text:
+        raise QuestionRejected(say_in(interaction.language)("no_words_here"))
+    return interaction.question(interaction.target_text)
+
+
+def _learn(interaction: Interaction) -> ChatCommand:
+    chosen = interaction.option("file")
+    files = {chosen: interaction.files[chosen]} if chosen in interaction.files else {}
+    return replace(interaction, files=files).command("learn", interaction.option("url"), is_private=True)
+
+
+#: The commands of :mod:`bots.discord.settings`.
+_COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
+    "ask": lambda interaction: interaction.question(interaction.option("question")),
+    "Ask about this": _ask_about,
+    KEEP: lambda interaction: interaction.command("keep", interaction.route["message"]),
+    "help": lambda interaction: interaction.command("help", is_private=True),
+    "sources": lambda interaction: interaction.command("sources", is_private=True),
+    "follow": lambda interaction: interaction.command("follow", interaction.option("whom"), is_private=True),
+    "forget": lambda interaction: interaction.command("forget", is_private=True),
+    "learn": _learn,
+}
+
+#: By the interaction's type, "Interaction Type".
+READERS: Mapping[str, Callable[[Interaction], Request | None]] = {
+    "component": read_press,
+    "modal_submit": read_form,
+    "application_command": read_command,
+}
 
 
 @value
@@ -73,12 +162,15 @@ class MessageEvent:
 
 def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = False) -> MessageEvent:
     """A message from the gateway or from a channel's history, or an edit of one."""
-    from discord import ChannelType, MessageType, Thread
+    from discord import ChannelType, ForumChannel, Message, MessageType, Thread
 
     channel: Any = message.channel
     is_thread = isinstance(channel, Thread)
-    reply = _replied_to(message)
+    resolved = message.reference.resolved if message.reference else None
+    reply = resolved if isinstance(resolved, Message) else None
     answers_me = reply is not None and str(reply.author.id) == my_user_id
+    # A thread has the id of its first message; only in a forum is that message inside it.
+    begins_post = is_thread and message.id == channel.id and isinstance(channel.parent, ForumChannel)
     return MessageEvent(
         id=str(message.id),
         server=str(message.guild.id) if message.guild else DIRECT,
@@ -97,7 +189,7 @@ def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = 
         files=tuple(
             attachment_of(file.to_dict(), f"{channel.id}/{message.id}") for file in message.attachments
         ),
-        title=channel.name if is_thread and _begins_a_post(message, channel) else "",
+        title=channel.name if begins_post else "",
         quoted=_quoted(message, None if answers_me else reply, Me(user_id=my_user_id)),
         replies_to=str(reply.id) if reply is not None and not answers_me else "",
         edited_at=message.edited_at.timestamp() if is_edit and message.edited_at else 0.0,
@@ -122,13 +214,6 @@ def _quoted(message: discord.Message, reply: discord.Message | None, me: Me) -> 
     return (ThreadMessage(author=source.author.display_name, text=text),) if text else ()
 
 
-def _begins_a_post(message: discord.Message, thread: discord.Thread) -> bool:
-    """A thread has the id of its first message; only in a forum is that message inside it."""
-    from discord import ForumChannel
-
-    return message.id == thread.id and isinstance(thread.parent, ForumChannel)
-
-
 def _channel_of(place: Any) -> str:
     """The parent of a thread, except of a private one: not everyone in the channel may read that."""
     from discord import Thread
@@ -143,13 +228,6 @@ def parent_of(place: Any) -> str:
 
     is_private = isinstance(place, Thread) and place.type is ChannelType.private_thread
     return str(place.parent_id) if is_private else ""
-
-
-def _replied_to(message: discord.Message) -> discord.Message | None:
-    from discord import Message
-
-    resolved = message.reference.resolved if message.reference else None
-    return resolved if isinstance(resolved, Message) else None
 
 
 def _first_of(reply: discord.Message) -> str:
@@ -187,7 +265,7 @@ def interaction_event(interaction: discord.Interaction, me: Me) -> Interaction:
         data=data,
         route=_route_of_interaction(interaction, data, me),
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
-        target_text=_text_of(target, me),
+        target_text=text_of(target, me),
         target_files=tuple(
             attachment_of(file, f"{target['channel_id']}/{target['id']}")
             for file in target.get("attachments", ())
@@ -206,47 +284,6 @@ def _target(data: dict[str, Any]) -> dict[str, Any] | None:
     """The message whose menu was used."""
     found: dict[str, Any] | None = _resolved(data, "messages").get(str(data.get("target_id")))
     return found
-
-
-def _text_of(message: Mapping[str, Any], me: Me) -> str:
-    names = {
-        str(user["id"]): user.get("global_name") or user["username"] for user in message.get("mentions", ())
-    }
-    return plain_text(words_of(message), names, me)
-
-
-def thread_message(message: Mapping[str, Any], my_user_id: str, *, title: str = "") -> ThreadMessage | None:
-    """A message of a thread with all that it says; None for one of the bot, and for one without words.
-
-    A thread begins with a notice that refers to the message it was opened on.
-    """
-    first = message.get("referenced_message") if message["type"] not in WRITTEN else None
-    message = first or message
-    author = message["author"]
-    text = f"{title}\n{_text_of(message, Me(user_id=my_user_id))}".strip()
-    if not text or author["id"] == my_user_id:
-        return None
-    return ThreadMessage(author=author.get("global_name") or author["username"], text=text)
-
-
-def said(message: Mapping[str, Any], me: Me) -> Said | None:
-    """A person's message, as the API gives it; of the notice that a thread begins with, the message it was
-    opened on.
-    """
-    begins = message["type"] == THREAD_STARTER
-    message = message.get("referenced_message") or {} if begins else message
-    author = message.get("author") or {}
-    if not author or author.get("bot") or message.get("webhook_id"):
-        return None
-    answered = None if begins else message.get("referenced_message")
-    mentioned = {str(user["id"]) for user in message.get("mentions") or ()}
-    answers_me = answered is not None and answered["author"]["id"] == me.user_id
-    return Said(
-        id=message["id"], key=key_of(message["id"]), author=author["id"], text=_text_of(message, me),
-        said_at=said_at(message["id"]), calls_bot=me.user_id in mentioned and not answers_me,
-        begins_thread=begins,
-        answers="" if answered is None or answers_me else _text_of(answered, me),
-    )  # fmt: skip
 
 
 def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
@@ -271,7 +308,7 @@ def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any]
     elif message is not None and not is_thread:
         route["thread"] = _first_of(message)
     elif target and takes_threads:
-        route |= {"thread": str(target["id"]), "opens": _text_of(target, me)}
+        route |= {"thread": str(target["id"]), "opens": text_of(target, me)}
     if interaction.type is InteractionType.application_command and data.get("name") == "ask":
         question = str(next(each["value"] for each in data["options"] if each["name"] == "question"))
         say = say_in(language_of(question))
@@ -315,10 +352,19 @@ def read(
     if not event.is_written or event.author == me.user_id or not says_anything:
         return None
     is_for_me = is_called(event, me)
-    follow_up = "addressed" if is_for_me else _follow_up(event, thread)
+    follow_up: FollowUp | None = "addressed" if is_for_me else None
+    if not is_for_me and event.answers is None:  # a reply to another person never is
+        if event.title or event.takes_threads:
+            follow_up = thread.opening(f"{event.title}\n{event.text}".strip())
+        elif event.is_thread:
+            follow_up = thread.follow_up(event.author, event.text, said_at(event.id))
     if follow_up is None:
         return None
-    text = "" if _only_mentions(event.text) else plain_text(event.text, event.names, me)
+    bare = event.text  # without people, roles and channels
+    for pattern in (USER_MENTION, ROLE_MENTION, CHANNEL_MENTION):
+        bare = pattern.sub("", bare)
+    says_words = any(sign.isalnum() for sign in bare)
+    text = plain_text(event.text, event.names, me) if says_words else ""
     return interpret(
         IncomingMessage(
             id=turn_id(route, event.id),
@@ -337,37 +383,11 @@ def read(
     )
 
 
-def _only_mentions(text: str) -> bool:
-    """True if a text names people, roles and channels and says nothing else."""
-    for pattern in (_USER, _ROLE, _CHANNEL):
-        text = pattern.sub("", text)
-    return not any(sign.isalnum() for sign in text)
-
-
 def is_called(event: MessageEvent, me: Me) -> bool:
     """By a mention of the bot or of its role, by a reply to it, or in a direct message."""
     # Discord gives the names of the mentioned even where it hides the text.
-    mentioned = {*_USER.findall(event.text), *_ROLE.findall(event.text), *event.names}
+    mentioned = {*USER_MENTION.findall(event.text), *ROLE_MENTION.findall(event.text), *event.names}
     return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
-
-
-def _follow_up(event: MessageEvent, thread: ThreadState) -> FollowUp | None:
-    """How a message is for the bot without a mention. A reply to another person never is."""
-    if event.answers is not None:
-        return None
-    if event.title or event.takes_threads:
-        return thread.opening(f"{event.title}\n{event.text}".strip())
-    return thread.follow_up(event.author, event.text, said_at(event.id)) if event.is_thread else None
-
-
-def plain_text(text: str, names: Mapping[str, str], me: Me) -> str:
-    """The text as its author sees it, without mentions of the bot; ``names`` by id."""
-    mine = "|".join((f"<@!?{re.escape(me.user_id)}>", *(f"<@&{re.escape(role)}>" for role in me.role_ids)))
-    text = re.sub(rf"^\s*(?:(?:{mine})[,:;]*\s*)+", "", text)
-    text = re.sub(rf"[ \t]?(?:{mine})", "", text)
-    for pattern, sign in ((_USER, "@"), (_ROLE, "@"), (_CHANNEL, "#")):
-        text = pattern.sub(lambda found, sign=sign: sign + names.get(found[1], found[1]), text)  # type: ignore[misc]
-    return _EMOJI.sub(r":\1:", text).strip()
 
 
 def with_thread(route: DiscordRoute, request: Request | None) -> DiscordRoute:
@@ -378,22 +398,3 @@ def with_thread(route: DiscordRoute, request: Request | None) -> DiscordRoute:
     else:
         there.pop("opens", None)
     return there
-
-
-_CODE_BLOCK = re.compile(r"```(?:[\w+#-]*\n)?(.*?)(?:```|\Z)", re.DOTALL)
-#: What Markdown, mentions and emoji leave in a name that shows none of them.
-_MARKS = re.compile(
-    r"(?m)^\s*(?:#{1,3}|-#|>{1,3}|[-*])\s+|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|~~|\|\||`+"
-    r"|(?<!\w):\w{2,}:(?!\w)|(?<![\w/.])@(?=\w)"
-)
-_LINK = re.compile(r"\[([^\]\n]+)\]\(<?https?://[^)\s]+\)|<(https?://[^>\s]+)>")
-
-
-def thread_name(text: str) -> str:
-    """The question as the name of its thread: in plain words, without code if there are others."""
-    text = plain(text)  # a mark of writing direction would turn what stands beside the name
-    for words in (_CODE_BLOCK.sub(" ", text), _CODE_BLOCK.sub(r" \1 ", text)):
-        name = _MARKS.sub("", _LINK.sub(lambda link: link[1] or link[2], words))
-        if any(sign.isalnum() for sign in name):
-            return clipped(name, THREAD_NAME)
-    return clipped(text, THREAD_NAME)

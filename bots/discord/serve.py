@@ -12,32 +12,32 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from aiohttp import ClientError
+from discord import Client
+from discord.errors import ConnectionClosed, DiscordException
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+from discord.http import Route
+from yarl import URL
 
 from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.messenger import ChatMessenger
-from bots.chat.unreadable import Unreadable
-from bots.discord import render, teaching
+from bots.chat.platform import Unreadable
+from bots.discord import render
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
-from bots.discord.client import DiscordListeners
-from bots.discord.commands import SLASH_COMMANDS, Application, application_of
+from bots.discord.client import DiscordListeners, FootnoteClient
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import Message
 from bots.discord.route import PLATFORM
-from bots.discord.settings import API_URL, DiscordSettings
+from bots.discord.settings import API_URL, SLASH_COMMANDS, Application, DiscordSettings, application_of
 from core.bootstrap import Footnote
 from core.errors import SettingsError
 from core.sources.sources import SourceSchedule
 from core.turns.turns import Turns
-
-if TYPE_CHECKING:
-    from discord import Client
-
-    from bots.discord.client import FootnoteClient
-
 
 logger = logging.getLogger(__name__)
 
@@ -46,36 +46,16 @@ logger = logging.getLogger(__name__)
 async def open_client(settings: DiscordSettings) -> AsyncIterator[tuple[FootnoteClient, Application]]:
     """Without a connection to the gateway. Raises SettingsError when Discord does not know the token."""
     application = await application_of(settings)
-
-    from bots.discord.client import FootnoteClient
-
-    _use_api_of(settings, application)
+    if settings.api_url != API_URL:  # the library keeps both of its addresses as constants
+        Route.BASE = settings.api_url
+        DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)
     async with FootnoteClient(settings, application) as client:
-        await _log_in(client, settings)
+        try:
+            await client.login(settings.token)
+        except (DiscordException, ClientError, TimeoutError, OSError) as fault:
+            logger.info("could not log in", exc_info=True)
+            raise SettingsError("Discord cannot be reached; try again in a while.") from fault
         yield client, application
-
-
-def _use_api_of(settings: DiscordSettings, application: Application) -> None:
-    """Point the library at DISCORD_API_URL: it keeps both of its addresses as constants."""
-    if settings.api_url == API_URL:
-        return
-    from discord.gateway import DiscordWebSocket
-    from discord.http import Route
-    from yarl import URL
-
-    Route.BASE = settings.api_url
-    DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)
-
-
-async def _log_in(client: FootnoteClient, settings: DiscordSettings) -> None:
-    from aiohttp import ClientError
-    from discord.errors import DiscordException
-
-    try:
-        await client.login(settings.token)
-    except (DiscordException, ClientError, TimeoutError, OSError) as fault:
-        logger.info("could not log in", exc_info=True)
-        raise SettingsError("Discord cannot be reached; try again in a while.") from fault
 
 
 CONNECT_TIMEOUT = 60.0  # seconds
@@ -122,27 +102,20 @@ class GatewayConnection:
         while not self.client.is_closed():
             began = loop.time()
             await self._serve_once()
-            await asyncio.sleep(self._pause(lasted=loop.time() - began))
-
-    def _pause(self, *, lasted: float) -> float:
-        """Seconds; random, so that bots do not all return at once."""
-        if not self._tries and lasted > STEADY:
-            return 0.0
-        pause = FIRST_PAUSE * 2.0 ** max(0, self._tries - 1)
-        return random.uniform(0.5, 1.0) * min(pause, LONGEST_PAUSE)  # noqa: S311 - no secret
+            if self._tries or loop.time() - began <= STEADY:
+                pause = min(FIRST_PAUSE * 2.0 ** max(0, self._tries - 1), LONGEST_PAUSE)
+                # Random, so that bots do not all return at once.
+                await asyncio.sleep(random.uniform(0.5, 1.0) * pause)  # noqa: S311 - no secret
 
     async def _serve_once(self) -> None:
         """One socket, from opening to close, and how the next one is opened."""
-        from aiohttp import ClientError
-        from discord.errors import ConnectionClosed
-        from discord.gateway import DiscordWebSocket, ReconnectWebSocket
-
         before, is_resumed = self.client.ws, True
         try:
             opening = DiscordWebSocket.from_client(self.client, **self._next)
             self.client.ws = await asyncio.wait_for(opening, CONNECT_TIMEOUT)
             while True:
-                await self._take_event()
+                with self.unreadable.skipped():  # discord.py would stop at one event that it cannot parse
+                    await self.client.ws.poll_event()
         except ReconnectWebSocket as request:
             is_resumed = request.resume
         except ConnectionClosed as closed:
@@ -156,17 +129,11 @@ class GatewayConnection:
             is_resumed = False
             if self.client.ws is not None:
                 await self.client.ws.close()
-        is_accepted = self.client.ws is not before and self._has_new_events()
+        # RESUMED counts as a new event; after a refused session the sequence starts again.
+        is_new = self.client.ws is not before
+        is_accepted = is_new and self.client.ws.sequence not in (None, self._next.get("sequence"))
         self._tries = 0 if is_accepted else self._tries + 1
         self._next = self._reconnect_options(is_resumed=is_resumed and self._tries < RESUMES)
-
-    async def _take_event(self) -> None:
-        with self.unreadable.skipped():  # discord.py would stop at one event that it cannot parse
-            await self.client.ws.poll_event()
-
-    def _has_new_events(self) -> bool:
-        """RESUMED counts as one; after a refused session the sequence starts again."""
-        return self.client.ws.sequence not in (None, self._next.get("sequence"))
 
     def _reconnect_options(self, *, is_resumed: bool) -> dict[str, Any]:
         last = self.client.ws
@@ -174,13 +141,8 @@ class GatewayConnection:
             return {"initial": True}
         if not is_resumed or not last.session_id:
             return {"initial": False}
-        return {
-            "initial": False,
-            "resume": True,
-            "gateway": last.gateway,
-            "sequence": last.sequence,
-            "session": last.session_id,
-        }
+        known = {"gateway": last.gateway, "sequence": last.sequence, "session": last.session_id}
+        return {"initial": False, "resume": True, **known}
 
     def _handle_close(self, code: int) -> None:
         """Raises ConnectionRefused where no other try helps; without the content intent the bot goes on."""
@@ -208,9 +170,7 @@ class DiscordServer:
     _gateways: list[GatewayConnection] = field(default_factory=list)  #: none in all processes but one
 
     async def is_connected(self) -> bool:
-        """True if Discord can deliver now. Of several processes one is connected; the others are ready to
-        follow it.
-        """
+        """True if Discord can deliver now: to one of several processes, which the others are ready to follow."""
         if not self._gateways:
             return self.footnote.replicas.are_several
         return self._gateways[-1].is_open
@@ -235,10 +195,7 @@ class DiscordServer:
             raise refused
 
     async def _lead(self, inbox: Inbox, give_up: Callable[[], None], schedule: SourceSchedule) -> None:
-        """Keep the gateway's connection while this process is the one that has it.
-
-        Raises SettingsError when Discord refuses the bot for good.
-        """
+        """Keep the gateway's connection while this process has it. SettingsError if Discord refuses for good."""
         if not self.application.reads_content:
             logger.warning("no Message Content intent: in threads, only mentions are read")
         try:
@@ -281,7 +238,7 @@ async def open_discord(
         )  # fmt: skip
         people = channel_store.people[PLATFORM] = DiscordPeople(calls=calls)
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, renderer=render, teaching_renderer=teaching, people=people,
+            footnote, channel_store, posts=posts, renderer=render, people=people,
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
             slash_commands=SLASH_COMMANDS,
         )  # fmt: skip

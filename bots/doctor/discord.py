@@ -15,7 +15,9 @@ from typing import Any
 
 from bots.chat.platform import Refused
 from bots.chat.texts import counted
-from bots.discord.commands import (
+from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
+from bots.discord.settings import (
+    API_URL,
     COMMANDS,
     HISTORY,
     NEEDED,
@@ -23,20 +25,20 @@ from bots.discord.commands import (
     PERMISSIONS,
     SEND,
     SEND_IN_THREADS,
+    SERVERS_PAGE,
     VIEW,
     Application,
     ApplicationCommand,
     DiscordApi,
+    DiscordSettings,
     channel_permissions,
     invite_url,
     names,
     open_api,
     read_application,
+    read_discord_settings,
     server_permissions,
 )
-from bots.discord.limits import SERVERS_PAGE
-from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
-from bots.discord.settings import API_URL, DiscordSettings, read_discord_settings
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.settings import Configuration, faults_by_setting
 from bots.doctor.stores import report_events, thread_ids

@@ -24,11 +24,18 @@ from bots.doctor.findings import Finding, failed, from_error, ok, skipped, warni
 from bots.doctor.settings import Configuration, faults_by_setting
 from bots.doctor.stores import find_owner, report_events, stored_rows, thread_ids
 from bots.slack.calls import open_calls
-from bots.slack.http import CLOCK_SKEW
-from bots.slack.manifest import EVENTS_PATH, SCOPES
-from bots.slack.oauth import STORE
 from bots.slack.route import PLATFORM
-from bots.slack.settings import API_URL, NAMES, SlackSettings, read_slack_settings, settings_of
+from bots.slack.settings import (
+    API_URL,
+    CLOCK_SKEW,
+    EVENTS_PATH,
+    NAMES,
+    SCOPES,
+    STORE,
+    SlackSettings,
+    read_slack_settings,
+    settings_of,
+)
 from core.errors import SettingsError
 from core.settings import Settings
 from core.storage.storage import file_of

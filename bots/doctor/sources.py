@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import cast
 
 from bots.arguments import span_of
-from bots.chat.source_addresses import ADDRESSES, ingest_command
+from bots.chat.channel_source import ADDRESSES, ingest_command
 from bots.chat.texts import counted, told_of
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration

@@ -16,7 +16,7 @@ import jwt
 
 from bots.mcp.callers import PLATFORM, SLACK, Caller, person_by_email, person_of_slack
 from bots.mcp.tokens import PREFIX, McpStore
-from bots.slack.http import CLOCK_SKEW, skew_of
+from bots.slack.settings import CLOCK_SKEW, skew_of
 from core.errors import FootnoteError, SettingsError
 
 #: What tells nothing of anybody's documents: Slack may send it for nobody, and twice within a second.

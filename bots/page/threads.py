@@ -16,7 +16,7 @@ from functools import partial
 from typing import cast
 from urllib.parse import quote, unquote
 
-from bots.chat.progress import ThrottledProgress
+from bots.chat.messenger import ThrottledProgress
 from bots.chat.texts import language_of_turn, progress_note
 from bots.page.sessions import PageSession
 from core.conversation import (

@@ -16,10 +16,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.platform import Refused, is_reached_directly
-from bots.chat.unreadable import LogLimit
+from bots.chat.platform import LogLimit, Refused, is_reached_directly
 from bots.slack.route import Me, Payload, spaces_of, spoken
 from bots.slack.settings import SlackSettings
 from core.conversation import value
@@ -95,7 +95,7 @@ _MENDABLE = frozenset(
 GONE = frozenset({"invalid_auth", "account_inactive", "token_revoked"})
 #: Methods that only read: their arguments go into the URL, since most of them take none in JSON, "Web API methods".
 _READING = frozenset(
-    {
+    [
         "auth.test",
         "conversations.history",
         "conversations.replies",
@@ -106,7 +106,7 @@ _READING = frozenset(
         "usergroups.list",
         "usergroups.users.list",
         "users.info",
-    }
+    ]
 )
 
 Reply = Mapping[str, Any]
@@ -135,16 +135,8 @@ class Unsure(Exception):
     """It may have happened: look before repeating it."""
 
 
-class AskedToWait(Exception):
-    """Nothing was done: the call may be made again after so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-
-
-class _Passing(Exception):
-    """A failure that passes: a rate limit, or a lost reply."""
+class Passing(Exception):
+    """A failure that passes: a rate limit, after which nothing was done, or a lost reply."""
 
     def __init__(self, wait: float | None) -> None:
         super().__init__(wait)
@@ -167,23 +159,22 @@ class SlackCalls:
     _log_limit: LogLimit = field(default_factory=LogLimit)
 
     async def call(self, method: str, /, *, team: str, is_repeatable: bool = True, **arguments: Any) -> Reply:
-        """Slack's reply, for the installation of ``team``: a workspace or an organization.
-
-        Raises SlackRefused and Unreachable, and Unsure if it is not ``is_repeatable``.
-        """
+        """Slack's reply. Raises SlackRefused and Unreachable, and Unsure if it is not ``is_repeatable``."""
         installation = await self.installation(team)
         if installation is None:  # it was uninstalled; its turns wait in case that it is installed again
             raise self._not_authorized("not_installed", method)
         place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        repeat = partial(self._repeat, method, arguments, place=place, is_repeatable=is_repeatable)
         try:
-            return await self._repeat(
-                method, arguments, installation.token, place=place, is_repeatable=is_repeatable
-            )
+            return await repeat(installation.token)
         except NotAuthorized as refused:
-            newer = await self._installed_since(team, installation) if refused.code in GONE else None
-            if newer is None:
+            if refused.code not in GONE:
                 raise
-        return await self._repeat(method, arguments, newer.token, place=place, is_repeatable=is_repeatable)
+            await self._load(team)  # it may have been installed again, with another token
+            newer = self.installations.get(team)
+            if newer is None or newer.token == installation.token:
+                raise
+        return await repeat(newer.token)
 
     async def installation(self, team: str) -> Installation | None:
         """The app in a workspace or an organization, whichever process it was installed through."""
@@ -198,12 +189,6 @@ class SlackCalls:
         installation = await self.installation(team)
         return installation.me.user_id if installation else ""
 
-    async def _installed_since(self, team: str, known: Installation) -> Installation | None:
-        """A newer installation than the one whose token does not work; None if there is none."""
-        await self._load(team)
-        found = self.installations.get(team)
-        return found if found is not None and found.token != known.token else None
-
     async def _load(self, team: str) -> None:
         try:
             await self.look(team)
@@ -211,10 +196,7 @@ class SlackCalls:
             raise Unreachable from away
 
     async def attempt(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
-        """Slack's reply to a single try, for what may be left out.
-
-        Raises SlackRefused, Unreachable if nothing was done, and Unsure.
-        """
+        """The reply to a single try. Raises SlackRefused, Unreachable if nothing was done, and Unsure."""
         installation, loop = await self.installation(team), asyncio.get_running_loop()
         place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
         if installation is None or self._not_before.get(place, 0.0) > loop.time():
@@ -222,8 +204,8 @@ class SlackCalls:
         try:
             async with asyncio.timeout(ATTEMPT):
                 return await self._once(method, arguments, installation.token)
-        except (_Passing, TimeoutError) as failure:
-            wait = failure.wait if isinstance(failure, _Passing) else None
+        except (Passing, TimeoutError) as failure:
+            wait = failure.wait if isinstance(failure, Passing) else None
             if wait is None:
                 raise Unsure from failure
             self._not_before[place] = loop.time() + wait
@@ -232,42 +214,34 @@ class SlackCalls:
     async def read(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
         """The same for a call that only reads, and for whoever waits by itself.
 
-        Raises SlackRefused, Unreachable and AskedToWait.
+        Raises SlackRefused, Unreachable and Passing, with the seconds to wait.
         """
         installation, loop = await self.installation(team), asyncio.get_running_loop()
-        place = team, method, str(arguments.get("channel") or "")
+        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
         if installation is None:
             raise self._not_authorized("not_installed", method)
         if (left := self._not_before.get(place, 0.0) - loop.time()) > 0:
-            raise AskedToWait(left)
+            raise Passing(left)
         try:
             return await self._once(method, arguments, installation.token)
-        except _Passing as failure:
+        except Passing as failure:
             if failure.wait is not None:  # others who call there wait too
                 self._not_before[place] = loop.time() + failure.wait
-            raise AskedToWait(PAUSES[-1] if failure.wait is None else failure.wait) from failure
+            raise Passing(PAUSES[-1] if failure.wait is None else failure.wait) from failure
 
     async def identify(self, token: str) -> Installation:
         """Whose token it is. Raises SlackRefused and Unreachable."""
         known = await self._repeat("auth.test", {}, token, place=("auth.test",))
         me = Me(
-            user_id=known["user_id"],
-            bot_id=known.get("bot_id", ""),
-            team_id=known["team_id"],
-            enterprise_id=known.get("enterprise_id") or "",
-            is_org_wide=bool(known.get("is_enterprise_install")),
-        )
+            user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"],
+            enterprise_id=known.get("enterprise_id") or "", is_org_wide=bool(known.get("is_enterprise_install")),
+        )  # fmt: skip
         return Installation(me=me, token=token)
 
     async def _repeat(
-        self,
-        method: str,
-        arguments: dict[str, Any],
-        token: str,
-        *,
-        place: tuple[str, ...],
-        is_repeatable: bool = True,
-    ) -> Reply:
+        self, method: str, arguments: dict[str, Any], token: str,
+        *, place: tuple[str, ...], is_repeatable: bool = True,
+    ) -> Reply:  # fmt: skip
         loop = asyncio.get_running_loop()
         for pause in (*PAUSES, None):
             # A rate limit holds for a method in a channel: every other call there waits too.
@@ -276,7 +250,7 @@ class SlackCalls:
             self._not_before.pop(place, None)
             try:
                 return await self._once(method, arguments, token)
-            except _Passing as failure:
+            except Passing as failure:
                 if failure.wait is None and not is_repeatable:
                     raise Unsure from failure
                 if pause is None or (failure.wait or 0.0) > LONGEST_WAIT:
@@ -303,7 +277,7 @@ class SlackCalls:
             code = _code_of(error)
             raise (self._not_authorized(code, method) if code in _MENDABLE else _failure_of(error)) from error
         except (ClientError, TimeoutError, OSError) as error:
-            raise _Passing(None) from error
+            raise Passing(None) from error
         data: Any = reply.data
         return data if isinstance(data, dict) else {}
 
@@ -318,19 +292,16 @@ def _failure_of(error: SlackApiError) -> Exception:
     response: Any = error.response
     status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
     if status == 429:  # HTTP: too many requests, and nothing was done
-        return _Passing(_seconds(response.headers))
+        headers = {name.lower(): content for name, content in response.headers.items()}
+        seconds = headers.get("retry-after", "")
+        return Passing(float(seconds) if seconds.isdecimal() else 1.0)
     code = _code_of(error)
-    return _Passing(None) if status >= 500 or not code or code in _PASSING else SlackRefused(code)
+    return Passing(None) if status >= 500 or not code or code in _PASSING else SlackRefused(code)
 
 
 def _code_of(error: SlackApiError) -> str:
     data: Any = getattr(error.response, "data", None)
     return str(data.get("error", "")) if isinstance(data, dict) else ""
-
-
-def _seconds(headers: Mapping[str, str]) -> float:
-    seconds = next((content for name, content in headers.items() if name.lower() == "retry-after"), "")
-    return float(seconds) if seconds.isdecimal() else 1.0
 
 
 @asynccontextmanager

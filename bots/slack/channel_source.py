@@ -15,36 +15,31 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bots.chat.channel_source import ChannelMessage, ChannelSource, EntryPage, channel_kind, only_one
-from bots.chat.channels import ChannelStore, own_collection, source_of
-from bots.chat.source_addresses import SLACK_CHANNELS, channel_in
+from bots.chat.channel_source import (
+    SLACK_CHANNELS,
+    ChannelMessage,
+    ChannelSource,
+    EntryPage,
+    channel_in,
+    channel_kind,
+    only_one,
+)
+from bots.chat.channels import ChannelStore, channel_at, own_collection, source_of
 from bots.slack.calls import (
-    AskedToWait,
     Installation,
     MissingScope,
     NotAuthorized,
+    Passing,
     Reply,
     SlackCalls,
     SlackRefused,
     open_calls,
 )
-from bots.slack.channel_messages import (
-    SlackPlace,
-    channel_entry,
-    channel_message,
-    people_in,
-)
+from bots.slack.content import SlackPlace, channel_entry, channel_message, people_in
 from bots.slack.people import SlackPeople
 from bots.slack.route import PLATFORM, Payload
 from bots.slack.settings import read_slack_settings
-from core.conversation import Conversation
-from core.sources.source import (
-    SourceContext,
-    SourceKind,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWithdrawn,
-)
+from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
 from core.turns.messenger import Unreachable
 
 PAGE = 200  # messages, "conversations.history"; where fewer are allowed, Slack gives fewer
@@ -69,8 +64,8 @@ class SlackApi:
         self._next_at = loop.time() + self.interval
         try:
             return await self.calls.read(method, team=self.team, **arguments)
-        except AskedToWait as asked:
-            raise SourceThrottled("Slack asks to wait.", retry_after=asked.seconds) from asked
+        except Passing as asked:
+            raise SourceThrottled("Slack asks to wait.", retry_after=asked.wait or 0.0) from asked
         except MissingScope as missing:
             raise SourceUnavailable(
                 "The app lacks a scope that reading channels needs; `footnote doctor slack` says which."
@@ -169,7 +164,7 @@ async def _open_channel(
         known = await _look_up(api, channel)
         name = f"#{known.get('name') or channel}"
         refusal = _refusal(
-            known, name, is_own=context.collection == own_collection(_conversation(team, channel))
+            known, name, is_own=context.collection == own_collection(channel_at(PLATFORM, team, channel))
         )
         if refusal:
             raise SourceWithdrawn(refusal)
@@ -191,10 +186,6 @@ async def _check(address: str, _context: SourceContext, *, channel_store: Channe
         known = await _look_up(SlackApi(calls=people.calls, team=team), channel)
         if refusal := _refusal(known, f"#{known.get('name') or channel}", is_own=True):
             raise SourceUnavailable(refusal)
-
-
-def _conversation(team: str, channel: str) -> Conversation:
-    return Conversation(platform=PLATFORM, space=team, channel=channel, thread="")
 
 
 def _refusal(known: Payload, name: str, *, is_own: bool) -> str:
@@ -227,7 +218,7 @@ async def _resolve(address: str, _context: SourceContext, *, channel_store: Chan
     async with _people(channel_store) as people:
         teams = [team] if team else people.calls.installations.spaces()
         found = [
-            source_of(_conversation(each, known))
+            source_of(channel_at(PLATFORM, each, known))
             for each in teams
             if (known := await _channel_id(SlackApi(calls=people.calls, team=each, interval=0.0), channel))
         ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bots.chat.markdown.blocks import NESTING
 from bots.chat.markdown.inline import Dialect, guarded_line
 from bots.chat.markdown.safe import addresses, same_place
-from bots.slack.limits import TABLE_ROWS
+from bots.slack.parts import TABLE_ROWS
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

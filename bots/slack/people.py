@@ -48,15 +48,22 @@ class SlackPeople:
     _group_names: dict[str, tuple[float, Mapping[str, str]]] = field(default_factory=dict)
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]:
-        names = {user: await self._name(route["team"], user) for user in users if user}
+        names = {user: await self._known_name(route["team"], user) or user for user in users if user}
         if self.shown_names is not None:
             await self.shown_names.note("person", names)
         return names
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
         """Which of these user groups the person is in; ids of people are ignored. Raises Unreachable."""
-        groups = [group for group in among if group.startswith("S")]
-        return tuple([group for group in groups if user in await self._known_members(route["team"], group)])
+        found = []
+        for group in filter(lambda each: each.startswith("S"), among):
+            try:
+                members = await self._members(route["team"], group)
+            except SlackRefused:  # nobody, if Slack does not say who
+                logger.warning("members of a user group could not be read", extra={"group": group})
+                continue
+            found += [group] if user in members else []
+        return tuple(found)
 
     async def place(self, route: ReplyRoute) -> str:
         if self.is_direct(route):
@@ -126,9 +133,6 @@ class SlackPeople:
                 known.append(Approver(id=one, name=name, is_group=is_group))
         return tuple(known)
 
-    async def _name(self, team: str, user: str) -> str:
-        return await self._known_name(team, user) or user
-
     async def _known_name(self, team: str, user: str) -> str | None:
         if (team, user) not in self._names:
             if not user.startswith(PERSON):
@@ -156,14 +160,6 @@ class SlackPeople:
             self._group_names[team] = now + REMEMBERED, handles
         return handles
 
-    async def _known_members(self, team: str, group: str) -> frozenset[str]:
-        """Nobody, if Slack does not say who."""
-        try:
-            return await self._members(team, group)
-        except SlackRefused:
-            logger.warning("members of a user group could not be read", extra={"group": group})
-            return frozenset()
-
     async def _members(self, team: str, group: str) -> frozenset[str]:
         """Nobody, if the group is of another workspace. Raises SlackRefused and Unreachable."""
         now = asyncio.get_running_loop().time()
@@ -189,10 +185,7 @@ _NO_MEMBER = (
 
 
 def confirmed_email(user: Mapping[str, Any], team: str) -> str:
-    """The address in a user object; empty unless its owner confirmed it and is a full member of this workspace.
-
-    Guests and people of a channel that is shared with other workspaces set their addresses elsewhere.
-    """
+    """A member's confirmed address; empty for guests and people of other workspaces, who set theirs elsewhere."""
     grid = user.get("enterprise_user") or {}
     teams = {user.get("team_id"), *(grid.get("teams") or ())}
     if any(user.get(each) for each in _NO_MEMBER) or team not in teams:

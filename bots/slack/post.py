@@ -7,10 +7,10 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said
-from bots.chat.unreadable import Unreadable
+from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said, Unreadable
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.content import said, thread_message
 from bots.slack.render import Message, note
@@ -95,17 +95,14 @@ class SlackPosts:
         elif is_shown and not self.sessions.has(route, "chat.startStream"):
             handle = STATUS
         else:
-            handle = await self._write_sign(route, turn, work)
+            try:
+                handle = await self.say(route, turn, SIGN, note(work.sentence), is_again=False)
+            except SlackRefused:
+                await self.sessions.rest(route, "active")
+                raise
         if plan is None or plan.ts:  # else a stream may stand there, to be looked for at the end
             self._signs[turn] = plan
         return handle
-
-    async def _write_sign(self, route: ReplyRoute, turn: str, work: ProgressNote) -> str:
-        try:
-            return await self.say(route, turn, SIGN, note(work.sentence), is_again=False)
-        except SlackRefused:
-            await self.sessions.rest(route, "active")
-            raise
 
     async def progress(
         self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
@@ -157,8 +154,7 @@ class SlackPosts:
     async def _look(self, route: ReplyRoute, turn: str, part: int) -> tuple[str | None, tuple[str, ...]]:
         """The message of a part, and other signs of the turn: messages, and streams that were never closed.
 
-        A stream has no metadata before it is closed. The turns of a thread run one by one, so that
-        one which was left after this turn's question is this turn's.
+        A stream has no metadata before: one that was left after this turn's question is of this turn.
         """
         written, signs = None, []
         my_user_id = await self.calls.user_id(route["team"])
@@ -275,13 +271,9 @@ class SlackPosts:
         for _ in range(PAGES):
             more: dict[str, Any] = {**within, "cursor": cursor} if cursor else dict(within)
             reply = await self.calls.call(
-                method,
-                team=route["team"],
-                channel=route["channel"],
-                include_all_metadata="true",
-                limit=PAGE,
+                method, team=route["team"], channel=route["channel"], include_all_metadata="true", limit=PAGE,
                 **more,
-            )
+            )  # fmt: skip
             for message in reply.get("messages", ()):
                 yield message
             cursor = (reply.get("response_metadata") or {}).get("next_cursor") or ""
@@ -308,22 +300,16 @@ class SlackPosts:
             await self.send_ephemeral(route, message)
         except SlackRefused:
             places = (route["user"], route["channel"]) if may_be_public else (route["user"],)
-            await self._send_elsewhere(route, turn, message, places)
-
-    async def _send_elsewhere(
-        self, route: ReplyRoute, turn: str, message: Message, places: tuple[str, ...]
-    ) -> None:
-        """To the person, else in the channel itself, where only the thread is closed."""
-        for channel in places:
-            try:
-                await self._post({**route, "channel": channel, "thread": ""}, turn, 0, message)
-            except Unsure:
-                logger.info("a direct message may have been sent", extra={"turn": turn})
-            except SlackRefused:
-                if channel == places[-1]:
-                    raise
-                continue
-            return
+            for channel in places:  # the channel itself, where only the thread is closed
+                try:
+                    await self._post({**route, "channel": channel, "thread": ""}, turn, 0, message)
+                except Unsure:
+                    logger.info("a direct message may have been sent", extra={"turn": turn})
+                except SlackRefused:
+                    if channel == places[-1]:
+                        raise
+                    continue
+                return
 
     async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:  # noqa: ARG002 - others read the place
         if refused.code.startswith(_RESTRICTED):
@@ -337,36 +323,31 @@ class SlackPosts:
         )
 
     async def _update(self, route: ReplyRoute, ts: str, turn: str, part: int, message: Message) -> None:
-        place = {"team": route["team"], "channel": route["channel"], "ts": ts}
-        try:
-            await self.calls.call("chat.update", **place, **_content(message, turn, part))
-        except SlackRefused as refused:
-            if refused.code not in _MALFORMED:
-                raise
-            logger.exception("layout refused", extra={"turn": turn})
-            plain = _content(Message(text=message.words or message.text), turn, part)
-            await self.calls.call("chat.update", **place, **plain)
+        await self._show(route, turn, part, message, "chat.update", ts=ts)
 
     async def _post(self, route: ReplyRoute, turn: str, part: int, message: Message) -> Reply:
-        thread = {
-            "team": route["team"], "channel": route["channel"], "unfurl_links": False, "unfurl_media": False
-        }  # fmt: skip
-        if route["thread"] and "is_in_channel" not in route:
-            thread["thread_ts"] = route["thread"]
+        is_threaded = route["thread"] and "is_in_channel" not in route
+        thread = {"thread_ts": route["thread"]} if is_threaded else {}
+        return await self._show(
+            route, turn, part, message, "chat.postMessage",
+            is_repeatable=False, unfurl_links=False, unfurl_media=False, **thread,
+        )  # fmt: skip
+
+    async def _show(
+        self, route: ReplyRoute, turn: str, part: int, message: Message, method: str, **arguments: Any
+    ) -> Reply:
+        """Where Slack refuses the layout, the words alone."""
+        call = partial(
+            self.calls.call, method, team=route["team"], channel=route["channel"],
+            metadata=_metadata(turn, part), **arguments,
+        )  # fmt: skip
         try:
-            return await self.calls.call(
-                "chat.postMessage", is_repeatable=False, **thread, **_content(message, turn, part)
-            )
+            return await call(text=message.text, blocks=list(message.blocks))
         except SlackRefused as refused:
             if refused.code not in _MALFORMED:
                 raise
             logger.exception("layout refused", extra={"turn": turn})
-            plain = _content(Message(text=message.words or message.text), turn, part)
-            return await self.calls.call("chat.postMessage", is_repeatable=False, **thread, **plain)
-
-
-def _content(message: Message, turn: str, part: int) -> dict[str, Any]:
-    return {"text": message.text, "blocks": list(message.blocks), "metadata": _metadata(turn, part)}
+            return await call(text=message.words or message.text, blocks=[])
 
 
 def _metadata(turn: str, part: int) -> dict[str, Any]:

@@ -6,40 +6,107 @@ timestamp, whichever event names it, and of a press from its own timestamp.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 from bots.chat.incoming import (
+    BUTTONS,
     EDIT_LIMIT,
     ChatCommand,
+    Feedback,
     FollowUp,
     Incoming,
     IncomingMessage,
+    Press,
     Rejection,
     Request,
     ThreadState,
     interpret,
     is_small_talk,
+    pressed,
 )
-from bots.slack.content import forwarded, written
-from bots.slack.interactions import (
-    CALLBACK,
-    EXPLAIN,
-    KEEP,
-    explained,
-    press,
-    shortcut,
-    submission,
-    typed,
+from bots.slack.content import WRITTEN, forwarded, written
+from bots.slack.route import (
+    PLATFORM,
+    Me,
+    Payload,
+    SlackRoute,
+    Spoken,
+    conversation_of,
+    id_of,
+    route_of,
+    spoken,
 )
-from bots.slack.route import Me, Payload, SlackRoute, Spoken, conversation_of, id_of, route_of, spoken
-from core.conversation import Attachment, Conversation, Question
+from bots.slack.settings import KEEP
+from core.conversation import Attachment, Conversation, Decision, Question
 from core.errors import QuestionRejected
 from core.text.language import language_of
 from core.wording import in_language
 
-#: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
-#: sent to the channel has one timestamp in both places, so it is one turn.
-WRITTEN = (None, "file_share", "thread_broadcast")
+CALLBACK = "edit_query"  # the callback id of the modal in which a query is edited
+EXPLAIN = "explain"  # that of the modal in which a person says what was wrong
+
+
+def press(payload: Payload, route: SlackRoute) -> Request | None:
+    """None for a button that is not ours; the part of an action's id before a colon says what it does."""
+    action = payload["actions"][0]
+    name = action.get("action_id", "").partition(":")[0]
+    if name != "feedback" and name not in BUTTONS:
+        return None
+    carried = (action.get("selected_option") or action).get("value") or ""
+    # Of two presses within a millisecond, the queue takes the one whose id sorts first.
+    request_id = "/".join((id_of(route), action["action_ts"], action["action_id"], route["user"]))
+    made = _press(request_id, route, float(action["action_ts"]))
+    if name == "choose":  # the option's own text
+        return made.question(carried)
+    if name == "feedback":  # "good" or "bad", before the turn
+        name, _, carried = carried.partition(" ")
+    return pressed(made, name, carried)
+
+
+def submission(payload: Payload, route: SlackRoute, now: float) -> Decision:
+    """The edited query of a modal."""
+    return _submitted(payload, route, now).decision("approve", _subject(payload), typed(payload))
+
+
+def explained(payload: Payload, route: SlackRoute, now: float) -> Feedback:
+    """A person's explanation of what is wrong."""
+    values = payload["view"]["state"]["values"]
+    return _submitted(payload, route, now).explanation(
+        _subject(payload),
+        fault=values["fault"]["fault"]["selected_option"]["value"],
+        remark=str(values["remark"]["remark"].get("value") or ""),
+        wants_person=bool(values.get("person", {}).get("person", {}).get("selected_options")),
+    )
+
+
+def shortcut(payload: Payload, route: SlackRoute) -> ChatCommand | None:
+    """The reply whose menu was used is to be kept."""
+    if payload.get("callback_id") != KEEP:
+        return None
+    request_id = "/".join((id_of(route), payload["action_ts"], KEEP, route["user"]))
+    return _press(request_id, route, float(payload["action_ts"])).command("keep", route["message"])
+
+
+def _press(request_id: str, route: SlackRoute, at: float) -> Press:
+    return Press(id=request_id, conversation=conversation_of(route), author=route["user"], at=at)
+
+
+def _submitted(payload: Payload, route: SlackRoute, now: float) -> Press:
+    """A modal is submitted once, so its id is the request's."""
+    return _press(f"{PLATFORM}/{route['team']}/{route['channel']}/{payload['view']['id']}", route, now)
+
+
+def _subject(payload: Payload) -> str:
+    """The proposal or the turn that a modal is about."""
+    metadata: dict[str, Any] = json.loads(payload["view"]["private_metadata"])
+    return str(metadata["proposal"])
+
+
+def typed(payload: Payload) -> str:
+    """The text of a submitted modal."""
+    return str(payload["view"]["state"]["values"]["query"]["query"].get("value") or "")
 
 
 def conversation_in(payload: Payload, me: Me) -> Conversation | None:
@@ -53,10 +120,7 @@ def conversation_in(payload: Payload, me: Me) -> Conversation | None:
 
 
 def receive(payload: Payload, me: Me, thread: ThreadState, *, now: float = 0.0) -> Incoming | None:
-    """None for a payload that is not for the bot; ``thread`` is of the conversation in it.
-
-    ``now`` is in seconds since the epoch: a submitted modal has no timestamp.
-    """
+    """None for a payload that is not for the bot; ``now``, in seconds since the epoch: a modal has no timestamp."""
     conversation = conversation_in(payload, me)
     if conversation is None:
         return None
@@ -105,16 +169,14 @@ def _is_relevant(payload: Payload, me: Me) -> bool:
         event.get("type") in ("app_mention", "message")
         and event.get("subtype") in WRITTEN
         and not any(event.get(sign) for sign in ("hidden", "bot_id", "bot_profile"))
-        and _is_new(event)
+        and (not event.get("edited") or _is_edited_soon(event))
         and event.get("user") not in (None, "", "USLACKBOT", me.user_id)
     )
 
 
-def _is_new(event: Payload) -> bool:
+def _is_edited_soon(event: Payload) -> bool:
     """A mention that an edit adds arrives as an "app_mention" with the message's own timestamp, bolt-js#960."""
-    if not (edited := event.get("edited")):
-        return True
-    return event["type"] == "app_mention" and float(edited["ts"]) - float(event["ts"]) < EDIT_LIMIT
+    return event["type"] == "app_mention" and float(event["edited"]["ts"]) - float(event["ts"]) < EDIT_LIMIT
 
 
 def _message(event: Payload, route: SlackRoute, me: Me, thread: ThreadState) -> Question | ChatCommand | None:
@@ -165,3 +227,16 @@ def _text(payload: Payload) -> str:
     if payload.get("type") == "view_submission":
         return typed(payload)
     return written(payload.get("event") or {})
+
+
+def deleted(payload: Payload) -> tuple[str, str] | None:
+    """The channel and the timestamp of a message that was deleted; a thread's first one leaves a tombstone."""
+    event = payload.get("event") or {}
+    subtype, message = event.get("subtype"), event.get("message") or {}
+    if event.get("type") != "message" or not isinstance(event.get("channel"), str):
+        return None
+    if subtype == "message_deleted" and isinstance(event.get("deleted_ts"), str):
+        return event["channel"], event["deleted_ts"]
+    if subtype == "message_changed" and message.get("subtype") == "tombstone":
+        return event["channel"], message["ts"]
+    return None

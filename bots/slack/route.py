@@ -68,13 +68,9 @@ def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
         team, user = payload.get("team_id") or "", event.get("user", "")
     if not all(isinstance(each, str) for each in (team, channel, thread, at, user)):
         raise TypeError
+    team = (me.space if me else "") or team
     route = SlackRoute(
-        team=(me.space if me else "") or team,
-        channel=channel,
-        thread=thread,
-        message=at,
-        user=user,
-        is_direct=channel.startswith(DIRECT),
+        team=team, channel=channel, thread=thread, message=at, user=user, is_direct=channel.startswith(DIRECT)
     )
     if (home := _home_of(payload)) not in ("", route["team"]):
         route["user_team"] = home
@@ -163,7 +159,7 @@ _CALLED_BEFORE = re.compile(rf"^[\s,:;]*{_PEOPLE}")
 _CALLED_AFTER = re.compile(
     rf"(?:(?<=[.!?。！？])|(?<!\S)[(/]*cc:?)\s*(?:[(/]*cc:?\s*)?{_PEOPLE}[).]*\s*$", re.IGNORECASE
 )
-_ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
+ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # in this order, so that &amp;lt; stays &lt;
 
 
 @value
@@ -176,10 +172,7 @@ class Spoken:
 
 
 def spoken(raw: str, my_user_id: str) -> Spoken:
-    """Read an event's ``text``; links become "label (URL)", mentions become names where Slack says them.
-
-    A person without one stays an id, which :mod:`bots.chat.people` looks up.
-    """
+    """Read an event's ``text``: links as "label (URL)", and mentions as the names that Slack says, else as ids."""
     mine = re.compile(rf"[ \t]?<@{re.escape(my_user_id)}(?:\|[^<>]*)?>")
     said, count = mine.subn("", raw)
     text = _decoded(said)
@@ -190,7 +183,7 @@ def spoken(raw: str, my_user_id: str) -> Spoken:
 
 def _decoded(markup: str) -> str:
     text = _ENTITY.sub(_decode, markup)
-    for escaped, sign in _ESCAPES:
+    for escaped, sign in ESCAPES:
         text = text.replace(escaped, sign)
     return _EMOJI.sub("", text).strip().lstrip(",:;").strip()
 
@@ -202,18 +195,12 @@ def _decode(entity: re.Match[str]) -> str:
     if content.startswith("#"):
         return "#" + (label.lstrip("#") or "channel")
     if content.startswith("!"):
-        name = content[1:].partition("^")[0]
-        return label or f"@{name}"
+        return label or f"@{content[1:].partition('^')[0]}"
     if ":" not in content:
         return entity[0]
-    return _link(content, label)
-
-
-def _link(url: str, label: str) -> str:
-    """Slack turns "README.md" into a link by itself; the label is what was typed."""
-    address = url.removeprefix("mailto:")
+    address = content.removeprefix("mailto:")
     if not label or label == address:
         return address
-    if label.rstrip("/") == re.sub(r"^https?://", "", address).rstrip("/"):
-        return label
-    return f"{label} ({address})"
+    # Slack turns "README.md" into a link by itself; the label is what was typed.
+    is_typed = label.rstrip("/") == re.sub(r"^https?://", "", address).rstrip("/")
+    return label if is_typed else f"{label} ({address})"

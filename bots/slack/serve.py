@@ -1,26 +1,26 @@
 """Serves Slack: every event is stored before it is acknowledged, so that none is lost.
 
 One function runs before Bolt's own acknowledgement. If it raises, the event is not acknowledged,
-and Slack delivers it again.
+and Slack delivers it again. Over HTTP requests are signed, on one path; all others there get a 401, and no body is
+logged. With a client id two more paths let a workspace install the app; Bolt's OAuth flow answers on them.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.channels import ChannelStore, source_of
+from bots.chat.channels import ChannelStore, channel_at, source_of
 from bots.chat.inbox import Inbox, admission_of
 from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.messenger import ChatMessenger
-from bots.chat.platform import is_reached_directly
-from bots.chat.unreadable import MALFORMED, LogLimit, Unreadable
-from bots.slack import render, teaching
+from bots.chat.platform import MALFORMED, LogLimit, Unreadable, is_reached_directly
+from bots.slack import render
 from bots.slack.calls import (
     GONE,
     Installation,
@@ -30,25 +30,27 @@ from bots.slack.calls import (
     open_calls,
     quiet_logger,
 )
-from bots.slack.channel_messages import change_of
-from bots.slack.manifest import PROMPTS, UNINSTALLED
-from bots.slack.oauth import OAuth, open_oauth
+from bots.slack.content import change_of
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
-from bots.slack.receive import conversation_in, receive
+from bots.slack.receive import conversation_in, deleted, receive
 from bots.slack.render import Message
 from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
-from bots.slack.settings import SlackSettings
+from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, PROMPTS, UNINSTALLED, SlackSettings, skew_of
 from core.bootstrap import Footnote
-from core.conversation import Conversation
 from core.errors import SettingsError, StoreUnavailable
 from core.sources.sources import SourceSchedule
 from core.turns.messenger import Unreachable
 from core.turns.turns import Turns
 
 if TYPE_CHECKING:
+    from aiohttp import web
     from slack_bolt.app.async_app import AsyncApp
+    from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+    from slack_bolt.request.async_request import AsyncBoltRequest
     from slack_bolt.response import BoltResponse
+
+    from bots.slack.oauth import OAuth
 
 
 logger = logging.getLogger(__name__)
@@ -59,16 +61,9 @@ REORDER_WINDOW = 0.15  # seconds; messages of one thread arrive over any of the 
 PING = 5.0  # seconds between pings on a socket; after four without an answer it is opened again
 
 #: Error codes of "apps.connections.open" for a token that will never work.
-_BAD_APP_TOKEN = frozenset(
-    {
-        "invalid_auth",
-        "not_authed",
-        "account_inactive",
-        "token_revoked",
-        "not_allowed_token_type",
-        "missing_scope",
-    }
-)
+_BAD_APP_TOKEN = (
+    "invalid_auth", "not_authed", "account_inactive", "token_revoked", "not_allowed_token_type", "missing_scope",
+)  # fmt: skip
 
 Connection = Callable[[], Awaitable[bool]]  #: whether it is open now
 Response = dict[str, Any]  #: what goes back with the acknowledgement
@@ -87,10 +82,7 @@ class SlackListeners:
     log_limit: LogLimit = field(default_factory=LogLimit)
 
     async def accept(self, payload: Payload) -> Response:
-        """Store or start what the payload asks for. If this raises, Slack delivers it again.
-
-        What cannot be read is acknowledged: it would not be readable the next time.
-        """
+        """Store or start what the payload asks for, or Slack delivers it again. What cannot be read is acknowledged."""
         try:
             incoming = await self._incoming_of(payload)
         except MALFORMED as fault:
@@ -125,8 +117,8 @@ class SlackListeners:
             return None
         is_tombstone = (event.get("message") or {}).get("subtype") == "tombstone"
         if is_tombstone or event.get("subtype") == "message_deleted":
-            if (gone := teaching.deleted(payload)) is not None:
-                await self._forget_deleted(key_of(installation.me.space, *gone))
+            if (gone := deleted(payload)) is not None:
+                await self.inbox.messenger.commands.forget_message(key_of(installation.me.space, *gone))
             return None
         conversation = conversation_in(payload, installation.me)
         if conversation is None:
@@ -148,14 +140,8 @@ class SlackListeners:
         if installation is None or change is None:
             return
         space = installation.me.space
-        address = source_of(Conversation(platform=PLATFORM, space=space, channel=change.channel, thread=""))
+        address = source_of(channel_at(PLATFORM, space, change.channel))
         await self.schedule.look_again(address, change.items, change.id)
-
-    async def _forget_deleted(self, message: str) -> None:
-        """Removes what was kept of a message."""
-        answers = self.inbox.messenger.commands.footnote.answers
-        if (answer := await answers.of_message(message)) is not None:
-            await answers.forget(answer)
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
         """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
@@ -221,39 +207,27 @@ class SlackServer:
 async def open_slack(
     settings: SlackSettings, footnote: Footnote, channel_store: ChannelStore, *, is_http: bool = False
 ) -> AsyncIterator[SlackServer]:
-    """Find out who the bot is. Raises SettingsError if Slack does not know the token.
-
-    Over HTTP workspaces may install the app, if there is a client id.
-    """
+    """Find out who the bot is; over HTTP workspaces may install it. SettingsError if Slack does not know the token."""
     async with AsyncExitStack() as opened:
         calls = await opened.enter_async_context(open_calls(settings))
         if settings.bot_token:
             calls.installations.add(await _identified(calls, settings.bot_token))
         oauth = None
         if settings.has_oauth and is_http:
+            from bots.slack.oauth import open_oauth
+
             oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
         people = channel_store.people[PLATFORM] = SlackPeople(calls=calls, shown_names=footnote.log.names)
         messenger = ChatMessenger.over(
-            footnote,
-            channel_store,
-            posts=SlackPosts(calls=calls, unreadable=unreadable),
-            renderer=render,
-            teaching_renderer=teaching,
-            people=people,
-            uploads=uploads,
-            refresh=REFRESH,
-        )
+            footnote, channel_store, posts=SlackPosts(calls=calls, unreadable=unreadable), renderer=render,
+            people=people, uploads=uploads, refresh=REFRESH,
+        )  # fmt: skip
         yield SlackServer(
-            settings=settings,
-            footnote=footnote,
-            channel_store=channel_store,
-            calls=calls,
-            oauth=oauth,
-            messenger=messenger,
-            unreadable=unreadable,
-        )
+            settings=settings, footnote=footnote, channel_store=channel_store, calls=calls, oauth=oauth,
+            messenger=messenger, unreadable=unreadable,
+        )  # fmt: skip
 
 
 async def _identified(calls: SlackCalls, token: str) -> Installation:
@@ -270,7 +244,7 @@ async def _connected(
     listeners: SlackListeners, settings: SlackSettings, port: int | None, open_now: list[Connection]
 ) -> AsyncIterator[None]:
     """``open_now``: takes what tells whether each connection is open."""
-    from bots.slack.http import listening
+    from bots.slack.serve import listening
 
     app = _bolt(listeners)
     async with AsyncExitStack() as connections:
@@ -288,7 +262,7 @@ async def _connected(
 
 
 async def _is_listening() -> bool:
-    return True  # as long as the port is open, which is as long as this process serves
+    return True  # as long as this process serves
 
 
 async def _check_app_token(calls: SlackCalls, token: str) -> None:
@@ -365,3 +339,71 @@ async def _socket(
         yield handler.client.is_connected
     finally:
         await handler.close_async()  # type: ignore[no-untyped-call] # Bolt's own
+
+
+BODY_LIMIT = 2 * 1024**2  # bytes; Slack's payloads stay far below
+TOO_FAR_APART = "a request that Slack signed was turned away: it is old, or this machine's clock is wrong; footnote doctor tells"
+
+
+@asynccontextmanager
+async def listening(
+    app: AsyncApp, flow: AsyncOAuthFlow | None, secret: str, port: int, unreadable: Unreadable
+) -> AsyncIterator[None]:
+    """Pass signed requests to the app. Port 0 takes a free port, which is logged."""
+    from aiohttp import web
+
+    from bots.http_server import serve
+
+    routes = web.Application(client_max_size=BODY_LIMIT)
+    routes.router.add_post(EVENTS_PATH, _receiver(app, secret, unreadable))
+    if flow is not None:
+        routes.router.add_get(flow.install_path, _page(flow.handle_installation))
+        routes.router.add_get(flow.redirect_uri_path, _page(flow.handle_callback))
+    async with serve(routes, None, port, name="Slack's address") as listens_on:
+        logger.info("listening", extra={"port": listens_on, "path": EVENTS_PATH})
+        yield
+
+
+def _page(
+    answer: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]],
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+
+    async def show(request: web.Request) -> web.StreamResponse:
+        return await to_aiohttp_response(await answer(await to_bolt_request(request)))
+
+    return show
+
+
+def _receiver(
+    app: AsyncApp, secret: str, unreadable: Unreadable
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    from aiohttp import web
+    from slack_bolt.adapter.aiohttp import to_aiohttp_response
+    from slack_bolt.request.async_request import AsyncBoltRequest
+
+    async def receive(request: web.Request) -> web.StreamResponse:
+        try:
+            body = await request.read()
+            text = body.decode()
+        except (web.HTTPRequestEntityTooLarge, UnicodeDecodeError):
+            return _unauthorized()
+        skew = skew_of(request.headers, body, secret, time.time())
+        if skew is None or abs(skew) > CLOCK_SKEW:
+            return _unauthorized(skew)
+        kind: dict[str, str | Sequence[str]] = {"Content-Type": request.content_type}
+        try:
+            payload = AsyncBoltRequest(body=text, headers=kind)
+        except MALFORMED as fault:
+            unreadable.count(fault)
+            return web.Response()
+        return await to_aiohttp_response(await app.async_dispatch(payload))
+
+    def _unauthorized(skew: float | None = None) -> web.Response:
+        if skew is None:
+            logger.info("a request that is not signed was turned away")
+        else:
+            logger.warning(TOO_FAR_APART, extra={"seconds": round(skew)})
+        return web.Response(status=401)
+
+    return receive

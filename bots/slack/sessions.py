@@ -18,7 +18,7 @@ from bots.chat.markdown.blocks import plain_words
 from bots.chat.markdown.safe import is_blank
 from bots.chat.platform import ProgressNote
 from bots.chat.texts import clipped
-from bots.slack import limits
+from bots.slack import parts
 from bots.slack.calls import NotAuthorized, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.render import Message
 from core.text.inline import without_markers
@@ -39,7 +39,7 @@ Task = dict[str, Any]  #: a ``task_update`` chunk of a streamed plan
 
 
 def task_of(work: ProgressNote) -> Task:
-    title = clipped(work.sentence.rstrip("…"), limits.TASK_TITLE)
+    title = clipped(work.sentence.rstrip("…"), parts.TASK_TITLE)
     return {"type": "task_update", "id": work.stage, "title": title, "status": "in_progress"}
 
 
@@ -56,7 +56,7 @@ def streamed(message: Message, task: Task) -> dict[str, Any]:
         not is_blank(plain_words(without_markers(block["text"])))
         for block in compress(message.blocks, is_markdown)
     )
-    words = {} if is_told else {"title": clipped(message.text, limits.TASK_TITLE)}
+    words = {} if is_told else {"title": clipped(message.text, parts.TASK_TITLE)}
     chunks: list[dict[str, Any]] = [{**task, **words, "status": "complete"}]
     for kind, group in groupby(message.blocks[:end], lambda block: block["type"] == "markdown"):
         if kind:
@@ -79,17 +79,14 @@ class SlackSessions:
     """Statuses and plans. One session is one thread."""
 
     calls: SlackCalls
-    _absent: set[tuple[str, str]] = field(
-        default_factory=set
-    )  #: workspace and method that the app does not have there
+    #: Workspaces, each with a method that the app does not have there.
+    _absent: set[tuple[str, str]] = field(default_factory=set)
 
     def has(self, route: ReplyRoute, method: str) -> bool:
         return (route["team"], method) not in self._absent
 
     async def set_status(self, route: ReplyRoute, status: SessionStatus, sentence: str = "") -> bool:
-        """True if it is shown: as the session's status, or in an app without sessions as words under the
-        thread.
-        """
+        """True if it is shown: as the session's status, or without sessions as words under the thread."""
         if "is_in_channel" in route:  # outside of any thread, so of any session
             return False
         for method, shown in ((STATUS, status), ("assistant.threads.setStatus", sentence)):
@@ -118,14 +115,9 @@ class SlackSessions:
         recipient = {} if route.get("is_direct") else recipient
         task = task_of(work)
         reply = await self._attempt(
-            route,
-            "chat.startStream",
-            **thread,
-            **recipient,
-            chunks=[task],
-            unfurl_links=False,
-            unfurl_media=False,
-        )
+            route, "chat.startStream", **thread, **recipient,
+            chunks=[task], unfurl_links=False, unfurl_media=False,
+        )  # fmt: skip
         return None if reply is None else PlanStream(ts=str(reply.get("ts", "")), task=task)
 
     async def update_plan(self, route: ReplyRoute, plan: PlanStream, work: ProgressNote) -> None:
@@ -145,7 +137,7 @@ class SlackSessions:
 
     async def _attempt(self, route: ReplyRoute, method: str, **arguments: Any) -> Reply | None:
         """None: it was not done. Without contents: it is not known whether it was."""
-        if (route["team"], method) in self._absent:
+        if not self.has(route, method):
             return None
         try:
             return await self.calls.attempt(method, team=route["team"], **arguments)

@@ -1,15 +1,27 @@
-"""The settings for Slack."""
+"""The app at Slack as an operator sets it up: its settings, and its manifest.
+
+The manifest has exactly the scopes and events that the adapter uses, each with its reason. Source of its fields: "App
+manifest reference".
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from core.errors import SettingsError
 from core.setting_values import is_address
 from core.settings import read_env_file
+from core.storage.database import Schema
 
+CLOCK_SKEW = 300  # seconds, "Verifying requests from Slack"
+STORE = "slack"  # it holds tokens, so only the owner may read its file
+SCHEMA = Schema()  # the SDK makes the tables
+TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
 API_URL = "https://slack.com/api/"  # where the Web API is, "Using the Slack Web API"
 
 NAMES: tuple[str, ...] = (
@@ -45,10 +57,7 @@ class SlackSettings:
 def read_slack_settings(
     environment: Mapping[str, str], env_file: Path | None = Path(".env"), *, is_served: bool = True
 ) -> SlackSettings | None:
-    """None without a bot token and a client id; SettingsError names every fault, but no token.
-
-    ``is_served``: events are to come in; without, the bot token is enough.
-    """
+    """None without a bot token and a client id; SettingsError names every fault. ``is_served``: events come in."""
     values = {**read_env_file(env_file), **environment}
     given = {name: values.get(name, "").strip() for name in NAMES}
     if not (given["SLACK_BOT_TOKEN"] or given["SLACK_CLIENT_ID"]):
@@ -90,3 +99,116 @@ def _requirements(given: Mapping[str, str], *, is_served: bool) -> tuple[tuple[b
         (bool(secret or bot_token), "SLACK_SIGNING_SECRET is needed with SLACK_CLIENT_ID"),
         (not address or is_address(address), "SLACK_API_URL must be an http or https address"),
     )
+
+
+def skew_of(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> float | None:
+    """The lead of ``now`` over the signed timestamp, in seconds; None without Slack's signature."""
+    timestamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_DIGITS):
+        return None
+    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256).hexdigest()
+    is_slacks = hmac.compare_digest(f"v0={expected}".encode(), signature.encode(errors="replace"))
+    return now - int(timestamp) if is_slacks else None
+
+
+KEEP = "keep_answer"  # the callback id of the shortcut in the menu of a message
+
+#: Scope of the bot's token -> reason.
+SCOPES: Mapping[str, str] = {
+    "app_mentions:read": "be asked in a channel",
+    "assistant:write": "be an agent: status, Stop, suggested prompts",
+    "channels:history": "follow-ups and what was said before, in public channels",
+    "channels:read": "which public channels the bot is in, for `footnote doctor`, and what a kept answer's channel is called",
+    "chat:write": "answer",
+    "commands": "the shortcut *Keep this answer* in the menu of a message",
+    "files:read": "read files attached to a message, once somebody lets them be read or says `learn`",
+    "groups:history": "follow-ups in private channels",
+    "groups:read": "which private channels the bot is in, for `footnote doctor`",
+    "im:history": "direct messages",
+    "mpim:history": "direct messages of several people",
+    "usergroups:read": "user groups among WEB_APPROVERS, LEARNERS and EXPERTS",
+    "users:read": "the names of who asked and who decided",
+    "users:read.email": "what sources open to a person's e-mail address",
+}
+
+MCP_SCOPE = "mcp:connect"  # lets Slackbot ask the MCP server of the app
+
+#: Event -> reason.
+EVENTS: Mapping[str, str] = {
+    "agent_session_stopped": "the client's own Stop",
+    "app_home_opened": "suggested prompts in a new direct message",
+    "app_mention": "a question in a channel",
+    "message.channels": "follow-ups without a mention",
+    "message.groups": "the same in private channels",
+    "message.im": "direct messages",
+    "message.mpim": "direct messages of several people",
+}
+
+#: Events of an app that workspaces install over HTTP -> reason.
+UNINSTALLED: Mapping[str, str] = {
+    "app_uninstalled": "the token of a workspace that uninstalled the app is deleted",
+    "tokens_revoked": "the same",
+}
+
+#: Suggested prompts: the button's label -> the message that it sends.
+PROMPTS: Mapping[str, str] = {"What can you do?": "help", "What do you read?": "sources"}
+
+EVENTS_PATH, REDIRECT_PATH = "/slack/events", "/slack/oauth_redirect"  # as Bolt's own server names them
+
+#: In the menu of every message.
+SHORTCUT: Mapping[str, str] = {
+    "name": "Keep this answer",  # 24 characters
+    "type": "message",
+    "callback_id": KEEP,
+    "description": "Remember this reply, and cite it when somebody asks again",
+}
+
+_DESCRIPTION = "Answers questions from your team's documents, with footnotes you can check."  # 140 characters
+
+
+def manifest(address: str = "", mcp: str = "") -> dict[str, Any]:
+    """The manifest for Socket Mode, or for HTTP at an ``address`` such as https://your.host; ``mcp``: the address of the
+    server that Slackbot asks.
+    """
+    content = _over_sockets()
+    if mcp:
+        content["oauth_config"]["scopes"]["bot"].append(MCP_SCOPE)
+        content["mcp_servers"] = {"footnote": {"url": mcp, "auth_type": "slack_identity_auth"}}
+    if address:
+        settings, url = content["settings"], address.rstrip("/")
+        settings["socket_mode_enabled"] = False
+        settings["interactivity"]["request_url"] = f"{url}{EVENTS_PATH}"
+        settings["event_subscriptions"]["request_url"] = f"{url}{EVENTS_PATH}"
+        settings["event_subscriptions"]["bot_events"] += UNINSTALLED
+        content["oauth_config"]["redirect_urls"] = [f"{url}{REDIRECT_PATH}"]
+    return content
+
+
+def _over_sockets() -> dict[str, Any]:
+    return {
+        "_metadata": {"major_version": 2, "minor_version": 1},
+        "display_information": {"name": "Footnote", "description": _DESCRIPTION},
+        "features": {
+            "app_home": {
+                "home_tab_enabled": False,
+                "messages_tab_enabled": True,
+                "messages_tab_read_only_enabled": False,
+            },
+            "bot_user": {"display_name": "footnote", "always_online": True},
+            "shortcuts": [{**SHORTCUT}],
+            "agent_view": {
+                "agent_description": _DESCRIPTION,
+                "suggested_prompts": [
+                    {"title": title, "message": message} for title, message in PROMPTS.items()
+                ],
+            },
+        },
+        "oauth_config": {"scopes": {"bot": list(SCOPES)}},
+        "settings": {
+            "event_subscriptions": {"bot_events": list(EVENTS)},
+            "interactivity": {"is_enabled": True},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": True,
+            "token_rotation_enabled": False,
+        },
+    }

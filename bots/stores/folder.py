@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from bots.chat.uploads import UPLOADS
-from bots.slack import oauth
-from bots.slack.oauth_stores import make_all_tables
+from bots.slack import settings as slack
+from bots.slack.oauth import make_all_tables
 from bots.stores.source import (
     COMPARING,
     IN_FOLDER,
@@ -195,7 +195,7 @@ def make_stores(folder: Path) -> None:
     async def make_those_of_libraries() -> None:
         async with open_checkpoints(file_of(folder, "conversations")):
             pass
-        await make_all_tables(storage, str(file_of(folder, oauth.STORE)))
+        await make_all_tables(storage, str(file_of(folder, slack.STORE)))
 
     asyncio.run(make_those_of_libraries())
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from bots.slack.oauth_stores import make_all_tables
+from bots.slack.oauth import make_all_tables
 from bots.stores.folder import FolderUploads, batches_of, compare, make_stores, open_folder, put_uploads
 from bots.stores.source import (
     COMPARING,

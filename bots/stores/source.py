@@ -20,7 +20,7 @@ from bots.chat import channels
 from bots.chat.uploads import UPLOADS
 from bots.mcp import tokens
 from bots.page import sessions
-from bots.slack import oauth
+from bots.slack import settings as slack
 from core.answers import store as answers
 from core.errors import SettingsError
 from core.gaps import questions as gaps
@@ -190,7 +190,7 @@ def _sorted(text: str | None) -> str | None:
 #: Those that a folder and a PostgreSQL have, with the same tables.
 OURS: Mapping[str, Schema] = {
     channels.STORE: channels.SCHEMA,
-    oauth.STORE: oauth.SCHEMA,
+    slack.STORE: slack.SCHEMA,
     limits.STORE: limits.SCHEMA,
     log.STORE: log.SCHEMA,
     answers.STORE: answers.SCHEMA,

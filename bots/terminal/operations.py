@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from bots.chat.access import forget_documents
+from bots.chat.access import forget_documents, request_about
 from bots.chat.channels import ChannelStore
-from bots.chat.experts import request_about
 from bots.chat.indexing import (
     Targets,
     Watcher,

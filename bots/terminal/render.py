@@ -19,7 +19,7 @@ from bots.chat import texts
 from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import Footnotes
-from bots.chat.quotes import marked_lines, places_in
+from bots.chat.proposals import marked_lines, places_in
 from bots.terminal.receive import COMMANDS
 from bots.terminal.screen import AnswerMarkdown, line, link
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from bots.chat import texts
 from bots.chat.indexing import BackgroundVectors
-from bots.chat.quotes import footnotes_of
+from bots.chat.proposals import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
 from bots.terminal import render
 from bots.terminal.receive import (

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import ROOT, Say
 from benchmarks.drawing import discord_message, page, said, slack_message
-from bots.chat.layout import reply_messages
 from bots.chat.platform import CardContext, Note
+from bots.chat.proposals import reply_messages
 from bots.chat.texts import help_lines
 from bots.discord import render as discord
-from bots.discord.commands import SLASH_COMMANDS
+from bots.discord.settings import SLASH_COMMANDS
 from bots.eval.report import Section
 from bots.slack import render as slack
 from core.conversation import Answer, Citation, Outcome, Proposal

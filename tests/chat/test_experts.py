@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bots.chat.experts import experts_for, trusted_in
+from bots.chat.access import experts_for, trusted_in
 from core.conversation import Conversation
 
 HELP = Conversation(platform="test", space="s", channel="help", thread="1")

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 from fakes.scripted import question
 
-from bots.chat import progress
+from bots.chat import messenger
 from bots.chat.messenger import ChatMessenger
-from bots.chat.proposals import Approval
-from bots.discord import render, teaching
+from bots.chat.people import Approval
+from bots.discord import render
 from core.conversation import Answer, Outcome, Progress
 from core.library.documents import Readable
 from core.turns.replicas import OWNERSHIP
@@ -70,7 +70,7 @@ class Board:
 
 @pytest.fixture
 def ownership(monkeypatch):
-    monkeypatch.setattr(progress, "BETWEEN", 0.01)
+    monkeypatch.setattr(messenger, "BETWEEN", 0.01)
     return FakeOwnership()
 
 
@@ -111,7 +111,7 @@ def messenger_of(board, outcomes):
     footnote = SimpleNamespace(library=None, answers=OpenAnswers())
     commands = SimpleNamespace(channel_store=OpenChannels(), footnote=footnote)
     return ChatMessenger(
-        posts=board, renderer=render, teaching_renderer=teaching, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
+        posts=board, renderer=render, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
         proposals=proposals, refresh=90.0, outcomes=outcome_of,
     )  # fmt: skip
 

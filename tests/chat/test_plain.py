@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fakes.hostile import HOSTILE
 
-from bots.chat.layout import NOTIFIED, first_sentence
 from bots.chat.markdown.blocks import plain_line, plain_quote, plain_words
+from bots.chat.proposals import NOTIFIED, first_sentence
 
 TABLE = "| Plan | Rate |\n|---|---:|\n| **Free** | `60` |\n| a\\|b | 600 |"
 

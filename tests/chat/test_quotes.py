@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bots.chat.platform import Excerpt
-from bots.chat.quotes import AROUND, footnotes_of, marked_lines
+from bots.chat.proposals import AROUND, footnotes_of, marked_lines
 from core.conversation import Answer, Citation, Outcome
 from core.library.documents import Piece
 from core.library.entries import NewDocument

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fakes.scripted import decision, question
 
-from bots.chat.cards import tried_again
+from bots.chat.replies import tried_again
 from core.conversation import Attachment
 from core.graph.approval import may_allow_reading
 

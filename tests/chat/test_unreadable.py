@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bots.chat.unreadable import LOG_PAUSE, Unreadable
+from bots.chat.platform import LOG_PAUSE, Unreadable
 
 
 def read(event):
@@ -13,7 +13,7 @@ def read(event):
 
 def test_the_first_is_logged_at_once_and_the_others_together_a_minute_later(caplog, monkeypatch):
     now = 1_000.0
-    monkeypatch.setattr("bots.chat.unreadable.time.monotonic", lambda: now)
+    monkeypatch.setattr("bots.chat.platform.time.monotonic", lambda: now)
     unreadable = Unreadable()
 
     for event in ({}, {}, 5):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bots.chat.incoming import Feedback
-from bots.discord.interactions import Interaction, read_command, read_form, read_press
+from bots.discord.receive import Interaction, read_command, read_form, read_press
 from bots.discord.render import editor
 from bots.discord.route import conversation_of, is_outside_thread, said_at
 from core.conversation import (

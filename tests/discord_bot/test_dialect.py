@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host
-from bots.discord.components import link, small_print, words
 from bots.discord.dialect import DISCORD
+from bots.discord.parts import link, small_print, words
 
 GOOD = "https://good.example/page"
 

@@ -15,7 +15,7 @@ from fakes.fork_server import PIPE, start_python
 from fakes.served import FERRY, PATIENCE, environment
 from server import Server
 
-from bots.discord.commands import (
+from bots.discord.settings import (
     COMMANDS,
     HISTORY,
     NEEDED,

@@ -10,8 +10,7 @@ from fakes.discord import FakeDiscord, LostRequest, Refusal, ServerError
 from fakes.fork_server import PIPE, start_python
 from fakes.served import PATIENCE, environment
 
-from bots.discord.commands import COMMANDS, PERMISSIONS, invite_url
-from bots.discord.settings import API_URL, read_discord_settings
+from bots.discord.settings import API_URL, COMMANDS, PERMISSIONS, invite_url, read_discord_settings
 from core.errors import SettingsError
 
 REGISTER = "PUT /applications/{application_id}/commands"

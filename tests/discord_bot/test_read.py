@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bots.chat.incoming import ChatCommand, ThreadState
-from bots.discord.receive import MessageEvent, plain_text, read, route_of, thread_name
+from bots.discord.calls import thread_name
+from bots.discord.content import plain_text
+from bots.discord.receive import MessageEvent, read, route_of
 from bots.discord.route import DIRECT, Me, said_at
 from core.conversation import QUESTION_LIMIT, Attachment, Conversation, Question, ThreadMessage
 from core.errors import QuestionRejected

@@ -19,13 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bots.chat import proposals
-from bots.chat.layout import reply_messages
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import CardContext, Note, Sources
+from bots.chat.proposals import reply_messages
 from bots.chat.texts import help_lines, say_in
-from bots.discord import components, render
-from bots.discord.components import packed
-from bots.discord.limits import CUSTOM_ID
+from bots.discord import parts, render
+from bots.discord.parts import CUSTOM_ID, packed
 from bots.discord.render import decided_already, editor, messages, note, proposal_card
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.entries import Entry
@@ -831,9 +830,9 @@ def test_a_dividing_line_stands_between_two_things():
 
 
 def test_parts_are_packed_in_order_into_as_few_messages_as_hold_them():
-    parts = ["a" * 1_999, "b" * 1_999, components.text("c"), *(components.text(str(n)) for n in range(60))]
+    given = ["a" * 1_999, "b" * 1_999, parts.text("c"), *(parts.text(str(n)) for n in range(60))]
 
-    made = [*packed(iter(parts))]
+    made = [*packed(iter(given))]
 
     assert [sum(1 for _ in walk(one)) for one in made] == [1, 40, 21]
     assert made[0][0]["content"] == f"{'a' * 1_999}\n\n{'b' * 1_999}"
@@ -841,10 +840,10 @@ def test_parts_are_packed_in_order_into_as_few_messages_as_hold_them():
 
 
 def test_nested_components_count_too():
-    box = components.container([components.text("a")] * 38 + [components.row()], colour=0)
+    box = parts.container([parts.text("a")] * 39, colour=0)
 
-    assert components.fits([box])
-    assert not components.fits([box, components.text("b")])
+    assert parts.fits([box])
+    assert not parts.fits([box, parts.text("b")])
 
 
 def test_every_button_names_its_turn_within_what_an_id_may_be():

@@ -12,7 +12,7 @@ from benchmarks.evaluation_sets import add_paragraphs
 from crews import People, change, fill, may_read, name, secret
 
 from bots.chat.channels import open_channel_store, own_collection
-from bots.chat.quotes import footnotes_of
+from bots.chat.proposals import footnotes_of
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Decision, Question
 from core.graph.rights import WITHHELD, outcome_within

@@ -10,8 +10,8 @@ from judges import discord_faults, slack_faults, slack_view_faults, strings, unc
 import bots.discord.render as discord
 import bots.slack.render as slack
 from bots.chat import proposals
-from bots.chat.layout import reply_messages
 from bots.chat.platform import CardContext, Note, Sources
+from bots.chat.proposals import reply_messages
 from bots.chat.texts import help_lines
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 from core.library.entries import Entry

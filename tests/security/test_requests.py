@@ -22,9 +22,9 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bots.chat.unreadable import Unreadable
-from bots.slack.http import BODY_LIMIT, listening
-from bots.slack.manifest import EVENTS_PATH
+from bots.chat.platform import Unreadable
+from bots.slack.serve import BODY_LIMIT, listening
+from bots.slack.settings import EVENTS_PATH
 
 SECRET = "a secret of Slack's"
 EVENT = json.dumps(

@@ -17,7 +17,7 @@ from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand
 from bots.chat.people import state_email
-from bots.chat.quotes import footnotes_of
+from bots.chat.proposals import footnotes_of
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Decision, Question
 from core.graph.rights import WITHHELD

@@ -8,11 +8,11 @@ import pytest
 from fakes.quotes import quotes_behind
 from fakes.slack.rendering import visible_text
 
-from bots.chat.layout import reply_messages
 from bots.chat.messenger import ChatMessenger
+from bots.chat.people import Approval
 from bots.chat.platform import CardContext
-from bots.chat.proposals import Approval
-from bots.slack import render, teaching
+from bots.chat.proposals import reply_messages
+from bots.slack import render
 from bots.slack.calls import open_calls
 from bots.slack.post import SlackPosts
 from bots.slack.settings import read_slack_settings
@@ -127,7 +127,7 @@ def voice_of(calls, proposal):
         return {"q1": IN_PART}.get(turn_id)
 
     return ChatMessenger(
-        posts=SlackPosts(calls=calls), renderer=render, teaching_renderer=teaching, commands=None,
+        posts=SlackPosts(calls=calls), renderer=render, commands=None,
         approval=Approval(people=Ann(), engine="DuckDuckGo"),
         proposals=proposals, refresh=90.0, outcomes=outcomes,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
 from office import FERRY, PATIENCE, Office, environment, served, workspace
 
-from bots.slack.manifest import SCOPES, manifest
+from bots.slack.settings import SCOPES, manifest
 
 SIGNING_SECRET = "0123456789abcdef0123456789abcdef"
 

@@ -9,8 +9,7 @@ import pytest
 from fakes.slack.events import EVENT_SCOPES, App
 
 from bots.commands import describe
-from bots.slack.manifest import EVENTS, UNINSTALLED, manifest
-from bots.slack.settings import API_URL, read_slack_settings
+from bots.slack.settings import API_URL, EVENTS, UNINSTALLED, manifest, read_slack_settings
 from core.errors import SettingsError
 from core.settings import Settings
 

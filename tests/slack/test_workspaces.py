@@ -12,7 +12,7 @@ from fakes.slack.oauth import Browser, announce_uninstall, uninstall
 from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON, PONTOON_ANSWER, served, workspace
 
-from bots.slack.manifest import SCOPES
+from bots.slack.settings import SCOPES
 
 BEES = ("bees.md", b"# Bees\n\nThe bees of the harbour sleep at night in nine hives.\n")
 HIVES = "In how many hives do the bees sleep?"

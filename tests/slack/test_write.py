@@ -15,14 +15,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bots.chat import proposals
-from bots.chat.layout import reply_messages
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import CardContext, Note, Sources
+from bots.chat.proposals import reply_messages
 from bots.chat.texts import help_lines, say_in
 from bots.slack import render
 from bots.slack.dialect import SLACK
-from bots.slack.limits import FALLBACK_TEXT
+from bots.slack.parts import FALLBACK_TEXT
 from bots.slack.render import decided_already, editor, messages, note, proposal_card, window
 from bots.slack.sessions import streamed
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal

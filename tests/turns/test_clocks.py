@@ -18,9 +18,8 @@ from test_graph import OTHER, TOWER, WEB, assistant_over
 
 from bots.chat.indexing import DOWNLOAD_FAILED, failed_recently
 from bots.discord.backfill import BACKFILL_LIMIT, backfill_start
-from bots.discord.commands import application_of
-from bots.discord.settings import DiscordSettings
-from bots.slack.http import CLOCK_SKEW, skew_of
+from bots.discord.settings import DiscordSettings, application_of
+from bots.slack.serve import CLOCK_SKEW, skew_of
 from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
 from core.turns.queue import RETENTION, sweep
@@ -48,7 +47,7 @@ READ_ON_THE_WALL = {
     "bots/chat/proposals.py": "tells a time",
     "bots/chat/inbox.py": "orders an errand that runs apart from all others; what counts of the time before the start",
     "bots/discord/backfill.py": "tells one change of a channel from another, and reads what it is given",
-    "bots/discord/commands.py": "compares it with Discord's",
+    "bots/discord/settings.py": "compares it with Discord's",
     "bots/doctor/stores.py": "tells how old a thread is",
     "bots/eval/report.py": "stands in the report",
     "bots/chat/indexing.py": "a note of a time to come says nothing",
@@ -67,7 +66,7 @@ READ_ON_THE_WALL = {
     "bots/page/templating.py": "tells a time",
     "bots/page/views/ask.py": "when a question was asked",
     "core/answers/answers.py": "which answers are due for review; a jump uses them shorter or longer",
-    "bots/chat/experts.py": "when experts were asked, which orders requests in a thread",
+    "bots/chat/access.py": "when experts were asked, which orders requests in a thread",
     "bots/commands/documents.py": "which answers are due for review",
     "bots/gap_digest.py": "reads what it is given",
     "core/gaps/groups.py": "the span that is looked at",
@@ -82,10 +81,6 @@ READ_ON_THE_WALL = {
     "core/sources/notion/listing.py": "reads what it is given, by Notion's clock",
     "core/sources/github/source.py": "when everything was listed; a time to come lists it again",
     "core/library/documents.py": "tells a day",
-    "bots/mcp/identity.py": "whether a signed request is new; PyJWT reads when tokens end",
-    "bots/mcp/served.py": "which turns of assistants are old; a jump forgets them earlier or later",
-    "bots/mcp/server.py": "when a question was asked",
-    "bots/mcp/tokens.py": "how long tokens live, which a jump ends earlier or later",
     "core/library/formats/dates.py": "a date more than a day ahead is none; a jump back leaves a document without one",
     "bots/chat/channel_source.py": "tells a day and a time",
     "bots/doctor/sources.py": "which syncs are overdue; tells a time",
@@ -96,9 +91,8 @@ READ_ON_THE_WALL = {
     "bots/process.py": "stands in the log",
     "core/wording.py": "tells a time",
     "bots/doctor/slack.py": "compares it with Slack's",
-    "bots/slack/oauth_stores.py": "which begun installations have expired; who is turned away begins again",
-    "bots/slack/http.py": "Slack's own rule of five minutes; what is refused for it is told in the log",
-    "bots/slack/serve.py": "when a modal was submitted, which carries no time",
+    "bots/slack/oauth.py": "which begun installations have expired; who is turned away begins again",
+    "bots/slack/serve.py": "Slack's own rule of five minutes, told in the log; when a modal was submitted, which has no time",
 }
 _WALL = re.compile(
     r"\btime\.time\b|from time import .*\btime\b|datetime\.(?:now|fromtimestamp|today)|time\.local"

@@ -129,10 +129,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 
 def pieces(text: str, *, links: Collection[str] = (), limit: int, dialect: Dialect) -> tuple[str, ...]:
-    """Safe Markdown in order, each at most ``limit`` characters (200 or more) and no block in two halves.
-
-    All words of the text are in it; the heading of a table is repeated.
-    """
+    """Safe Markdown, all of it in pieces of ``limit`` characters (200 or more), and no block in two halves."""
     terms = Terms(dialect=dialect, links=links)
     tree = document(text)
     if tree is None:

@@ -15,9 +15,8 @@ from collections.abc import Collection
 from functools import cache
 from html import unescape
 from itertools import groupby
+from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
-
-from bots.chat.markdown.top_level import KNOWN, RESERVED
 
 #: Latin letters, each before those of other scripts that look like it.
 _ALIKE = (
@@ -54,23 +53,12 @@ _DOTS = ".\u3002\uff0e\uff61"  # all of them separate the labels of a host, UTS 
 
 #: A host that a link may lead to: no character in it looks like the end of a host.
 _HOST = re.compile(rf"[\w.{_DOTS}-]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
-_LATIN_ENDS = "|".join(
-    f"{first}(?:{'|'.join(end[1:] for end in ends)})"
-    for first, ends in groupby(sorted({*KNOWN, *RESERVED}), key=lambda end: end[0])
-)
-#: What a client makes into a link, a mail or a ping by itself. Wider than any client: "README.md" is shown as
-#: code too, since two letters are always a country.
-_ADDRESS = rf"""
-      (?:https?|ftp|steam|discord)://[^\s<>`]*
-    | (?<![a-z])[a-z][a-z0-9+.-]{{1,30}}://[^\s<>`]*
-    | (?<![a-z0-9])(?:mailto|tel|sms|slack|javascript|data|file):[^\s<>`]+
-    | (?<!\w)www[{_DOTS}][^\s<>`]+
-    | (?<![\w.+-])[\w.+-]+@(?:[\w-]+[{_DOTS}])+[a-z]{{2,24}}(?![^\W_]|-)
-    | (?<![\w@/.-])(?:[\w-]+[{_DOTS}])+
-      (?:[a-z]{{2}}|{_LATIN_ENDS}|xn--[a-z0-9-]+|(?<=\.)[^\W\d_\x00-\x7f]{{2,24}})
-      (?![^\W_]|-)(?:[:/?][^\s<>`]*)?
-    | (?<![\w@])@(?:here|channel|everyone)\b
-    """
+#: Every top-level domain in Latin letters, so that an address is told from other words with dots. Source: the ICANN
+#: section of the Public Suffix List, publicsuffix.org/list, version of 22 October 2026; those of two letters are all
+#: countries and stand in no list.
+_TOP_LEVEL = Path(__file__).with_name("top_level.txt")
+#: Names that are reserved (RFC 2606, 6761, 6762, 7686): no site has one, and a reader takes them for hosts all the same.
+_RESERVED = ("alt", "example", "home", "internal", "invalid", "lan", "local", "localhost", "onion", "test")
 #: A host without a name: an IPv4 address, or an IPv6 one that is shortened, as a reader takes it.
 _NUMBERED = re.compile(
     r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)|(?<![\w:])[0-9a-f:]*::[0-9a-f:]*(?![\w:])"
@@ -105,7 +93,24 @@ def addresses(text: str) -> list[tuple[int, int]]:
 
 @cache
 def _looks_like_address() -> re.Pattern[str]:
-    return re.compile(_ADDRESS, re.VERBOSE | re.IGNORECASE)
+    """What a client makes into a link, a mail or a ping by itself. Wider than any client: "README.md" is shown as
+    code too, since two letters are always a country.
+    """
+    known = sorted({*_TOP_LEVEL.read_text(encoding="ascii").split(), *_RESERVED})
+    by_letter = groupby(known, key=lambda end: end[0])
+    ends = "|".join(f"{first}(?:{'|'.join(end[1:] for end in group)})" for first, group in by_letter)
+    address = rf"""
+      (?:https?|ftp|steam|discord)://[^\s<>`]*
+    | (?<![a-z])[a-z][a-z0-9+.-]{{1,30}}://[^\s<>`]*
+    | (?<![a-z0-9])(?:mailto|tel|sms|slack|javascript|data|file):[^\s<>`]+
+    | (?<!\w)www[{_DOTS}][^\s<>`]+
+    | (?<![\w.+-])[\w.+-]+@(?:[\w-]+[{_DOTS}])+[a-z]{{2,24}}(?![^\W_]|-)
+    | (?<![\w@/.-])(?:[\w-]+[{_DOTS}])+
+      (?:[a-z]{{2}}|{ends}|xn--[a-z0-9-]+|(?<=\.)[^\W\d_\x00-\x7f]{{2,24}})
+      (?![^\W_]|-)(?:[:/?][^\s<>`]*)?
+    | (?<![\w@])@(?:here|channel|everyone)\b
+    """
+    return re.compile(address, re.VERBOSE | re.IGNORECASE)
 
 
 def _length(address: str) -> int:

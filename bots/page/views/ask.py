@@ -16,8 +16,7 @@ from markupsafe import Markup
 from bots.chat import texts
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import CardContext, Excerpt
-from bots.chat.proposals import in_utc, would_search
-from bots.chat.quotes import footnotes_of, places_in
+from bots.chat.proposals import footnotes_of, in_utc, places_in, would_search
 from bots.chat.texts import counted
 from bots.page.rights import reads_in
 from bots.page.site import Site, View, Visit, go_to

@@ -6,17 +6,25 @@ A parameter called ``words`` or ``label`` takes untrusted text; ``markdown`` is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import Any
 from urllib.parse import urlsplit
 
 from bots.chat.markdown.inline import Terms, prose
 from bots.chat.markdown.safe import line, names_another_host
+from bots.chat.render import Block, Part
 from bots.chat.texts import clipped
-from bots.discord import limits
 from bots.discord.dialect import DISCORD
 from core.wording import Wording
+
+# Limits of Discord, each with its source: a page of discord.com/developers/docs.
+MESSAGE_COMPONENTS = 40  # components of a message, nested ones too, "Component Reference"
+MESSAGE_TEXT = 4_000  # characters of all text displays of a message together, "Component Reference"
+ROW_BUTTONS = 5  # buttons of one row, "Component Reference, Action Row"
+BUTTON_LABEL = 80  # characters, "Component Reference, Button"
+#: Characters, "Component Reference, Custom ID". The longest of ours names a turn by three ids of 64 bits:
+#: ``choose:25:discord/`` with 20 digits three times, two slashes and ``~99`` has 83.
+CUSTOM_ID = 100
 
 
 def words(text: str) -> str:
@@ -44,9 +52,6 @@ def link(url: str, label: str) -> str:
     return DISCORD.link(url, title)
 
 
-Component = dict[str, Any]
-Part = str | Component  #: Markdown that may share a text display with its neighbours, or a component
-
 ROW, BUTTON, TEXT_INPUT, TEXT, SEPARATOR, CONTAINER, LABEL = 1, 2, 4, 10, 14, 17, 18
 PRIMARY, SECONDARY = 1, 2  # styles of a button
 PARAGRAPH = 2  # style of a text input: shows all of a long query
@@ -54,46 +59,38 @@ PARAGRAPH = 2  # style of a text input: shows all of a long query
 INDENT = "\u00a0"  # Discord drops other white space at the start of a line
 LINE = 1_000  # characters of one line; escaping doubles them at most
 TEXT_SIZE = 3_000  # characters of lines in one text display; leaves room for a heading above them
-DIVIDER: Mapping[str, Any] = {"type": SEPARATOR, "divider": True, "spacing": 1}
+DIVIDER: Block = {"type": SEPARATOR, "divider": True, "spacing": 1}
 
 
-def text(markdown: str) -> Component:
+def text(markdown: str) -> Block:
     return {"type": TEXT, "content": markdown}
 
 
-def container(components: Sequence[Component], *, colour: int) -> Component:
+def container(components: Sequence[Block], *, colour: int) -> Block:
     """A box with a coloured edge; ``colour`` is 0xRRGGBB."""
     return {"type": CONTAINER, "accent_color": colour, "components": list(components)}
 
 
-def without_buttons(made: Sequence[Component]) -> tuple[Component, ...]:
-    return tuple(each for each in made if each["type"] != ROW)
+def rows(buttons: Sequence[Block]) -> Iterator[Block]:
+    for start in range(0, len(buttons), ROW_BUTTONS):
+        yield {"type": ROW, "components": [*buttons[start : start + ROW_BUTTONS]]}
 
 
-def row(*buttons: Component) -> Component:
-    return {"type": ROW, "components": list(buttons)}
-
-
-def rows(buttons: Sequence[Component]) -> Iterator[Component]:
-    for start in range(0, len(buttons), limits.ROW_BUTTONS):
-        yield row(*buttons[start : start + limits.ROW_BUTTONS])
-
-
-def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Component:
+def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
     """``action`` up to a colon says what a press does, ``value`` what it is about."""
     return {
         "type": BUTTON,
         "style": PRIMARY if is_primary else SECONDARY,
-        "label": clipped(line(label), limits.BUTTON_LABEL),
+        "label": clipped(line(label), BUTTON_LABEL),
         "custom_id": custom_id(action, value),
     }
 
 
 def custom_id(action: str, value: str) -> str:
-    return f"{action}:{value}"[: limits.CUSTOM_ID]
+    return f"{action}:{value}"[:CUSTOM_ID]
 
 
-def feedback(turn_id: str, say: Wording) -> tuple[Component, Component]:
+def feedback(turn_id: str, say: Wording) -> tuple[Block, Block]:
     """The words are beside the signs for those who hear them read out."""
     rated = (
         (button(say("helpful"), "good", turn_id), "👍"),
@@ -103,13 +100,13 @@ def feedback(turn_id: str, say: Wording) -> tuple[Component, Component]:
     return good, bad
 
 
-def small(words: str) -> Iterator[Component]:
+def small(words: str) -> Iterator[Block]:
     """A line of small print, if there are words."""
     if markdown := small_print(clipped(line(words), LINE)):
         yield text(markdown)
 
 
-def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
+def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Block]:
     """One line each, in as many text displays as needed; empty lines are left out."""
     together = ""
     for markdown in filter(None, (words(clipped(line(each), LINE)) for each in texts)):
@@ -121,11 +118,8 @@ def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Component]:
         yield text(together)
 
 
-def quotation(lines: Iterable[tuple[str, Sequence[tuple[str, bool]]]], *, above: str) -> Iterator[Component]:
-    """Lines of a document in a quotation, with what is quoted in bold; ``above`` is safe Markdown.
-
-    A line is its indentation and its pieces, each with whether it is quoted.
-    """
+def quotation(lines: Iterable[tuple[str, Sequence[tuple[str, bool]]]], *, above: str) -> Iterator[Block]:
+    """Lines, as indentation and pieces, in a quotation, with what is quoted in bold; ``above`` is safe Markdown."""
     together = above
     for indentation, pieces in lines:
         for row in _rows(indentation, pieces):
@@ -161,7 +155,7 @@ def bold(text: str) -> str:
 _STAR_IN_CODE = re.compile(r"(?<!\\)`[^`\s]*\*[^`\s]*`")
 
 
-def packed(parts: Iterable[Part]) -> Iterator[list[Component]]:
+def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
     """The parts in order, in as few messages as hold them."""
     message: list[Part] = []
     for part in parts:
@@ -180,11 +174,11 @@ def _with(message: list[Part], part: Part) -> list[Part]:
     return [*message, part]
 
 
-def _components(message: Iterable[Part]) -> list[Component]:
+def _components(message: Iterable[Part]) -> list[Block]:
     return [text(part) if isinstance(part, str) else part for part in message]
 
 
-def _trimmed(message: list[Component]) -> list[Component]:
+def _trimmed(message: list[Block]) -> list[Block]:
     """Without separators at either end."""
     first, end = 0, len(message)
     while first < end - 1 and message[first]["type"] == SEPARATOR:
@@ -194,18 +188,18 @@ def _trimmed(message: list[Component]) -> list[Component]:
     return message[first:end]
 
 
-def fits(components: Iterable[Component]) -> bool:
+def fits(components: Iterable[Block]) -> bool:
     """True if one message takes them."""
     everything = [*walk(components)]
-    return len(everything) <= limits.MESSAGE_COMPONENTS and size(everything) <= limits.MESSAGE_TEXT
+    return len(everything) <= MESSAGE_COMPONENTS and size(everything) <= MESSAGE_TEXT
 
 
-def size(components: Iterable[Component]) -> int:
+def size(components: Iterable[Block]) -> int:
     """Characters of the text displays among these."""
     return sum(len(each["content"]) for each in components if each["type"] == TEXT)
 
 
-def walk(components: Iterable[Component]) -> Iterator[Component]:
+def walk(components: Iterable[Block]) -> Iterator[Block]:
     """Components, each followed by those within it."""
     for each in components:
         yield each

@@ -10,27 +10,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from bots.chat.markdown import safe
 from bots.chat.markdown.blocks import cells, document
 from bots.chat.markdown.safe import addresses, clean, line, names_another_host
 from bots.chat.proposals import in_utc
+from bots.chat.render import Block, Part
 from bots.chat.texts import clipped
-from bots.slack.limits import (
-    BLOCK_OVERHEAD,
-    BUTTON_LABEL,
-    BUTTON_VALUE,
-    MARKDOWN_SIZE,
-    MESSAGE_BLOCKS,
-    MESSAGE_SIZE,
-    SECTION_TEXT,
-    TABLE_COLUMNS,
-    TABLE_ROWS,
-    TABLE_TEXT,
-)
 from core.wording import Wording
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode as Node
+
+
+# Limits of Slack, each with its source: a page of docs.slack.dev, or an issue.
+MESSAGE_BLOCKS = 50  # blocks of a message, "Blocks"
+# Characters in the blocks of a message; 13,200 is about where it is refused, bolt-js#2509.
+MESSAGE_SIZE = 13_000
+BLOCK_OVERHEAD = 50  # characters that a block counts beside its text, bolt-js#2867
+MARKDOWN_SIZE = 12_000  # characters of all Markdown blocks of one message, "Markdown block"
+SECTION_TEXT = 3_000  # characters, "Section block"
+BUTTON_LABEL = 75  # characters, "Button element"
+BUTTON_VALUE = 2_000  # characters, "Button element"
+ACTIONS = 25  # elements of one block, "Actions block"
+VIEW_BLOCKS = 100  # blocks of a modal, "Blocks"
+MODAL_TITLE = 24  # characters, "Modal views"
+PRIVATE_METADATA = 3_000  # characters, "Modal views"
+FALLBACK_TEXT = 4_000  # characters of `text` that every client shows, "chat.postMessage"
+TASK_TITLE = 256  # characters, "Task update chunk"
+TABLE_ROWS = 100  # rows, "Table block"
+TABLE_COLUMNS = 20  # "Table block"
+TABLE_TEXT = 10_000  # characters of all cells, "Table block"
 
 
 def escaped(text: str) -> str:
@@ -59,11 +67,6 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-Block = dict[str, Any]
-#: Markdown that may share a block with its neighbours, a block, or blocks that are not separated.
-Part = str | Block | tuple[Block, ...]
-
-
 def mrkdwn(markup: str) -> dict[str, Any]:
     """Our own markup; with ``verbatim``, words that look like addresses do not become links."""
     return {"type": "mrkdwn", "text": markup, "verbatim": True}
@@ -87,46 +90,33 @@ def date(seconds: float) -> str:
     return f"<!date^{int(seconds)}^{{time}}, {{date_short_pretty}}|{in_utc(seconds)}>"
 
 
-def without_buttons(made: Sequence[Block]) -> list[Block]:
-    return [block for block in made if block["type"] not in ("actions", "context_actions")]
-
-
-def actions(*elements: Block) -> Block:
-    return {"type": "actions", "elements": list(elements)}
+def rows(elements: Sequence[Block]) -> list[Block]:
+    return [{"type": "actions", "elements": [*elements]}] if elements else []
 
 
 def button(label: str, action: str, value: str, *, is_primary: bool = False) -> Block:
-    """``action`` up to a colon is a key of ``BUTTONS`` in :mod:`bots.chat.presses`."""
+    """``action`` up to a colon is a key of ``BUTTONS`` in :mod:`bots.chat.incoming`."""
     made = {
         "type": "button",
-        "text": plain(clipped(safe.line(label), BUTTON_LABEL)),
+        "text": plain(clipped(line(label), BUTTON_LABEL)),
         "action_id": action,
         "value": value[:BUTTON_VALUE],
     }
     return made | {"style": "primary"} if is_primary else made
 
 
-def feedback(turn_id: str, say: Wording) -> Block:
+def feedback(turn_id: str, say: Wording) -> list[Block]:
     """The two native buttons under an answer."""
-    return {
-        "type": "context_actions",
-        "elements": [
-            {
-                "type": "feedback_buttons",
-                "action_id": "feedback",
-                "positive_button": {
-                    "text": plain(say("helpful")),
-                    "accessibility_label": say("this_helped"),
-                    "value": f"good {turn_id}",
-                },
-                "negative_button": {
-                    "text": plain(say("not_helpful")),
-                    "accessibility_label": say("this_did_not_help"),
-                    "value": f"bad {turn_id}",
-                },
-            }
-        ],
+    ratings = {
+        "positive_button": ("helpful", "this_helped", "good"),
+        "negative_button": ("not_helpful", "this_did_not_help", "bad"),
     }
+    buttons = {
+        name: {"text": plain(say(label)), "accessibility_label": say(told), "value": f"{rating} {turn_id}"}
+        for name, (label, told, rating) in ratings.items()
+    }
+    element = {"type": "feedback_buttons", "action_id": "feedback", **buttons}
+    return [{"type": "context_actions", "elements": [element]}]
 
 
 def preformatted(words: str) -> Block:
@@ -150,7 +140,7 @@ def quotation(before: str, quote: str, after: str) -> Iterator[Block]:
 
 
 LINE = SECTION_TEXT // 5 - 1  # characters; escaping makes five of one at most
-DIVIDER: Mapping[str, str] = {"type": "divider"}
+DIVIDER: Block = {"type": "divider"}
 
 
 def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
@@ -168,7 +158,7 @@ def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
 
 def _with(message: list[Block], part: Part) -> list[Block]:
     if not isinstance(part, str):
-        return [*message, *part] if isinstance(part, tuple) else [*message, part]
+        return [*message, part]
     last = message[-1] if message else None
     if last is not None and last["type"] == "markdown":
         return [*message[:-1], {"type": "markdown", "text": f"{last['text']}\n\n{part}"}]
@@ -191,10 +181,11 @@ def _size(value: Any) -> int:
     return sum(_size(inner) for inner in value) if isinstance(value, list) else 0
 
 
-def lines(words: Iterable[str]) -> Iterator[Block]:
+def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Block]:
     """Sections of escaped lines, as many as it takes; empty lines are left out."""
     together = ""
-    for row in filter(None, (escaped(clipped(safe.line(each), LINE)) for each in words)):
+    for words in filter(None, (escaped(clipped(line(each), LINE)) for each in texts)):
+        row = f"{bullet}{words}"
         if together and len(together) + 1 + len(row) > SECTION_TEXT:
             yield section(together)
             together = ""
@@ -209,8 +200,7 @@ _STYLES = {"strong": "bold", "em": "italic", "s": "strike", "code_inline": "code
 
 
 def with_table(pieces: Sequence[str]) -> Iterator[Part]:
-    """The pieces of an answer, its only table as a block. A message takes one; several stay Markdown, as does
-    one that is too large."""
+    """The pieces of an answer, its only table as a block; several, or one too large, stay Markdown."""
     tables = {piece: table for piece in pieces if (table := _table(piece))}
     for piece in pieces:
         is_alone = len(tables) == 1 and pieces.count(piece) == 1
