@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from core.errors import ModelTrouble, SettingsError
+from core.library.embedding.download import DownloadError
 from core.library.embedding.embedder import embedder_for
-from core.library.embedding.minilm import Archive, DownloadError, fetch
+from core.library.embedding.minilm import Archive, fetch
 from core.library.embedding.network import BATCH_TOKENS, OnnxEmbedder, batches
 from core.library.embedding.provider import connect, within
 from tests.fakes.tiny_network import write_tiny_network

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import SettingsError
-from core.library.embedding.minilm import DownloadError, minilm
+from core.library.embedding.download import Announce, DownloadError, Progress
+from core.library.embedding.minilm import minilm
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 
 GEMINI = "google_genai:gemini-embedding-001"
-
-Announce = Callable[[str], None]
-DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all (0: the server does not say)
 
 
 class Embedder(Protocol):
@@ -50,7 +48,7 @@ class Embedder(Protocol):
         ...
 
 
-def _minilm(announce: Announce, progress: DownloadProgress, *, is_optional: bool) -> Embedder | None:
+def _minilm(announce: Announce, progress: Progress, *, is_optional: bool) -> Embedder | None:
     """The network that runs here, downloaded if need be; None if it cannot be, and need not."""
     try:
         return minilm(announce=announce, progress=progress)
@@ -68,7 +66,7 @@ def embedder_for(
     google_base_url: str | None,
     timeout: float,
     announce: Announce,
-    progress: DownloadProgress,
+    progress: Progress,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Embedder | None:
     """The embedder that ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names
