@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import ModelTrouble, SettingsError, how_to_install, is_timeout
-from core.library.embedding.network import l2_normalised
+from core.library.embedding.pooling import l2_normalised
 
 if TYPE_CHECKING:
     import httpx
