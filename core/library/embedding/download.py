@@ -28,11 +28,18 @@ class DownloadError(Exception):
 
 
 def receive(
-    url: str, part: Path, *, progress: Progress, timeout: float, begin: Callable[[int], None] = lambda _: None
+    url: str,
+    part: Path,
+    *,
+    progress: Progress,
+    timeout: float,
+    begin: Callable[[int], None] = lambda _: None,
+    limit: int | None = None,
 ) -> None:
     """Append what is missing of the file; what was received stays if the connection breaks.
 
-    ``begin`` is told the size of the file before the first byte, 0 if the server does not say it.
+    ``begin`` is told the size of the file before the first byte, 0 if the server does not say it. It ends beyond ``limit``
+    bytes.
     """
     import httpx
 
@@ -51,6 +58,8 @@ def receive(
             for data in response.iter_raw():
                 have += file.write(data)
                 progress(have, total)
+                if limit is not None and have > limit:
+                    raise DownloadError("more arrives than was announced")
     except (
         httpx.HTTPError, httpx.InvalidURL, ImportError, TimeoutError, ValueError,
     ) as trouble:  # fmt: skip

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import SettingsError
 from core.library.embedding.download import Announce, DownloadError, Progress
+from core.library.embedding.hub import ENDPOINT, Hub
+from core.library.embedding.layout import Unusable
 from core.library.embedding.minilm import minilm
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect
+from core.library.embedding.repository import PREFIX, Repository
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +62,21 @@ def _minilm(announce: Announce, progress: Progress, *, is_optional: bool) -> Emb
         return None
 
 
+def _of_hub(setting: str, hub: Hub, announce: Announce, progress: Progress) -> Embedder:
+    """A network of a hub, downloaded if need be."""
+    try:
+        repository = Repository.named(setting)
+    except ValueError as fault:
+        raise SettingsError(f"EMBEDDING_MODEL {fault}.") from fault
+    try:
+        repository.fetch(hub, announce=announce, progress=progress)
+    except DownloadError as failure:
+        raise SettingsError(f"EMBEDDING_MODEL={setting} could not be downloaded: {failure}.") from failure
+    except Unusable as reason:
+        raise SettingsError(f"EMBEDDING_MODEL={setting} cannot be used: it {reason}.") from reason
+    return OnnxEmbedder(repository.folder, name=repository.name, model=repository.model)
+
+
 def embedder_for(
     setting: str,
     *,
@@ -68,11 +86,12 @@ def embedder_for(
     announce: Announce,
     progress: Progress,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    hub: str = ENDPOINT,
 ) -> Embedder | None:
     """The embedder that ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names
     nothing.
 
-    ``options``: by provider, what another provider's class takes.
+    ``options``: by provider, what another provider's class takes. ``hub``: the address for ``hf:OWNER/NAME``.
     """
 
     connected = partial(
@@ -91,10 +110,12 @@ def embedder_for(
             return _minilm(announce, progress, is_optional=choice == "auto")
         case folder if Path(folder).expanduser().is_dir():
             return OnnxEmbedder(Path(folder).expanduser())
+        case name if name.startswith(PREFIX):
+            return _of_hub(name, Hub(endpoint=hub), announce, progress)
         case name if ":" in name:
             return connected(name)
         case unknown:
             raise SettingsError(
                 f"EMBEDDING_MODEL={unknown} is neither auto, none nor minilm, nor an existing folder "
-                "with model.onnx and tokenizer.json, nor provider:model."
+                "with model.onnx and tokenizer.json, nor hf:OWNER/NAME, nor provider:model."
             )

@@ -55,7 +55,6 @@ class Layout:
     token_limit: int = TOKEN_LIMIT
     pad_id: int | None = None  #: None: the tokenizer's
     is_lowercase: bool = False  #: texts are put in lower case first
-    labels: int | None = None  #: outputs of a classifier, as a cross-encoder is; None: it is none
 
     @property
     def settings(self) -> str:
@@ -69,8 +68,10 @@ class Layout:
         )
 
 
-def read_layout(folder: Path, *, model: str = "", needs_model: bool = True) -> Layout:
-    """The layout of a folder. Raises Unusable.
+def read_layout(
+    folder: Path, *, model: str = "", is_ranking: bool = False, needs_model: bool = True
+) -> Layout:
+    """The layout of a network for vectors or, ``is_ranking``, of a cross-encoder. Raises Unusable.
 
     ``model``: the ONNX file, where it is not one of the usual. Without ``needs_model`` it may be missing still.
     """
@@ -88,10 +89,14 @@ def read_layout(folder: Path, *, model: str = "", needs_model: bool = True) -> L
         raise Unusable("leaves prefixes out of its pooling, which is not done here")
     home = folder / modules.get("Transformer", "")
     config, transformer = (_object(home / name) for name in ("config.json", "sentence_bert_config.json"))
+    labels = _labels(config)
+    if labels is not None and not is_ranking:
+        raise Unusable("judges texts and makes no vectors")
+    if is_ranking and labels != 1:
+        raise Unusable("is no cross-encoder that gives one score for a question and a passage")
     return Layout(
         model=file, tokenizer=tokenizer, pooling=pooling, states_pooling=states_pooling, query_prefix=prompts[0],
-        passage_prefix=prompts[1], token_limit=_token_limit(home, transformer), labels=_labels(config),
-        pad_id=pad if isinstance(pad := config.get("pad_token_id"), int) else None,
+        passage_prefix=prompts[1], token_limit=_token_limit(home, transformer), pad_id=pad if isinstance(pad := config.get("pad_token_id"), int) else None,
         is_lowercase=transformer.get("do_lower_case") is True,
     )  # fmt: skip
 
@@ -157,7 +162,7 @@ def _token_limit(folder: Path, transformer: Mapping[str, Any]) -> int:
 
 
 def _labels(config: Mapping[str, Any]) -> int | None:
-    """As transformers reads them: ``num_labels`` is kept only as the length of ``id2label``, and is 2 by default."""
+    """The outputs of a classifier, as a cross-encoder is; None: it is none. In transformers ``num_labels`` is kept only as the length of ``id2label``, and is 2 by default."""
     architectures = config.get("architectures")
     names: Sequence[Any] = architectures if isinstance(architectures, list) else ()
     if not any(str(name).endswith("ForSequenceClassification") for name in names):
