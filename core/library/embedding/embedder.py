@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from core.library.embedding.scale import CosineRange
+
 
 GEMINI = "google_genai:gemini-embedding-001"
 
@@ -40,6 +42,11 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int:
         """The length of a vector; may load the network, or ask the provider once."""
+        ...
+
+    @property
+    def cosine_range(self) -> CosineRange | None:
+        """What its cosines are between; None for a provider, who would have to be asked for each start."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from core.errors import SettingsError
 from core.library.embedding.layout import Layout, Unusable, read_layout
 from core.library.embedding.pooling import l2_normalised, pooled
+from core.library.embedding.scale import CosineRange, range_of
 from core.library.embedding.session import THREADS, Session, open_session
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ class OnnxEmbedder:
     def dimension(self) -> int:
         declared = self._session.dimension
         return declared * len(self.layout.pooling) if declared else len(self.embed_query("dimension"))
+
+    @cached_property
+    def cosine_range(self) -> CosineRange:
+        return range_of(self.embed_query, self.embed_documents)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self._embed([text], self.layout.query_prefix)[0]

@@ -40,6 +40,8 @@ class ProviderEmbedder:
     them: they are added here. Raises ModelTrouble.
     """
 
+    cosine_range = None
+
     def __init__(self, name: str, model: Embeddings, *, timeout: float, pause: float = PAUSE) -> None:
         self.name = name
         self._model = model
