@@ -125,7 +125,7 @@ class Retriever:
             weights=weights,
             frequencies=frequencies,
             lexical=_best_first(found.lexical, found.beside),
-            dense=on_scale(_best_first(found.dense, found.beside), self.embedder),
+            dense=_best_first(found.scaled, found.beside),
             network=network_of(self.embedder.name) if self.embedder else "",
         )
         return Retrieval(
@@ -183,7 +183,8 @@ class Retriever:
             words=words,
             weights=weights,
             lexical=bm25(words, weights),
-            dense={number: cosine for number, cosine in dense.items() if number in passages},
+            dense=(near := {number: cosine for number, cosine in dense.items() if number in passages}),
+            scaled=dict(zip(near, on_scale(list(near.values()), self.embedder), strict=False)),
             closeness=closeness,
             meant=meant,
             asked=asked,
@@ -264,6 +265,8 @@ class Candidates:
     weights: Mapping[str, float]  #: of the question's terms
     lexical: Mapping[str, float]  #: BM25 by id
     dense: Mapping[str, float]  #: cosine by id
+    #: the same on the scale on which credits and coefficients were fitted; empty where they say nothing
+    scaled: Mapping[str, float]
     closeness: Mapping[str, float]  #: of the question that a person answered, by id
     meant: Meant  #: the documents that the question names
     asked: Mapping[str, float]  #: the same; names of documents that are meant, which are found, weigh less
@@ -294,7 +297,7 @@ class Candidates:
 
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
-        words, meaning = _normalised(self._worded()), _normalised(self.dense)
+        words, meaning = _normalised(self._worded()), _normalised(self.scaled or self.dense)
         likeness = self.meant.likeness
         return {
             number: Scored(

@@ -1,4 +1,5 @@
-"""Cosines of one network on the scale of another: the coefficients of the confidence were fitted on one alone.
+"""Cosines of one network on the scale of another: the credits that rank passages and the coefficients of the
+confidence were fitted on one alone.
 
 Networks differ in what they give to texts that have nothing to do with each other: all-MiniLM-L6-v2 about 0, those
 trained with a low temperature .7 and more. Two means over the same questions and passages place a network, and a
@@ -62,7 +63,7 @@ def network_of(name: str) -> str:
 
 
 def on_scale(cosines: Sequence[float], embedder: Embedder | None) -> list[float]:
-    """Cosines for the confidence; those of a provider as they are. Raises as the embedder does."""
+    """Cosines for the ranking and the confidence; those of a provider as they are. Raises as the embedder does."""
     if embedder is None or not cosines or network_of(embedder.name) == REFERENCE:
         return list(cosines)
     own = embedder.cosine_range
@@ -89,4 +90,4 @@ def rescaled(cosines: Sequence[float], own: CosineRange) -> list[float]:
     if not own.is_usable:
         return []
     slope = (FITTED.related - FITTED.unrelated) / (own.related - own.unrelated)
-    return [FITTED.unrelated + slope * (cosine - own.unrelated) for cosine in cosines]
+    return [min(FITTED.unrelated + slope * (cosine - own.unrelated), 1.0) for cosine in cosines]
