@@ -215,9 +215,9 @@ def test_a_killed_download_goes_on_where_it_was(hub, files, home, tmp_path):
     hub.hold_after = 40_000
     process = subprocess.Popen([sys.executable, "-c", FETCH, f"hf:{REPO}", hub.url], cwd=ROOT)
     assert hub.held.wait(60)
-    part = next(iter(home.rglob("*.part")))
-    while part.stat().st_size < 30_000:
+    while process.poll() is None and not any(each.stat().st_size > 30_000 for each in home.rglob("*.part")):
         pass
+    (part,) = home.rglob("*.part")
     process.send_signal(signal.SIGKILL)
     process.wait()
     have, hub.hold_after = part.stat().st_size, None

@@ -95,12 +95,10 @@ def embedder_for(
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     hub: str = ENDPOINT,
 ) -> Embedder | None:
-    """The embedder that ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names
-    nothing.
+    """The embedder that ``EMBEDDING_MODEL`` names; None for words alone. SettingsError when it names nothing.
 
     ``options``: by provider, what another provider's class takes. ``hub``: the address for ``hf:OWNER/NAME``.
     """
-
     connected = partial(
         connect,
         google_api_key=google_api_key,
