@@ -25,6 +25,8 @@ from core.graph.policy import BRIEF, PRESETS
 from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, share_data_dir
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
+from core.library.embedding.hub import Hub
+from core.library.embedding.reranker import reranker_for
 from core.library.library import Library, Refresh, ScopedDocuments
 from core.library.passage_search import Hits, find_passages
 from core.library.store import DocumentStore
@@ -211,6 +213,7 @@ def open_library(
         store=DocumentStore(database),
         open_vectors=lambda: open_vectors(database, settings.data_dir / "vectors"),
         embedder=embedder,
+        reranker=reranker_for(settings.reranker),
         resources=resources,
         on_forget=partial(_forget_in_stores, storage),
     )
@@ -347,7 +350,14 @@ def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadP
             "openai": {"api_key": settings.openai_api_key, "base_url": settings.openai_base_url or None},
             "ollama": {"base_url": settings.ollama_host or None},
         },
+        hub=settings.hf_endpoint,
     )
+
+
+def fetch_reranker(settings: Settings, *, announce: Announce, progress: DownloadProgress) -> None:
+    """Download the network of RERANKER, if it is one of a hub and not here. Blocks. Raises SettingsError."""
+    if (reranker := reranker_for(settings.reranker)) is not None:
+        reranker.fetch(Hub(endpoint=settings.hf_endpoint), announce=announce, progress=progress)
 
 
 def make_fetcher(settings: Settings, *, for_operator: bool = False) -> GuardedFetcher:

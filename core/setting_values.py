@@ -229,8 +229,29 @@ def _model(raw: str) -> str:
 def _embedding(raw: str) -> str:
     if raw.lower() in ("auto", "none", "minilm"):
         return raw.lower()
+    if raw.startswith("hf:"):
+        return _network(raw)
     if ":" not in raw and not _folder(raw).is_dir():
-        raise ValueError(f"must be auto, none, minilm, a folder that exists, or provider:model, not “{raw}”")
+        raise ValueError(
+            f"must be auto, none, minilm, a folder that exists, hf:OWNER/NAME or provider:model, not “{raw}”"
+        )
+    return raw
+
+
+def _reranker(raw: str) -> str:
+    if raw.lower() == "off":
+        return "off"
+    if raw.startswith("hf:"):
+        return _network(raw)
+    if not _folder(raw).is_dir():
+        raise ValueError(f"must be off, a folder that exists, or hf:OWNER/NAME, not “{raw}”")
+    return raw
+
+
+def _network(raw: str) -> str:
+    from core.library.embedding.repository import Repository
+
+    Repository.named(raw)
     return raw
 
 
@@ -240,6 +261,8 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "openai_base_url": _url,
     "anthropic_base_url": _url,
     "embedding_model": _embedding,
+    "reranker": _reranker,
+    "hf_endpoint": _url,
     "chat_model": _model,
     "grader_model": _model,
     "policy": _one_of(*PRESETS),

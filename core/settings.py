@@ -38,6 +38,10 @@ class Settings:
     chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
     grader_model: str = ""  #: plans, grades and checks; empty: Google's small model, or the one that writes
     embedding_model: str = "auto"
+    reranker: str = "off"  #: a cross-encoder that ranks the first passages anew: a folder, or hf:OWNER/NAME
+    hf_endpoint: str = field(
+        default="https://huggingface.co", repr=False
+    )  #: of the hub of hf:OWNER/NAME, for mirrors; may hold a password
     policy: str = "footnote"
     web_search: WebSearch = "duckduckgo"
     tavily_api_key: str = field(default="", repr=False)

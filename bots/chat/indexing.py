@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from bots.chat.channel_source import ADDRESSES, ingest_command
 from bots.chat.texts import counted, nothing_to_read
-from core.bootstrap import Announce, make_embedder
+from core.bootstrap import Announce, fetch_reranker, make_embedder
 from core.conversation import value
 from core.errors import DocumentError, FetchRefused, FootnoteError, SearchTrouble, SettingsError
 from core.library.documents import Document
@@ -183,9 +184,12 @@ def find_embedder(
     """
     if not insist and failed_recently(library, time.time()):
         return None
-    embedder = make_embedder(
-        settings, announce=announce, progress=lambda done, total: notify("downloading", done, total)
-    )
+    progress = partial(notify, "downloading")
+    try:
+        fetch_reranker(settings, announce=announce, progress=progress)
+    except SettingsError as failure:
+        announce(f"Passages are not ranked anew: {failure}")
+    embedder = make_embedder(settings, announce=announce, progress=progress)
     if embedder is None and settings.embedding_model == "auto":
         library.store.set_meta(DOWNLOAD_FAILED, str(time.time()))
     with_embedder(library, embedder).check_model()

@@ -51,7 +51,7 @@ MODEL_SETTINGS = ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "CHAT_MODEL", "GRA
 SEARCH_SETTINGS = (
     "WEB_SEARCH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "SEARXNG_URL", "SEARCH_TIMEOUT", "WEB_APPROVAL",
 )  # fmt: skip
-EMBEDDING_SETTINGS = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL")
+EMBEDDING_SETTINGS = ("EMBEDDING_MODEL", "GOOGLE_GEMINI_BASE_URL", "HF_ENDPOINT")
 SOURCE_SETTINGS = (
     *STORE_SETTINGS, "PRIVATE_HOSTS", "GIT_TOKENS", "CONFLUENCE_TOKENS", "CONFLUENCE_EVERYONE",
     "CONFLUENCE_OPEN_SPACES", "DRIVE_CREDENTIALS", "NOTION_TOKEN",
@@ -84,6 +84,7 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
         of_sources,
         Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
         Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
+        Check(name=models.RERANKER, examine=_in_thread(models.examine_reranker), reads=("RERANKER",)),
         Check(name=search.NAME, examine=search.examine, reads=SEARCH_SETTINGS),
         Check(
             name=stores.TURNS,

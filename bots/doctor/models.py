@@ -24,7 +24,7 @@ from core.settings import Settings
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-NAME, EMBEDDING = "model", "embedding"
+NAME, EMBEDDING, RERANKER = "model", "embedding", "reranker"
 TIMEOUT = 12.0  # seconds for the call, or MODEL_TIMEOUT if that is less
 SLOW = 5.0  # seconds; a question waits for three such calls one after another
 GREETING = "Reply with the single word: ready"
@@ -148,15 +148,46 @@ def examine_embedding(configuration: Configuration) -> list[Finding]:
         return [ok(EMBEDDING, "EMBEDDING_MODEL=none: passages are found by their words alone.")]
     try:
         embedder = load_embedder(settings)
+        fit = describe_fit(embedder) if embedder else ""
     except SettingsError as error:
         return [from_error(EMBEDDING, error, "Correct EMBEDDING_MODEL, or take it out for its default.")]
     if embedder is None:
-        away = "The local MiniLM is not on this machine yet: passages are found by their words alone."
-        return [warning(EMBEDDING, away, "`footnote ingest PATH` downloads it once, about 80 MB.")]
-    named = settings.embedding_model
-    if _is_minilm(settings) or (named != "auto" and ":" not in named):
-        return [ok(EMBEDDING, f"{embedder.name} is on this machine.")]
-    return [ok(EMBEDDING, f"{embedder.name} makes the vectors; it was not asked for one.")]
+        name, size = (
+            (settings.embedding_model, "") if _is_of_hub(settings) else ("The local MiniLM", ", about 80 MB")
+        )
+        text = f"{name} is not on this machine yet: passages are found by their words alone."
+        return [warning(EMBEDDING, text, f"`footnote ingest PATH` downloads it once{size}.")]
+    where = "is on this machine" if _is_local(settings) else "makes the vectors; it was not asked for one"
+    return [ok(EMBEDDING, f"{embedder.name} {where}. {fit}")]
+
+
+def describe_fit(embedder: Embedder) -> str:
+    """Whether the confidence that documents answer was fitted for what makes the vectors. Raises SettingsError."""
+    from core.library.coefficients import BY_NETWORK
+    from core.library.embedding.scale import network_of
+
+    if network_of(embedder.name) in BY_NETWORK:
+        return "The confidence in what is found was fitted for it."
+    own = embedder.cosine_range
+    used = "taken as they are" if own is None else "rescaled" if own.is_usable else "left out of it"
+    return f"The confidence in what is found was not fitted for it: its similarities are {used}."
+
+
+def examine_reranker(configuration: Configuration) -> list[Finding]:
+    """Nothing where there is none, as is usual."""
+    from core.library.embedding.reranker import reranker_for
+
+    reranker = reranker_for(configuration.settings.reranker)
+    if reranker is None:
+        return []
+    if not reranker.is_here:
+        text = f"{reranker.setting} is not on this machine yet: passages stay as they were ranked."
+        return [warning(RERANKER, text, "`footnote ingest PATH` downloads it once.")]
+    try:
+        reranker.scores("ready", ["ready"])
+    except SettingsError as error:
+        return [from_error(RERANKER, error, "Correct RERANKER, or take it out.")]
+    return [ok(RERANKER, f"{reranker.name} ranks the first twenty passages.")]
 
 
 def load_embedder(settings: Settings) -> Embedder | None:
@@ -165,8 +196,11 @@ def load_embedder(settings: Settings) -> Embedder | None:
     """
     from core.bootstrap import make_embedder
     from core.library.embedding.minilm import published_by_chroma
+    from core.library.embedding.repository import Repository
 
     if _is_minilm(settings) and not published_by_chroma().is_unpacked:
+        return None
+    if _is_of_hub(settings) and not Repository.named(settings.embedding_model).is_here:
         return None
     return make_embedder(settings, announce=lambda _: None, progress=lambda _done, _total: None)
 
@@ -174,3 +208,12 @@ def load_embedder(settings: Settings) -> Embedder | None:
 def _is_minilm(settings: Settings) -> bool:
     model = settings.embedding_model
     return model == "minilm" or (model == "auto" and not settings.google_api_key)
+
+
+def _is_of_hub(settings: Settings) -> bool:
+    return settings.embedding_model.startswith("hf:")
+
+
+def _is_local(settings: Settings) -> bool:
+    is_local = _is_minilm(settings) or _is_of_hub(settings)
+    return is_local or (settings.embedding_model != "auto" and ":" not in settings.embedding_model)

@@ -74,3 +74,8 @@ LEXICAL_ALONE: Coefficients = (
         "missing_amount": -2.3992,
     },
 )
+
+#: The networks that a fit has seen. Of others the cosines are brought to the scale of the first, or taken as they are.
+BY_NETWORK: Mapping[str, Coefficients] = {
+    "all-MiniLM-L6-v2": WITH_VECTORS,
+}

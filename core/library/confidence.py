@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from itertools import chain, pairwise
 from math import tanh
 
-from core.library.coefficients import LEXICAL_ALONE, WITH_VECTORS
+from core.library.coefficients import BY_NETWORK, LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
 from core.library.lexical import highest
 from core.text.language import language_of
@@ -56,7 +56,9 @@ class Observation:
     weights: Mapping[str, float]  #: by term of the question
     frequencies: Mapping[str, int]  #: passages of the scope that contain the term
     lexical: Sequence[float] = ()  #: BM25 of all candidates, best first
-    dense: Sequence[float] = ()  #: cosines of all candidates, best first; empty without vectors
+    #: cosines of all candidates, best first, on the scale of the fit; empty without vectors
+    dense: Sequence[float] = ()
+    network: str = ""  #: whose cosines they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +135,8 @@ def confidence_of(observation: Observation) -> float:
     if not observation.passages:
         return 0.0
     features = features_of(observation)
-    bias, coefficients = WITH_VECTORS if observation.dense else LEXICAL_ALONE
+    with_vectors = BY_NETWORK.get(observation.network, WITH_VECTORS)
+    bias, coefficients = with_vectors if observation.dense else LEXICAL_ALONE
     score = bias + sum(coefficients.get(f.name, 0.0) * getattr(features, f.name) for f in fields(features))
     return (1 + tanh(score / 2)) / 2  # the logistic function, in a form that does not overflow
 

@@ -131,3 +131,8 @@ class Retrieval:
     confidence: float = 0.0  #: calibrated, 0 to 1
     searched: int = 0  #: passages that could have been found
     languages: tuple[str, ...] = ()  #: of a fair part of these, ISO 639-1
+
+
+def embedded_text(passage: Passage) -> str:
+    """The text of a passage for a network: the title path, then the passage."""
+    return "\n".join((" > ".join(dict.fromkeys((passage.title, *passage.path))), passage.text))

@@ -19,7 +19,7 @@ from core.conversation import Exchange
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, StoreUnavailable
 from core.library.chunking import cut
 from core.library.contents import Contents
-from core.library.documents import Document, Passage, Retrieval, Scope
+from core.library.documents import Document, Passage, Retrieval, Scope, embedded_text
 from core.library.entries import Entry, NewDocument
 from core.library.formats import parser_process
 from core.library.indexing import Notify, apply_plan, drop_surrogates
@@ -32,6 +32,7 @@ from core.library.sync import SyncReport, plan_sync, resolve_path, scan
 
 if TYPE_CHECKING:
     from core.library.embedding.embedder import Embedder
+    from core.library.embedding.reranker import Reranker
     from core.library.vectors import DenseIndex, VectorIndex
 
 
@@ -54,6 +55,7 @@ class Library:
     store: DocumentStore
     open_vectors: Callable[[], VectorIndex]  #: opens the vector index when it is first needed
     embedder: Embedder | None = None
+    reranker: Reranker | None = None  #: of the first passages that are found
     resources: ExitStack = field(default_factory=ExitStack, repr=False)  #: what is closed with it
     on_forget: Callable[[Sequence[str]], None] = _do_nothing  #: is told the sources that are forgotten
     #: When this process last noted that all files were synced, by the monotonic clock.
@@ -276,7 +278,8 @@ class Library:
             try:
                 if dense.model != embedder.name:
                     _refuse(dense.model, embedder)
-                return Retriever(self.store, embedder, self.vectors, self._questions).retrieve(query)
+                retriever = Retriever(self.store, embedder, self.vectors, self._questions, self.reranker)
+                return retriever.retrieve(query)
             except StoreUnavailable:
                 raise
             except SettingsError as damage:
@@ -284,7 +287,7 @@ class Library:
                 logger.warning("searching by words alone from now on: %s", damage)
             except ModelTrouble as trouble:
                 logger.warning("searching by words alone this time: %s", trouble)
-        return Retriever(self.store).retrieve(query)
+        return Retriever(self.store, reranker=self.reranker).retrieve(query)
 
     def similarity(self, question: str, texts: Sequence[str]) -> list[float]:
         """Cosine of each text with the question. SettingsError without an embedder."""
@@ -292,11 +295,6 @@ class Library:
             raise SettingsError("There is no embedding model.")
         vector = self.embedder.embed_query(storable(question))
         return [float(cosine) for cosine in self.embedder.embed_documents(texts) @ vector]
-
-
-def embedded_text(passage: Passage) -> str:
-    """The text that is embedded: the title path, then the passage."""
-    return "\n".join((" > ".join(dict.fromkeys((passage.title, *passage.path))), passage.text))
 
 
 def _refuse(model: str, embedder: Embedder) -> NoReturn:

@@ -6,7 +6,7 @@ Sums of max-normalised scores with fixed weights beat reciprocal rank fusion on 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
@@ -17,7 +17,8 @@ from core.characters import storable
 from core.conversation import Exchange
 from core.library import names
 from core.library.confidence import Observation, confidence_of
-from core.library.documents import Passage, Retrieval, Retrieved, Scope
+from core.library.documents import Passage, Retrieval, Retrieved, Scope, embedded_text
+from core.library.embedding.scale import network_of, on_scale
 from core.library.lexical import Words, bm25
 from core.library.names import Meant
 from core.library.rerank import Scored, rerank
@@ -45,8 +46,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from core.library.embedding.embedder import Embedder
+    from core.library.embedding.reranker import Reranker
     from core.library.vectors import VectorIndex
 
+FIRST = 20  # passages that a reranker ranks anew
 CANDIDATES = 60  # passages taken from each index before fusion
 HISTORY_WEIGHT = 0.35  # of a term from the history alone, beside the question's own, for the confidence
 #: The limit of the history's total weight, relative to the question's: if a word points back, and if the
@@ -81,6 +84,7 @@ class Retriever:
     embedder: Embedder | None = None
     vectors: VectorIndex | None = None
     questions: QuestionVectors = field(default_factory=QuestionVectors)  #: that people answered
+    reranker: Reranker | None = None  #: of the first that are found
 
     def retrieve(self, query: Query) -> Retrieval:
         """Blocking: call it in a thread."""
@@ -113,14 +117,16 @@ class Retriever:
         }
         is_substitution = depends and replaces_subject(query.text)
         found = self._candidates(query, limited, frequencies, own, merged, is_substitution=is_substitution)
-        passages = found.best(query.limit, cited_before(query.history) if points else ())
+        cited = cited_before(query.history) if points else ()
+        passages = found.best(query.limit, cited, partial(self._anew, merged, found.passages))
         observation = Observation(
             question=query.text,
             passages=[hit for hit in passages if hit.passage.id not in found.beside],
             weights=weights,
             frequencies=frequencies,
             lexical=_best_first(found.lexical, found.beside),
-            dense=_best_first(found.dense, found.beside),
+            dense=_best_first(found.scaled, found.beside),
+            network=network_of(self.embedder.name) if self.embedder else "",
         )
         return Retrieval(
             passages=passages, weights=weights, confidence=confidence_of(observation), searched=searched,
@@ -165,9 +171,18 @@ class Retriever:
             question=query.text, passages=passages, words=words, weights=weights,
             lexical=bm25(words, weights),
             beside=frozenset(number for number, hit in passages.items() if answers_other(hit)),
-            dense={number: cosine for number, cosine in dense.items() if number in passages},
+            dense=(near := {number: cosine for number, cosine in dense.items() if number in passages}),
+            scaled=dict(zip(near, on_scale(list(near.values()), self.embedder), strict=False)),
             closeness=closeness, meant=meant, asked=asked,
         )  # fmt: skip
+
+    def _anew(self, question: str, passages: Mapping[str, Passage], ranked: Sequence[str]) -> Sequence[str]:
+        """The ids in their order, the first of them as the reranker has them."""
+        if self.reranker is None:
+            return ranked
+        first = ranked[:FIRST]
+        order = self.reranker.order(question, [embedded_text(passages[number]) for number in first])
+        return ranked if order is None else [*(first[index] for index in order), *ranked[FIRST:]]
 
     def _closeness(
         self,
@@ -236,14 +251,21 @@ class Candidates:
     weights: Mapping[str, float]  #: of the question's terms
     lexical: Mapping[str, float]  #: BM25 by id
     dense: Mapping[str, float]  #: cosine by id
+    #: the same on the scale on which credits and coefficients were fitted; empty where they say nothing
+    scaled: Mapping[str, float]
     closeness: Mapping[str, float]  #: of the question that a person answered, by id
     meant: Meant  #: the documents that the question names
     asked: Mapping[str, float]  #: the same; names of documents that are meant, which are found, weigh less
 
-    def best(self, limit: int, cited: Collection[str]) -> tuple[Retrieved, ...]:
-        """The best passages, preferring sources that were cited before."""
+    def best(
+        self, limit: int, cited: Collection[str], anew: Callable[[Sequence[str]], Sequence[str]] = list
+    ) -> tuple[Retrieved, ...]:
+        """The best passages, preferring sources that were cited before. ``anew`` ranks their ids once more."""
         scores = rerank(self._scored(cited), self.asked)
-        ranked = sorted(scores, key=lambda number: (-scores[number], int(number)))[: 2 * limit]
+        by_score = sorted(scores, key=lambda number: (-scores[number], int(number)))
+        places = [scores[number] for number in by_score]
+        ranked = list(anew(by_score))[: 2 * limit]
+        scores |= dict(zip(ranked, places, strict=False))  # a score is that of a rank
 
         def dated(number: str) -> Dated:
             return Dated.of(self.passages[number], self.words[number][1], scores[number])
@@ -259,7 +281,7 @@ class Candidates:
 
     def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
-        words, meaning = _normalised(self._worded()), _normalised(self.dense)
+        words, meaning = _normalised(self._worded()), _normalised(self.scaled or self.dense)
         likeness = self.meant.likeness
         return {
             number: Scored(

@@ -19,7 +19,7 @@ BENCHMARKS = {
     "retrieval": "how often a passage that answers is among the first found",
     "drafts_retrieval": "the same for questions as colleagues type them",
     "alike": "whether a question finds its document among others that say the same",
-    "languages": "the same for questions and documents in several languages, by words alone",
+    "languages": "the same for questions and documents in several languages",
     "followups": "how well questions that need their history are recognised",
     "gaps": "how well questions that were not answered are grouped into the subjects that they are about",
     "manners": "whether messages without a mention are answered where they are for the bot, and only there",

@@ -9,7 +9,7 @@ best: that is what an answer would be quoted from.
 
 What is reported was not seen by the coefficients that judged it: the questions are parted into folds,
 those about one article or of one conversation together, and each fold is judged by a fit on the others.
-``--write`` puts the coefficients of a fit on all of them into core/library/coefficients.py.
+``--write`` puts the coefficients of a fit on all of them into core/library/coefficients.py, under the network's name.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from benchmarks.retrieval import sides
 from bots.eval.report import Section, Table
 from core.library import confidence
 from core.library.documents import Passage, Scope
+from core.library.embedding.scale import REFERENCE, network_of
 from core.library.library import Library
 from core.library.retriever import Query
 
@@ -64,10 +65,17 @@ WEIGHTS = {
 PLAIN = ("left_out", "few", "tiny", "fastapi_questions", "fastapi_training")
 HELD_OUT = "fastapi_heldout"
 
-SIDES = {"vectors": "WITH_VECTORS", "words": "LEXICAL_ALONE"}
+WORDS = "LEXICAL_ALONE"  # the name of the coefficients without vectors
 DENSE = ("cosine", "agreement")  # how the names of features begin that only vectors give
 
 Coefficients = tuple[float, dict[str, float]]
+
+COEFFICIENTS = ROOT / "core/library/coefficients.py"
+#: The beginnings of the note on the table of networks in that file, and of the table.
+TABLE_NOTE, TABLE_HEAD = (
+    "#: The networks that a fit has seen.",
+    "BY_NETWORK: Mapping[str, Coefficients] = {\n",
+)
 
 COLUMNS = ("set", "questions", "AUC", "false at 90% answered", *(f"at {at}" for at in THRESHOLDS))
 NOTE = "At a threshold: share of the answerable answered, from the right place, and of the others falsely answered."
@@ -277,8 +285,17 @@ def report(sets: Sets) -> Iterator[tuple[str | float, ...]]:
         yield name, len(p), auc(yes, no), false_at(yes, no), *shares
 
 
-def write_coefficients(name: str, coefficients: Coefficients, rows) -> None:
-    file = ROOT / "core/library/coefficients.py"
+def constant_of(network: str) -> str:
+    """The name of a network's coefficients; of words alone for none, whatever network is beside them."""
+    if not network:
+        return WORDS
+    slug = re.sub(r"\W+", "_", network.upper()).strip("_")
+    return "WITH_VECTORS" if network == REFERENCE else f"WITH_{slug}"
+
+
+def write_coefficients(network: str, coefficients: Coefficients, rows, file: Path = COEFFICIENTS) -> None:
+    """In place of the network's earlier ones, or beside those of the others."""
+    name = constant_of(network)
     bias, weights = coefficients
     comments = "".join(
         f"# {of}: AUC {area:.3f}, false at 90% answered {false:.2f} | "
@@ -290,12 +307,16 @@ def write_coefficients(name: str, coefficients: Coefficients, rows) -> None:
     block = f"{comments}{name}: Coefficients = (\n    {bias:.4f},\n    {{\n{values}    }},\n)\n"
     text = file.read_text(encoding="utf-8")
     pattern = rf"(?:# .*\n)*{name}: Coefficients = \((?:.*\)\n|\n(?:.*\n)*?\)\n)"
-    file.write_text(re.sub(pattern, lambda _: block, text, count=1), encoding="utf-8")
+    text, replaced = re.subn(pattern, lambda _: block, text, count=1)
+    if not replaced:
+        text = text.replace(TABLE_NOTE, block + "\n" + TABLE_NOTE, 1)
+        text = text.replace(TABLE_HEAD, f'{TABLE_HEAD}    "{network}": {name},\n', 1)
+    file.write_text(text, encoding="utf-8")
 
 
 def run(say: Say, *, model: str, data: Path = DATA, write: bool = False) -> Section:
     """With ``write`` the coefficients of a fit on all questions go into core/library/coefficients.py."""
-    embedder, measured = open_model(model, say), {side: {} for side in SIDES}
+    embedder, measured = open_model(model, say), {side: {} for side in ("vectors", "words")}
     with tempfile.TemporaryDirectory() as scratch:
         for library, asked in questions_of(data, Path(scratch), embedder):
             for side, each in sides(library).items():
@@ -322,7 +343,9 @@ def run(say: Say, *, model: str, data: Path = DATA, write: bool = False) -> Sect
             ),
         ]
         if write:
-            write_coefficients(SIDES[side], fitted, rows)
+            network = network_of(embedder.name) if embedder else ""
+            if side == "vectors" or network in ("", REFERENCE):  # words alone are the same with any network
+                write_coefficients(network if side == "vectors" else "", fitted, rows)
     return Section(
         name="fit_confidence",
         title="The fit of the confidence",

@@ -1,8 +1,9 @@
-"""How well questions of each language find their passages by words alone, and how well languages are recognised.
+"""How well questions of each language find their passages, in their own language and in others.
 
 The passages of the drafts make two libraries: those in the language of the documents asked for, and
 all of them together. A passage is right when a supported sentence of the draft cites it. Beside the
-questions, the draft's sentences are asked: there are more of them.
+questions, the draft's sentences are asked: there are more of them. With a network, questions are also asked of
+passages in other languages (benchmarks/parallel.py).
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import DATA, Say
-from benchmarks.evaluation_sets import EVERYTHING, JsonObject, Spot, lines, open_library, spot
+from benchmarks import DATA, Say, parallel
+from benchmarks.evaluation_sets import EVERYTHING, JsonObject, Spot, lines, open_library, open_model, spot
 from bots.eval.report import Cell, Section, Table
 from core.library import retriever
 from core.library.documents import Piece
@@ -32,7 +33,10 @@ class Lookup(NamedTuple):
     gold: frozenset[Spot]
 
 
-def run(say: Say, *, data: Path = DATA) -> Section:
+def run(
+    say: Say, *, data: Path = DATA, model: str = "none", pairs: str = "", only_pairs: bool = False
+) -> Section:
+    """``pairs``: languages of XQuAD, with commas; its own are all that are there."""
     items = lines(data / "drafts/drafts.jsonl")
     return Section(
         name="languages",
@@ -42,16 +46,38 @@ def run(say: Say, *, data: Path = DATA) -> Section:
             "their documents, and over all of them. A passage is right when a supported sentence of the draft cites it."
         ),
         tables=(
-            Table(
-                title="Languages recognised",
-                columns=("of", "number", "taken for another language"),
-                rows=tuple(recognition(items)),
-            ),
-            Table(
-                title=f"Right first, right among {AMONG}, and the mean confidence",
-                columns=("question", "documents", *COLUMNS),
-                rows=tuple(retrieval(items, say)),
-            ),
+            *across(items, model, data, pairs, say),
+            *(() if only_pairs else by_words(items, say)),
+        ),
+    )
+
+
+def across(items: Sequence[JsonObject], model: str, data: Path, pairs: str, say: Say) -> Iterator[Table]:
+    """Questions of one language over passages of another, without and with the network."""
+    embedder = open_model(model, say)
+    beside = list(dict.fromkeys(passage["text"] for item in items for passage in item["passages"]))
+    of = ("words alone", *([f"with {embedder.name}"] if embedder else []))
+    columns = (cell for side in of for cell in (side, "confidence: AUC; mean where answered, where not"))
+    with tempfile.TemporaryDirectory() as folder:
+        found = parallel.read(data, pairs.split(",") if pairs else ())
+        yield Table(
+            title=f"Across languages: right first, right among {parallel.AMONG}",
+            columns=("questions", "passages", *columns),
+            rows=tuple(parallel.rows(Path(folder), found, beside, embedder, say)),
+        )
+
+
+def by_words(items: Sequence[JsonObject], say: Say) -> tuple[Table, ...]:
+    return (
+        Table(
+            title="Languages recognised",
+            columns=("of", "number", "taken for another language"),
+            rows=tuple(recognition(items)),
+        ),
+        Table(
+            title=f"Right first, right among {AMONG}, and the mean confidence",
+            columns=("question", "documents", *COLUMNS),
+            rows=tuple(retrieval(items, say)),
         ),
     )
 

@@ -18,8 +18,8 @@ from benchmarks.evaluation_sets import add_paragraphs, open_library, open_model
 from benchmarks.synthetic import DrawnVectors, documents, questions
 from bots.eval.report import Cell, Section, Table, percentile
 from core.conversation import value
-from core.library.documents import Scope
-from core.library.library import Library, embedded_text
+from core.library.documents import Scope, embedded_text
+from core.library.library import Library
 from core.library.retriever import CANDIDATES, Query
 
 BARS = {100_000: 15.0, 1_000_000: 60.0}  # passages, and the milliseconds of half the retrievals

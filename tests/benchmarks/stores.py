@@ -54,6 +54,8 @@ class CachingEmbedder:
     def name(self) -> str:
         return self.network.name
 
+    cosine_range = None
+
     @property
     def dimension(self) -> int:
         return self.network.dimension

@@ -115,6 +115,8 @@ class DrawnVectors:
     def name(self) -> str:
         return f"drawn beside {self.network.name}" if self.network else "drawn"
 
+    cosine_range = None
+
     @property
     def dimension(self) -> int:
         return self.network.dimension if self.network else DIMENSION

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.library import confidence
 from core.library.confidence import (
     BACKGROUND,
     LOOKED_AT,
@@ -68,6 +69,19 @@ def test_so_it_is_with_vectors():
     does_not = hit("The bakery sells bread.", lexical=0.5, dense=0.1)
 
     assert confidence_of(observation(QUESTION, says)) > 0.5 > confidence_of(observation(QUESTION, does_not))
+
+
+def test_a_network_that_a_fit_has_seen_has_coefficients_of_its_own(monkeypatch):
+    hits = hit(FERRY, lexical=12.0, dense=0.8), hit("The bakery sells bread.", lexical=0.5, dense=0.1)
+    usual = confidence_of(observation(QUESTION, *hits))
+    monkeypatch.setattr(confidence, "BY_NETWORK", {"sure": (5.0, {}), "unsure": (-5.0, {})})
+
+    def with_network(name):
+        return confidence_of(replace(observation(QUESTION, *hits), network=name))
+
+    assert with_network("sure") > 0.99
+    assert with_network("unsure") < 0.01
+    assert with_network("a network of no fit") == usual
 
 
 def test_coverage_is_the_best_share_of_the_question_in_one_passage_sentence_or_heading():

@@ -18,10 +18,12 @@ import numpy as np
 import pytest
 
 from core.errors import ModelTrouble, SettingsError
+from core.library.embedding.download import DownloadError
 from core.library.embedding.embedder import embedder_for
-from core.library.embedding.minilm import Archive, DownloadError, fetch
-from core.library.embedding.network import BATCH_TOKENS, OnnxEmbedder, batches
+from core.library.embedding.minilm import Archive, fetch
+from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect, within
+from core.library.embedding.session import BATCH_TOKENS, batches
 from tests.fakes.tiny_network import write_tiny_network
 
 ROOT = Path(__file__).resolve().parents[2]

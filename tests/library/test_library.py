@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
-from core.library.documents import Document
+from core.library.documents import Document, embedded_text
 from core.library.embedding.network import OnnxEmbedder
 from core.library.formats import markdown
-from core.library.library import EMBED_BATCH, embedded_text
+from core.library.library import EMBED_BATCH
 from core.library.retriever import Query
 from core.library.sync import SyncReport
 from core.settings import Settings
@@ -661,7 +661,7 @@ def test_a_model_that_does_not_answer_is_asked_again_with_the_next_question(data
         """Its provider is away for one question."""
 
         name, dimension, embed_documents = embedder.name, embedder.dimension, embedder.embed_documents
-        is_away = True
+        is_away, cosine_range = True, None
 
         def embed_query(self, text):
             if self.is_away:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import SettingsError
-from core.library.embedding.minilm import DownloadError, minilm
+from core.library.embedding.download import Announce, DownloadError, Progress
+from core.library.embedding.hub import ENDPOINT, Hub
+from core.library.embedding.layout import Unusable
+from core.library.embedding.minilm import minilm
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect
+from core.library.embedding.repository import PREFIX, Repository
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from core.library.embedding.scale import CosineRange
+
 
 GEMINI = "google_genai:gemini-embedding-001"
-
-Announce = Callable[[str], None]
-DownloadProgress = Callable[[int, int], None]  # bytes done, bytes in all (0: the server does not say)
 
 
 class Embedder(Protocol):
@@ -41,6 +44,11 @@ class Embedder(Protocol):
         """The length of a vector; may load the network, or ask the provider once."""
         ...
 
+    @property
+    def cosine_range(self) -> CosineRange | None:
+        """What its cosines are between; None for a provider, who would have to be asked for each start."""
+        ...
+
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row for each text, in the order of the texts."""
         ...
@@ -50,7 +58,7 @@ class Embedder(Protocol):
         ...
 
 
-def _minilm(announce: Announce, progress: DownloadProgress, *, is_optional: bool) -> Embedder | None:
+def _minilm(announce: Announce, progress: Progress, *, is_optional: bool) -> Embedder | None:
     """The network that runs here, downloaded if need be; None if it cannot be, and need not."""
     try:
         return minilm(announce=announce, progress=progress)
@@ -61,6 +69,21 @@ def _minilm(announce: Announce, progress: DownloadProgress, *, is_optional: bool
         return None
 
 
+def _of_hub(setting: str, hub: Hub, announce: Announce, progress: Progress) -> Embedder:
+    """A network of a hub, downloaded if need be."""
+    try:
+        repository = Repository.named(setting)
+    except ValueError as fault:
+        raise SettingsError(f"EMBEDDING_MODEL {fault}.") from fault
+    try:
+        repository.fetch(hub, announce=announce, progress=progress)
+    except DownloadError as failure:
+        raise SettingsError(f"EMBEDDING_MODEL={setting} could not be downloaded: {failure}.") from failure
+    except Unusable as reason:
+        raise SettingsError(f"EMBEDDING_MODEL={setting} cannot be used: it {reason}.") from reason
+    return OnnxEmbedder(repository.folder, name=repository.name, model=repository.model)
+
+
 def embedder_for(
     setting: str,
     *,
@@ -68,15 +91,14 @@ def embedder_for(
     google_base_url: str | None,
     timeout: float,
     announce: Announce,
-    progress: DownloadProgress,
+    progress: Progress,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    hub: str = ENDPOINT,
 ) -> Embedder | None:
-    """The embedder that ``EMBEDDING_MODEL`` names; None for lexical search alone. SettingsError when it names
-    nothing.
+    """The embedder that ``EMBEDDING_MODEL`` names; None for words alone. SettingsError when it names nothing.
 
-    ``options``: by provider, what another provider's class takes.
+    ``options``: by provider, what another provider's class takes. ``hub``: the address for ``hf:OWNER/NAME``.
     """
-
     connected = partial(
         connect,
         google_api_key=google_api_key,
@@ -93,10 +115,12 @@ def embedder_for(
             return _minilm(announce, progress, is_optional=choice == "auto")
         case folder if Path(folder).expanduser().is_dir():
             return OnnxEmbedder(Path(folder).expanduser())
+        case name if name.startswith(PREFIX):
+            return _of_hub(name, Hub(endpoint=hub), announce, progress)
         case name if ":" in name:
             return connected(name)
         case unknown:
             raise SettingsError(
                 f"EMBEDDING_MODEL={unknown} is neither auto, none nor minilm, nor an existing folder "
-                "with model.onnx and tokenizer.json, nor provider:model."
+                "with model.onnx and tokenizer.json, nor hf:OWNER/NAME, nor provider:model."
             )

@@ -6,34 +6,27 @@ download. Chroma's function itself is not used: it pads every text to 256 tokens
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from core.library.embedding.download import (
+    STALL_TIMEOUT,
+    Announce,
+    DownloadError,
+    Progress,
+    receive,
+    sha256_of,
+)
 from core.library.embedding.network import OnnxEmbedder
-from core.library.embedding.provider import within
-
-if TYPE_CHECKING:
-    import httpx
 
 logger = logging.getLogger(__name__)
-
-STALL_TIMEOUT = 4.0  # seconds without a byte after which a download is given up
 
 NEEDED = ("model.onnx", "tokenizer.json")
 #: The files that are unpacked. Chroma unpacks the archive again unless it finds all of them.
 WANTED = (*NEEDED, "config.json", "special_tokens_map.json", "tokenizer_config.json", "vocab.txt")
-
-
-class DownloadError(Exception):
-    """The text is a reason that completes "could not be downloaded: …"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +43,7 @@ class Archive:
         return all((self.folder / file).is_file() for file in NEEDED)
 
 
-def minilm(
-    *, announce: Callable[[str], None], progress: Callable[[int, int], None], timeout: float = STALL_TIMEOUT
-) -> OnnxEmbedder:
+def minilm(*, announce: Announce, progress: Progress, timeout: float = STALL_TIMEOUT) -> OnnxEmbedder:
     """The embedder over the downloaded network. Raises DownloadError."""
     archive = published_by_chroma()
     fetch(archive, announce=announce, progress=progress, timeout=timeout)
@@ -72,11 +63,7 @@ def published_by_chroma() -> Archive:
 
 
 def fetch(
-    archive: Archive,
-    *,
-    announce: Callable[[str], None],
-    progress: Callable[[int, int], None],
-    timeout: float = STALL_TIMEOUT,
+    archive: Archive, *, announce: Announce, progress: Progress, timeout: float = STALL_TIMEOUT
 ) -> None:
     """Unpack the archive, downloading it first unless it is here. Raises DownloadError.
 
@@ -89,7 +76,7 @@ def fetch(
     try:
         archive.packed.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(archive.packed.with_name(archive.packed.name + ".lock"), blocking=False):
-            if not (archive.packed.is_file() and _sha256(archive.packed) == archive.sha256):
+            if not (archive.packed.is_file() and sha256_of(archive.packed) == archive.sha256):
                 _download(archive, announce, progress, timeout)
             unpack(archive)
     except Timeout:
@@ -99,70 +86,23 @@ def fetch(
         raise DownloadError(f"{archive.packed.parent} cannot be written") from trouble
 
 
-def _download(
-    archive: Archive, announce: Callable[[str], None], progress: Callable[[int, int], None], timeout: float
-) -> None:
+def _download(archive: Archive, announce: Announce, progress: Progress, timeout: float) -> None:
     """Put the checked file in place; an interrupted download is resumed."""
+
+    def begin(total: int) -> None:
+        size = f"{total / 1e6:.0f} MB, once" if total else "once"
+        announce(f"Downloading the embedding network all-MiniLM-L6-v2 ({size})…")
+
     part = archive.packed.with_name(archive.packed.name + ".part")
     while True:
         resumed = part.is_file() and part.stat().st_size > 0
-        _receive(archive.url, part, announce, progress, timeout)
-        if _sha256(part) == archive.sha256:
+        receive(archive.url, part, progress=progress, timeout=timeout, begin=begin)
+        if sha256_of(part) == archive.sha256:
             part.replace(archive.packed)
             return
         part.unlink()
         if not resumed:  # two parts may not fit together; another try of a whole file would not help
             raise DownloadError("what arrived is not the file that was published")
-
-
-def _receive(
-    url: str,
-    part: Path,
-    announce: Callable[[str], None],
-    progress: Callable[[int, int], None],
-    timeout: float,
-) -> None:
-    """Append what is missing of the file; what was received stays if the connection breaks."""
-    import httpx
-
-    have = part.stat().st_size if part.is_file() else 0
-    try:
-        with _opened(url, have, timeout) as response, part.open("ab") as file:
-            if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return  # nothing is missing
-            response.raise_for_status()
-            if response.status_code != httpx.codes.PARTIAL_CONTENT:  # the server sends it all again
-                have = file.truncate(0)
-            missing = int(response.headers.get("Content-Length", 0))
-            total = have + missing if missing else 0
-            size = f"{total / 1e6:.0f} MB, once" if total else "once"
-            announce(f"Downloading the embedding network all-MiniLM-L6-v2 ({size})…")
-            progress(have, total)
-            for data in response.iter_raw():
-                have += file.write(data)
-                progress(have, total)
-    except (TimeoutError, httpx.TimeoutException) as silence:
-        raise DownloadError(f"nothing came from the network for {timeout:g} s") from silence
-    except httpx.HTTPStatusError as refusal:
-        raise DownloadError(f"the server answered {refusal.response.status_code}") from refusal
-    except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as trouble:
-        # The last three: an unusable proxy in the environment.
-        logger.warning("the download of %s broke off: %s", url, trouble)
-        raise DownloadError("there is no connection to the server") from trouble
-
-
-@contextmanager
-def _opened(url: str, have: int, timeout: float) -> Iterator[httpx.Response]:
-    """The server's response to a request for a file of which ``have`` bytes are here."""
-    import httpx
-
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with httpx.Client(timeout=timeout, follow_redirects=True) as client:
-        request = client.build_request("GET", url, headers=headers)
-        # The client's timeout applies to each step of connecting, but not to the look-up of the name.
-        response = within(timeout, partial(client.send, request, stream=True))
-        with closing(response):
-            yield response
 
 
 def unpack(archive: Archive) -> None:
@@ -185,8 +125,3 @@ def unpack(archive: Archive) -> None:
         raise DownloadError("the file that was published holds no network")
     shutil.rmtree(archive.folder, ignore_errors=True)
     unpacking.replace(archive.folder)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

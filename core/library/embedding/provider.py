@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import ModelTrouble, SettingsError, how_to_install, is_timeout
-from core.library.embedding.network import l2_normalised
+from core.library.embedding.pooling import l2_normalised
 
 if TYPE_CHECKING:
     import httpx
@@ -39,6 +39,8 @@ class ProviderEmbedder:
     LangChain does not guarantee timeouts, retries or unit vectors, and Gemini's class has none of
     them: they are added here. Raises ModelTrouble.
     """
+
+    cosine_range = None
 
     def __init__(self, name: str, model: Embeddings, *, timeout: float, pause: float = PAUSE) -> None:
         self.name = name
