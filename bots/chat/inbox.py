@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -342,13 +342,13 @@ class Inbox:
             await asyncio.wait(self._background, timeout=DRAIN)
 
 
-async def admission_of(footnote: Footnote, turns: Turns, platform: str) -> Admission | None:
-    """How much a platform's people may ask; the questions of earlier processes count."""
+async def admission_of(footnote: Footnote, turns: Turns, platforms: Collection[str]) -> Admission | None:
+    """How much people may ask on these platforms together; the questions of earlier processes count."""
     person, channel = footnote.settings.questions_per_person, footnote.settings.questions_per_channel
     admission = open_admission(Rates(per_person=person, per_channel=channel), footnote.storage)
     if admission is not None and admission.shared is None:
         for question in await turns.questions_since(time.time() - admission.rates.longest):
-            if question.conversation.platform == platform:
+            if question.conversation.platform in platforms:
                 await admission.count(question)
     return admission
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from bots import process
 from bots.chat.channels import ChannelStore, open_channel_store
+from bots.chat.inbox import admission_of
 from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.cli import PORT_OF_HOST
 from bots.commands.backend import until_free
@@ -63,6 +64,7 @@ from core.sources.sources import SourceSchedule
 from core.storage.storage import open_storage
 from core.turns.messenger import SHOWN_BY, Messenger
 from core.turns.queue import queue_url
+from core.turns.rate_limits import Admission
 from core.turns.remote import OPERATOR
 from core.turns.turns import Turns, open_turns
 
@@ -160,12 +162,15 @@ async def _serving(
         footnote.meters.load = turns.load
         await open_now.enter_async_context(sweeping())
         gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
-        await _begin(servers, served, operations, turns, gaps=gaps, stop=stop, open_now=open_now)
+        admission = await admission_of(footnote, turns, (SLACK, DISCORD, MCP))
+        await _begin(
+            servers, served, operations, turns, admission=admission, gaps=gaps, stop=stop, open_now=open_now
+        )
         routes: Sequence[RouteDef] = ()
         if served.mcp is not None:
             routes = await _open_mcp(
                 served, operations, turns, threads=threads, slack=servers.get(SLACK), reads=reads, stop=stop,
-                open_now=open_now,
+                admission=admission, open_now=open_now,
             )  # fmt: skip
         if served.page is None:
             yield ""
@@ -200,6 +205,7 @@ async def _begin(
     operations: Operations,
     turns: Turns,
     *,
+    admission: Admission | None,
     gaps: GapFinder,
     stop: asyncio.Event,
     open_now: AsyncExitStack,
@@ -210,9 +216,9 @@ async def _begin(
     works = [lead(SOURCES, schedule.keep_looking)]
     for name, server in servers.items():
         if isinstance(server, SlackServer):
-            await open_now.enter_async_context(server.serving(turns, served.port, schedule))
+            await open_now.enter_async_context(server.serving(turns, served.port, schedule, admission))
         else:
-            await open_now.enter_async_context(server.serving(turns, stop.set, schedule))
+            await open_now.enter_async_context(server.serving(turns, stop.set, schedule, admission))
         if shown_in := channels_of(name, footnote.settings.gaps_channel):
             digests = GapDigests(
                 channels=shown_in, place=DIGESTS[name], messages=server.messenger, finder=gaps,
@@ -232,6 +238,7 @@ async def _open_mcp(
     slack: SlackServer | DiscordServer | None,
     reads: Reads,
     stop: asyncio.Event,
+    admission: Admission | None,
     open_now: AsyncExitStack,
 ) -> Sequence[RouteDef]:
     """Serve assistants; the routes for the page to serve, where both are at one place."""
@@ -242,7 +249,7 @@ async def _open_mcp(
     assert slack is None or isinstance(slack, SlackServer)
     opening = open_mcp(
         served.mcp, operations.footnote, turns, channels=operations.channel_store, threads=threads, reads=reads,
-        refresh=operations.refresher.refresh, is_stopping=stop.is_set,
+        refresh=operations.refresher.refresh, is_stopping=stop.is_set, admission=admission,
         signing_secret=slack.settings.signing_secret if slack else "",
         spaces=slack.calls.installations.spaces if slack else tuple,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from discord.http import Route
 from yarl import URL
 
 from bots.chat.channels import ChannelStore
-from bots.chat.inbox import Inbox, admission_of
+from bots.chat.inbox import Inbox
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Unreadable
 from bots.discord import render
@@ -37,6 +37,7 @@ from bots.discord.settings import API_URL, SLASH_COMMANDS, Application, DiscordS
 from core.bootstrap import Footnote
 from core.errors import SettingsError
 from core.sources.sources import SourceSchedule
+from core.turns.rate_limits import Admission
 from core.turns.turns import Turns
 
 logger = logging.getLogger(__name__)
@@ -177,12 +178,12 @@ class DiscordServer:
 
     @asynccontextmanager
     async def serving(
-        self, turns: Turns, give_up: Callable[[], None], schedule: SourceSchedule
+        self, turns: Turns, give_up: Callable[[], None], schedule: SourceSchedule, admission: Admission | None
     ) -> AsyncIterator[None]:
         """Take events until the end; ``give_up`` is called when the connection has ended for good."""
         inbox = Inbox(
             channel_store=self.channel_store, messenger=self.messenger,
-            turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM),
+            turns=turns, admission=admission,
         )  # fmt: skip
         connection = asyncio.create_task(self._lead(inbox, give_up, schedule))
         try:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from bots.chat.channels import ChannelStore
-from bots.chat.inbox import admission_of
 from bots.mcp.callers import PLATFORM, PeopleByEmail
 from bots.mcp.http import PATH, McpSite
 from bots.mcp.identity import Identities, Issuer
@@ -17,6 +16,7 @@ from bots.mcp.tokens import open_mcp_store
 from bots.page.threads import PageThreads
 from core.bootstrap import Footnote, Reads
 from core.library.library import Refresh
+from core.turns.rate_limits import Admission
 from core.turns.turns import Turns
 
 STATES = "states"  # the key that seals what clients carry
@@ -32,6 +32,7 @@ async def open_mcp(
     threads: PageThreads,
     reads: Reads,
     refresh: Refresh,
+    admission: Admission | None,
     signing_secret: str,
     is_stopping: Callable[[], bool],
     spaces: Callable[[], tuple[str, ...]],
@@ -43,7 +44,7 @@ async def open_mcp(
     )
     service = ServedService(
         footnote=footnote, turns=turns, threads=threads, reads=reads, refresh=refresh,
-        admission=await admission_of(footnote, turns, PLATFORM), is_stopping=is_stopping,
+        admission=admission, is_stopping=is_stopping,
     )  # fmt: skip
     sweeping = asyncio.create_task(keep_sweeping(threads))
     with open_mcp_store(footnote.storage) as store:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bots.chat.channels import ChannelStore, channel_at, source_of
-from bots.chat.inbox import Inbox, admission_of
+from bots.chat.inbox import Inbox
 from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import MALFORMED, LogLimit, Unreadable, is_reached_directly
@@ -41,6 +41,7 @@ from core.bootstrap import Footnote
 from core.errors import SettingsError, StoreUnavailable
 from core.sources.sources import SourceSchedule
 from core.turns.messenger import Unreachable
+from core.turns.rate_limits import Admission
 from core.turns.turns import Turns
 
 if TYPE_CHECKING:
@@ -185,11 +186,13 @@ class SlackServer:
         return any([await each() for each in self._connections])
 
     @asynccontextmanager
-    async def serving(self, turns: Turns, port: int | None, schedule: SourceSchedule) -> AsyncIterator[None]:
+    async def serving(
+        self, turns: Turns, port: int | None, schedule: SourceSchedule, admission: Admission | None
+    ) -> AsyncIterator[None]:
         """Accept what Slack delivers, over sockets or on a port; at the end, finish background tasks."""
         inbox = Inbox(
             channel_store=self.channel_store, messenger=self.messenger,
-            turns=turns, admission=await admission_of(self.footnote, turns, PLATFORM), reorder_window=REORDER_WINDOW,
+            turns=turns, admission=admission, reorder_window=REORDER_WINDOW,
         )  # fmt: skip
         listeners = SlackListeners(
             inbox=inbox, channel_store=self.channel_store, calls=self.calls, oauth=self.oauth,

@@ -130,7 +130,7 @@ async def served(folder: Path, slack: FakeSlack, searxng: FakeSearXNG) -> AsyncI
             open_footnote(settings, purpose="a benchmark", reads=channels.reads) as footnote,
             open_slack(read_slack_settings(slack.environment, None), footnote, channels) as server,
             open_turns(footnote.assistant, {"slack": server.messenger}, database_url=queue) as turns,
-            server.serving(turns, None, schedule_of(footnote, turns)),
+            server.serving(turns, None, schedule_of(footnote, turns), None),
         ):
             await slack.until_connected(2, within=PATIENCE)
             yield channels

@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
 from bots.chat.channels import ChannelStore, open_channel_store
+from bots.chat.inbox import admission_of
 from bots.commands.run import _reads
 from bots.mcp.callers import caller_named
 from bots.mcp.http import serving_mcp
@@ -159,7 +160,7 @@ async def open_mcp_desk(
                 mcp = McpSettings(place=place or PageSettings(port=0), issuer=issuer)
                 opening = open_mcp(
                     mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresher.refresh,
-                    signing_secret=SIGNING_SECRET, is_stopping=lambda: False, spaces=lambda: (TEAM,),
+                    admission=await admission_of(footnote, turns, ("mcp",)), signing_secret=SIGNING_SECRET, is_stopping=lambda: False, spaces=lambda: (TEAM,),
                 )  # fmt: skip
                 with open_mcp_store(storage) as tokens:
                     async with opening as (site, key), serving_mcp(site, key) as url:
