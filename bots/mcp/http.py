@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, MutableMapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -176,6 +176,11 @@ class _Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Mapping[str, Any]) -> None:
+        """What comes after the client has gone is dropped: the SDK ends the call by what ``receive`` says."""
+        with suppress(ConnectionError):
+            await self._send(message)
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.reply = web.StreamResponse(status=message["status"])
             for name, text in message.get("headers", ()):

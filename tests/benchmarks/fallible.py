@@ -13,6 +13,7 @@ wrong, and the wrong is half invented, half true but beside the question.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,10 +21,10 @@ from typing import Literal, TypeVar
 
 from benchmarks.draft_labels import Which, plain
 from benchmarks.world import World, WorldQuestion, draw
-from core.conversation import value
+from core.conversation import Usage, value
 from core.library.documents import Retrieval
 from core.reasoning.calls import AskedModel, Calls, Limits
-from core.reasoning.limits import Circuit
+from core.reasoning.limits import NO_PRICES, Circuit
 
 Reply = TypeVar("Reply")
 Judge = Literal["route", "relevance", "sufficiency", "grounding", "usefulness"]
@@ -147,7 +148,10 @@ class Script:
 
 def counted(limits: Limits) -> Calls:
     """A turn's calls, counted as the chat model's are."""
-    return Calls(name="scripted", timeout=3600, turn_timeout=3600, limits=limits)
+    return Calls(
+        usage=Usage(name="scripted"), timeout=3600, ends_at=math.inf, limits=limits, allowance=None, prices=NO_PRICES,
+        keeps_exchanges=False,
+    )  # fmt: skip
 
 
 async def called(calls: Calls, said: Reply) -> Reply:

@@ -36,7 +36,7 @@ class Parallel:
 
 
 def handbook() -> Parallel:
-    rows = lines(EVALUATION / "parallel.jsonl")
+    rows = lines(Path(__file__).parent / "parallel.jsonl")
     languages = [key for key in rows[0] if key != "section"]
     texts = {
         language: (EVALUATION / f"manners/handbook_{language}.md").read_text(encoding="utf-8")

@@ -168,7 +168,7 @@ async def test_no_canary_of_a_source_reaches_whom_it_does_not_name(items, count,
                 await syncs.ingest(ADDRESS, collection="default")
             question = harbour.question(number)
             outcome = await footnote.assistant.run(question)
-            history = (await footnote.assistant._state(question.conversation.id))["history"]
+            history = (await footnote.assistant._open(question.conversation)).state["history"]
             kept.append((question, outcome))
             older, then = random.choice(kept)  # which is shown again
             seen = [
@@ -309,7 +309,7 @@ async def test_what_was_answered_is_not_remembered_once_it_is_closed(change, tmp
         await change(harbour, sync)
 
         after = await footnote.assistant.run(of_ann("q3", DIRECT, "And what does it cost for two?"))
-        (first, _) = (await footnote.assistant._state(DIRECT.id))["history"]
+        (first, _) = (await footnote.assistant._open(DIRECT)).state["history"]
         shown = await shown_of(footnote, channels, of_ann("q1", DIRECT, COST), before)
 
         assert "18 euros" in json.dumps(plain(before))

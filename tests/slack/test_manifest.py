@@ -45,16 +45,16 @@ def test_it_asks_for_nothing_that_changes_the_workspace():
     assert {scope for scope in scopes if scope.endswith(":write")} == {"assistant:write", "chat:write"}
 
 
-def test_the_command_prints_it_as_json(capsys):
-    code = describe.manifest(Namespace(platform="slack", sync=False, http=None, mcp=None), Settings())
+async def test_the_command_prints_it_as_json(capsys):
+    code = await describe.manifest(Namespace(platform="slack", sync=False, http=None, mcp=None), Settings())
 
     assert code == 0
     assert json.loads(capsys.readouterr().out) == manifest()
 
 
-def test_over_http_it_names_where_slack_sends_events_and_installers(capsys):
+async def test_over_http_it_names_where_slack_sends_events_and_installers(capsys):
     asked = Namespace(platform="slack", sync=False, http="https://bot.example.com/", mcp=None)
-    describe.manifest(asked, Settings())
+    await describe.manifest(asked, Settings())
 
     told = json.loads(capsys.readouterr().out)
 
@@ -70,9 +70,9 @@ def test_over_http_it_names_where_slack_sends_events_and_installers(capsys):
 @pytest.mark.parametrize(
     ("platform", "address"), [("slack", "http://bot.example.com"), ("discord", "https://a.b")]
 )
-def test_an_address_that_slack_would_not_take_is_refused(platform, address):
+async def test_an_address_that_slack_would_not_take_is_refused(platform, address):
     with pytest.raises(SettingsError, match="--http"):
-        describe.manifest(Namespace(platform=platform, sync=False, http=address, mcp=None), Settings())
+        await describe.manifest(Namespace(platform=platform, sync=False, http=address, mcp=None), Settings())
 
 
 BOT, SOCKET = {"SLACK_BOT_TOKEN": "xoxb-1"}, {"SLACK_APP_TOKEN": "xapp-1"}
@@ -140,10 +140,10 @@ def test_one_way_to_hear_of_events_is_needed():
         read_slack_settings(BOT, None)
 
 
-def test_slackbot_may_ask_the_server_that_is_named_and_no_other_app_asks_for_that(capsys):
+async def test_slackbot_may_ask_the_server_that_is_named_and_no_other_app_asks_for_that(capsys):
     url = "https://bot.example.com/mcp"
 
-    describe.manifest(Namespace(platform="slack", sync=False, http=None, mcp=url), Settings())
+    await describe.manifest(Namespace(platform="slack", sync=False, http=None, mcp=url), Settings())
     asked = json.loads(capsys.readouterr().out)
 
     assert asked["mcp_servers"] == {"footnote": {"url": url, "auth_type": "slack_identity_auth"}}
