@@ -146,6 +146,8 @@ class OnDemand:
                 try:
                     await asyncio.wait_for(self._changed.wait_for(lambda: self._users > 0), LINGER)
                 except TimeoutError:
+                    if self._users:  # one came at that moment
+                        continue
                     self._holding = None  # from now on a call opens it anew
                     return
 

@@ -255,6 +255,7 @@ async def _open_mcp(
     )  # fmt: skip
     site, key = await open_now.enter_async_context(opening)
     if served.page and (served.page.host, served.page.port) == (site.place.host, site.place.port):
+        sys.stdout.write("Assistants ask over MCP at /mcp of the page.\n")
         return await open_now.enter_async_context(site.routes(key))
     address = await open_now.enter_async_context(serving_mcp(site, key))
     sys.stdout.write(f"Assistants ask over MCP at {address}\n")

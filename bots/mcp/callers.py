@@ -77,7 +77,8 @@ def caller_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
         raise SettingsError(
             f"{typed} is no person's id, no e-mail address and no collection; there is {', '.join(sorted(known))}."
         )
-    return Caller(platform=PAGE, space=PLATFORM, channel=named_channel({typed}), author=name)
+    space = f"{PLATFORM}-{quote(name, safe='')}"  # tokens of one collection share no conversation
+    return Caller(platform=PAGE, space=space, channel=named_channel({typed}), author=name)
 
 
 class PeopleByEmail:

@@ -32,6 +32,9 @@ OTHER_HOST, OTHER_ORIGIN = (
     "This is not served under this name.",
     "This came from another page, so nothing was done.",
 )
+#: Headers that say who asks: of two, a proxy may have looked at the other one.
+ONCE = ("Authorization", "X-Slack-Signature", "X-Slack-Request-Timestamp", "Host", "Origin")
+TWICE = "This says twice who asks."
 CALLER = "footnote.caller"  # in the scope of a request
 
 Message = MutableMapping[str, Any]
@@ -110,6 +113,8 @@ class McpSite:
             origin = f"http://{host}"
         else:
             return _sorry(OTHER_HOST, 421)
+        if any(len(request.headers.getall(name, ())) > 1 for name in ONCE):
+            return _sorry(TWICE, 400)
         return _sorry(OTHER_ORIGIN, 403) if request.headers.get("Origin", origin) != origin else None
 
     def _unauthorized(self, sentence: str, request: web.Request) -> web.Response:

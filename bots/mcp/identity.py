@@ -4,6 +4,7 @@ issuer of OAuth tokens names.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -54,6 +55,7 @@ class Issuer:
     clock: Callable[[], float] = time.monotonic
     _keys: dict[str, jwt.PyJWK] = field(default_factory=dict)
     _looked_at: float = float("-inf")
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def caller_of(self, token: str) -> Caller:
         """Whose address the token names. Refused for one that is not the issuer's, for another audience, or expired."""
@@ -66,7 +68,7 @@ class Issuer:
         except jwt.PyJWTError as fault:
             raise Refused(f"This token is not valid here: {fault}.") from fault
         address = claims.get("email")
-        if not isinstance(address, str) or claims.get("email_verified") is False:
+        if not isinstance(address, str) or claims.get("email_verified") is not True:
             raise Refused("This token names no e-mail address that its issuer verified.")
         try:
             return person_by_email(address)
@@ -74,11 +76,11 @@ class Issuer:
             raise Refused(str(fault)) from fault
 
     async def _key(self, key_id: str) -> jwt.PyJWK:
-        now = self.clock()
-        is_old = now - self._looked_at > (KEYS_PAUSE if key_id not in self._keys else KEYS_KEPT)
-        if is_old:
-            self._looked_at = now
-            self._keys = await self._look()
+        async with self._looking:  # who comes meanwhile waits for the keys
+            now = self.clock()
+            if now - self._looked_at > (KEYS_PAUSE if key_id not in self._keys else KEYS_KEPT):
+                self._looked_at = now
+                self._keys = await self._look()
         if (key := self._keys.get(key_id)) is None or key.algorithm_name not in ALGORITHMS:
             raise Refused("This token was signed with a key that its issuer does not have.")
         return key

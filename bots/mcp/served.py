@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from bots.mcp.callers import Caller
-from bots.mcp.server import Note
+from bots.mcp.server import AGAIN, Note
 from bots.page.threads import PLATFORM as PAGE
 from bots.page.threads import PageThreads
 from core.bootstrap import Footnote, Reads
@@ -22,10 +22,11 @@ from core.settings import WebSearch
 from core.text.language import language_of
 from core.turns.messenger import SHOWN_BY
 from core.turns.rate_limits import Admission
-from core.turns.turns import Turns
+from core.turns.turns import Turns, TurnsClosed
 from core.wording import in_language
 
 TURN = "mcp-"  # begins the ids of turns that came over MCP
+ENDING = "Footnote is being stopped. Ask again in a minute."
 LOOK_EVERY = 0.15  # seconds between two looks at a turn that another process may run
 #: What came over MCP is kept for somebody who lost the connection: longer than the queue recognizes the same turn.
 KEPT = 15 * 86_400.0  # seconds
@@ -50,22 +51,31 @@ class ServedService:
         return self.footnote.settings.web_search
 
     async def run(self, turn: Turn, note: Note) -> Outcome:
-        """A turn that was begun is ended if the caller goes away; if this process ends, another goes on with it."""
+        """A turn that was begun is ended if the caller goes away; not if it may be asked for again, and not if this
+        process ends, since another goes on with it.
+        """
         stage, outcome = await self.threads.look(turn.id)
         if outcome is None:
             if isinstance(turn, Question) and not stage:
                 await self._admit(turn)
             await self.threads.put(turn)
-            await self.turns.accept(turn, {SHOWN_BY: PAGE})
             try:
+                await self.turns.accept(turn, {SHOWN_BY: PAGE})
                 outcome = await self._ended(turn, note)
+            except TurnsClosed as closed:
+                raise FootnoteError(ENDING) from closed
             except asyncio.CancelledError:
-                if self.is_stopping():
-                    raise
-                await asyncio.shield(self.turns.stop(turn.conversation))
+                if not (self.is_stopping() or turn.id.startswith(f"{TURN}{AGAIN}")):
+                    await asyncio.shield(self._stop(turn))
                 raise
         readable = await self.reads(turn.conversation, turn.author, self.footnote.library)
         return outcome_within(outcome, readable.collections)
+
+    async def _stop(self, turn: Turn) -> None:
+        """Ends the turn if it has begun: else another one of its conversation runs."""
+        stage, _ = await self.threads.look(turn.id)
+        if stage:
+            await self.turns.stop(turn.conversation)
 
     async def _ended(self, turn: Turn, note: Note) -> Outcome:
         told = ""

@@ -69,7 +69,7 @@ def test_a_name_is_taken_once(footnote):
         ("slack/T0HARBOUR/W0BOB12345", "slack/T0HARBOUR/DmcpW0BOB12345", "W0BOB12345"),
         ("123456789012345678", "discord/@me/mcp123456789012345678", "123456789012345678"),
         ("Ann@Example.org", "mcp/email/ann%40example.org", "ann@example.org"),
-        ("default", "page/mcp/only:default", "laptop"),
+        ("default", "page/mcp-laptop/only:default", "laptop"),
     ],
 )
 def test_whom_a_token_stands_for(typed, channel, author):

@@ -206,6 +206,16 @@ async def test_a_foreign_page_reaches_nothing_even_with_a_token(desk, headers, s
     assert "half past nine" not in reply.text
 
 
+async def test_a_request_that_says_twice_who_asks_is_refused(desk):
+    tokens = [await desk.token("ann@example.org"), await desk.token("default", "bot")]
+    twice = [*HEADERS.items(), *(("Authorization", f"Bearer {each}") for each in tokens)]
+
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        reply = await http.post(desk.url, content=BODY, headers=twice)
+
+    assert reply.status_code == 400
+
+
 async def test_a_body_that_is_too_long_and_a_method_that_is_none_are_refused(desk):
     token = {"Authorization": f"Bearer {await desk.token('ann@example.org')}"}
     long = json.dumps({**ASK, "params": {**ASK["params"], "arguments": {"question": "x" * 300_000}}}).encode()
@@ -268,6 +278,7 @@ def issued(address, key, audience, **changes):
         "iat": now,
         "sub": "1",
         "email": "Ann@Example.org",
+        "email_verified": True,
     }
     claims = {name: content for name, content in {**claims, **changes}.items() if content is not None}
     return jwt.encode(claims, key, algorithm="RS256", headers={"kid": "k1"})
@@ -291,7 +302,7 @@ async def test_an_issuers_token_stands_for_whoever_it_names_and_for_nobody_elsew
             issued(address, key, desk.url, exp=None),
             issued(address, key, desk.url, email=None),
             issued(address, key, desk.url, email="everybody"),
-            issued(address, key, desk.url, email_verified=False),
+            *(issued(address, key, desk.url, email_verified=each) for each in (False, "false", 0, None)),
             jwt.encode({"iss": address, "aud": desk.url, "email": "a@b.c"}, "secret" * 8, algorithm="HS256", headers={"kid": "k1"}),
         ]  # fmt: skip
         refused = [await post(desk.url, BODY, {"Authorization": f"Bearer {each}"}) for each in wrong]

@@ -171,12 +171,14 @@ async def test_a_question_with_the_same_request_id_is_asked_once(desk):
     token = await desk.token("ann@example.org")
     async with over_http(desk.url, token) as first, over_http(desk.url, token) as again:
         answers = [await each.ask(FERRY, request_id="r1") for each in (first, again)]
+        another = await first.ask("Does the ferry take bicycles?", request_id="r1")
     async with over_http(desk.url, await desk.token("bob@example.org")) as bob:
         other = await bob.ask(FERRY, request_id="r1")
 
     assert answers[0] == answers[1]
-    assert other["turn"] != answers[0]["turn"]
-    assert len(await desk.footnote.log.database.rows("SELECT turn FROM questions")) == 2
+    assert len({each["turn"] for each in (answers[0], another, other)}) == 3
+    assert "bicycles" in another["text"]
+    assert len(await desk.footnote.log.database.rows("SELECT turn FROM questions")) == 3
 
 
 @pytest.mark.parametrize(
