@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Mapping, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from aiohttp import web
 from mcp.server import ServerRequestContext
@@ -18,9 +17,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from bots.http_server import serve
 from bots.mcp.callers import Caller
-from bots.mcp.identity import Identities, Refused
+from bots.mcp.identity import Identities, UnknownCaller
 from bots.mcp.server import Service, build_server
-from bots.page.settings import LOOPBACK, PageSettings, is_loopback
+from bots.page.settings import LOOPBACK, PageSettings
 from core.errors import FootnoteError
 
 PATH = "/mcp"
@@ -81,7 +80,7 @@ class McpSite:
                 body = await request.read()
                 try:
                     caller = await self.identities.caller_of(request.headers, body)
-                except Refused as fault:
+                except UnknownCaller as fault:
                     return self._unauthorized(str(fault), request)
                 except FootnoteError as fault:
                     return _sorry(str(fault), 503)
@@ -99,19 +98,14 @@ class McpSite:
         return f"{self.place.url or f'http://{request.host}'}{PATH}"
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        """Why a request goes no further, whoever sent it. A browser that a foreign name leads to this machine names the
-        foreign host, and a foreign page its origin.
-        """
-        place, host = self.place, request.headers.get("Host", "")
-        is_behind = place.url.startswith("https://") and place.trusts(request.remote or "")
-        is_secure = is_behind and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
-        if not place.is_on_loopback and not is_secure:
+        """Why a request goes no further, whoever sent it; programs that are no browsers name no origin."""
+        place, headers = self.place, request.headers
+        if not place.is_on_loopback and not place.is_secure(
+            request.remote or "", headers.get("X-Forwarded-Proto", "")
+        ):
             return _sorry(NEEDS_TLS, 403)
-        if place.url and host == urlsplit(place.url).netloc:
-            origin = place.url
-        elif place.is_on_loopback and _names_this_machine(host):
-            origin = f"http://{host}"
-        else:
+        origin = place.origin_of(headers.get("Host", ""))
+        if origin is None:
             return _sorry(OTHER_HOST, 421)
         if any(len(request.headers.getall(name, ())) > 1 for name in ONCE):
             return _sorry(TWICE, 400)
@@ -138,13 +132,6 @@ class McpSite:
                 "scopes_supported": ["openid", "email"],
             }
         )
-
-
-def _names_this_machine(host: str) -> bool:
-    try:
-        return is_loopback(urlsplit(f"//{host}").hostname or "")
-    except ValueError:
-        return False
 
 
 def _sorry(sentence: str, status: int) -> web.Response:

@@ -42,7 +42,7 @@ METADATA = (".well-known/openid-configuration", ".well-known/oauth-authorization
 logger = logging.getLogger(__name__)
 
 
-class Refused(FootnoteError):
+class UnknownCaller(FootnoteError):
     """Whoever sent this is not known; the sentence says why."""
 
 
@@ -58,7 +58,7 @@ class Issuer:
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def caller_of(self, token: str) -> Caller:
-        """Whose address the token names. Refused for one that is not the issuer's, for another audience, or expired."""
+        """Whose address the token names. UnknownCaller for one that is not the issuer's, for another audience, or expired."""
         try:
             key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
             claims = jwt.decode(
@@ -66,14 +66,14 @@ class Issuer:
                 leeway=LEEWAY, options={"require": ["exp", "iss", "aud"]},
             )  # fmt: skip
         except jwt.PyJWTError as fault:
-            raise Refused(f"This token is not valid here: {fault}.") from fault
+            raise UnknownCaller(f"This token is not valid here: {fault}.") from fault
         address = claims.get("email")
         if not isinstance(address, str) or claims.get("email_verified") is not True:
-            raise Refused("This token names no e-mail address that its issuer verified.")
+            raise UnknownCaller("This token names no e-mail address that its issuer verified.")
         try:
             return person_by_email(address)
         except SettingsError as fault:
-            raise Refused(str(fault)) from fault
+            raise UnknownCaller(str(fault)) from fault
 
     async def _key(self, key_id: str) -> jwt.PyJWK:
         async with self._looking:  # who comes meanwhile waits for the keys
@@ -82,7 +82,7 @@ class Issuer:
                 self._looked_at = now
                 self._keys = await self._look()
         if (key := self._keys.get(key_id)) is None or key.algorithm_name not in ALGORITHMS:
-            raise Refused("This token was signed with a key that its issuer does not have.")
+            raise UnknownCaller("This token was signed with a key that its issuer does not have.")
         return key
 
     async def _look(self) -> dict[str, jwt.PyJWK]:
@@ -95,8 +95,8 @@ class Issuer:
                         return {str(each.key_id): each for each in jwt.PyJWKSet.from_dict(keys.json()).keys}
         except (httpx.HTTPError, ValueError, LookupError, TypeError, jwt.PyJWTError) as fault:
             logger.warning("the keys of MCP_ISSUER could not be read", exc_info=True)
-            raise Refused("The issuer of tokens cannot be reached now.") from fault
-        raise Refused("MCP_ISSUER does not say where its keys are.")
+            raise UnknownCaller("The issuer of tokens cannot be reached now.") from fault
+        raise UnknownCaller("MCP_ISSUER does not say where its keys are.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,17 +110,17 @@ class Identities:
     now: Callable[[], float] = time.time
 
     async def caller_of(self, headers: Mapping[str, str], body: bytes) -> Caller:
-        """Raises Refused, and StoreUnavailable. A request that says two things about who sent it is refused."""
+        """Raises UnknownCaller, and StoreUnavailable. A request that says two things about who sent it is refused."""
         token, is_signed = headers.get("Authorization", ""), "X-Slack-Signature" in headers
         if is_signed and not token:
             return await self._signed(headers, body)
         if is_signed or not token.lower().startswith(BEARER):
-            raise Refused("Say who asks: with a token of `footnote mcp --token`, or through Slack.")
+            raise UnknownCaller("Say who asks: with a token of `footnote mcp --token`, or through Slack.")
         token = token[len(BEARER) :].strip()
         caller = await self.store.caller_of(token) if token.startswith(PREFIX) else None
         if caller is None:
             if self.issuer is None or token.startswith(PREFIX):
-                raise Refused("This token is unknown, revoked or expired.")
+                raise UnknownCaller("This token is unknown, revoked or expired.")
             caller = await self.issuer.caller_of(token)
         return self._with_space(caller)
 
@@ -129,13 +129,15 @@ class Identities:
         if caller.platform != SLACK or caller.space in (spaces := self.spaces()):
             return caller
         if caller.space or len(spaces) != 1:
-            raise Refused("This token stands for somebody of a Slack workspace that is not served here.")
+            raise UnknownCaller(
+                "This token stands for somebody of a Slack workspace that is not served here."
+            )
         return replace(caller, space=spaces[0])
 
     async def _signed(self, headers: Mapping[str, str], body: bytes) -> Caller:
         skew = skew_of(headers, body, self.signing_secret, self.now()) if self.signing_secret else None
         if skew is None or abs(skew) > CLOCK_SKEW:
-            raise Refused("This is not signed by Slack, or it is too old.")
+            raise UnknownCaller("This is not signed by Slack, or it is too old.")
         request = _object(body)
         params = request.get("params")
         said = (params.get("_meta") or {}).get("slack") if isinstance(params, dict) else None
@@ -144,11 +146,11 @@ class Identities:
         if said is None and is_harmless:
             return NOBODY
         if not (isinstance(team, str) and isinstance(user, str) and user.isalnum()):
-            raise Refused("Slack did not say who asks: the server needs `slack_identity_auth`.")
+            raise UnknownCaller("Slack did not say who asks: the server needs `slack_identity_auth`.")
         if team not in self.spaces():
-            raise Refused("This is of a Slack workspace that is not served here.")
+            raise UnknownCaller("This is of a Slack workspace that is not served here.")
         if not is_harmless and not await self.store.is_first(headers["X-Slack-Signature"]):
-            raise Refused("This came before.")
+            raise UnknownCaller("This came before.")
         return person_of_slack(team, user)
 
 
@@ -156,5 +158,5 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused("This cannot be read.") from None
+        raise UnknownCaller("This cannot be read.") from None
     return request if isinstance(request, dict) else {}

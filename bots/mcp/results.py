@@ -16,10 +16,11 @@ from core.library.passage_search import Hits
 from core.library.readers import base_of
 
 DOCUMENTS = "footnote://documents/"  # begins the address of a document
+DocumentNumbers = Mapping[tuple[str, str], int]  # by collection and source
 TEXT_LIMIT = 120  # characters of a document's name in a link
 
 
-class Cited(BaseModel):
+class CitedQuote(BaseModel):
     """A quote that stands word for word in its source, and where."""
 
     number: int = Field(description="As in the text's [n]")
@@ -51,8 +52,8 @@ class AskResult(BaseModel):
 
     outcome: OutcomeKind
     text: str = Field(description="The answer, or why there is none, in Markdown with [n] for citations")
-    citations: list[Cited]
-    closest: list[Cited] = Field(description="Without an answer, the nearest passages")
+    citations: list[CitedQuote]
+    closest: list[CitedQuote] = Field(description="Without an answer, the nearest passages")
     confidence: float = Field(description="How sure the documents answer the question, 0 to 1")
     sure: bool | None = Field(description="False: a quote that may be the answer")
     missing: str = Field(description="What of the question the sources do not answer; empty: nothing")
@@ -95,8 +96,8 @@ class SourcesResult(BaseModel):
     total: int = Field(description="How many there are, of which `documents` may be the first ones")
 
 
-def answered(outcome: Outcome, *, thread: str, engine: str, documents: Mapping[str, int]) -> CallToolResult:
-    """The result of ``ask`` and ``decide``; ``documents``: the numbers of those that are cited, by source."""
+def answered(outcome: Outcome, *, thread: str, engine: str, documents: DocumentNumbers) -> CallToolResult:
+    """The result of ``ask`` and ``decide``; ``documents``: the numbers of those that are cited."""
     answer, proposal = outcome.answer, outcome.proposal
     result = AskResult(
         outcome=outcome.kind, text=text_of(outcome, engine=engine), confidence=outcome.confidence,
@@ -168,10 +169,10 @@ def _result(
     )
 
 
-def _cited(citation: Citation, documents: Mapping[str, int]) -> Cited:
+def _cited(citation: Citation, documents: DocumentNumbers) -> CitedQuote:
     names = ("number", "title", "location", "source", "url", "quote", "start", "end", "origin")
-    number = documents.get(citation.source) if citation.origin == "documents" else None
-    return Cited(
+    number = documents.get((citation.collection, citation.source))
+    return CitedQuote(
         **{name: getattr(citation, name) for name in names},
         changed_at=iso(citation.changed_at),
         document=None if number is None else f"{DOCUMENTS}{number}",

@@ -55,7 +55,7 @@ from core.graph.approval import checked_query
 from core.library.documents import Scope
 from core.library.entries import Entry
 from core.library.library import Library
-from core.library.passage_search import Hits, numbers_of
+from core.library.passage_search import Hits, numbers_of, text_of_document
 from core.settings import WebSearch
 
 INSTRUCTIONS = (
@@ -139,7 +139,7 @@ def build_server(
         title="Allow or decline a web search",
         description=getdoc(tools.decide),
         annotations=ToolAnnotations(
-            read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True
+            read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
         ),
     )
     server.resource(f"{DOCUMENTS}{{number}}", title="Document", mime_type="text/plain")(tools.document)
@@ -242,7 +242,9 @@ class Tools:
 
     async def _text_of(self, number: str, collections: frozenset[str]) -> str:
         async with self._service.library() as library:
-            text = await asyncio.to_thread(text_of_document, library, number, Scope(collections=collections))
+            text = await asyncio.to_thread(
+                text_of_document, library.store, number, Scope(collections=collections)
+            )
         if text is None:
             raise ResourceNotFoundError("There is no such document.")
         return text
@@ -342,31 +344,17 @@ class Tools:
         named = [(collection, source) for collection in collections for source in cited]
         async with self._service.library() as library:
             numbers = await asyncio.to_thread(numbers_of, library.store, named)
-        by_source = {source: number for (_, source), number in numbers.items()}
         return answered(
             outcome,
             thread=conversation.thread,
             engine=ENGINE_NAMES[self._service.web_search],
-            documents=by_source,
+            documents=numbers,
         )
 
     def _question(self, proposal: Proposal) -> str:
         engine = ENGINE_NAMES[self._service.web_search]
         would = f"Footnote would search {engine} for:\n{proposal.query}"
         return f"{proposal.reason}\n\n{would}\n\nNothing is sent until you allow it."
-
-
-def text_of_document(library: Library, number: str, scope: Scope) -> str | None:
-    """The text of a document as far as its passages hold it, each at its place; None for none in the scope. Blocks."""
-    entry = library.store.document(int(number)) if number.isdecimal() and len(number) < 16 else None
-    if entry is None or entry.collection not in scope.collections:
-        return None
-    parts: list[str] = []
-    end = 0
-    for passage in library.store.reading(entry.address, Scope(collections=frozenset({entry.collection}))):
-        parts += ["\n" * (passage.start - end), passage.text[max(0, end - passage.start) :]]
-        end = max(end, passage.start + len(passage.text))
-    return "".join(parts)
 
 
 def _turn_id(prefix: str, caller: Caller, request_id: str | None, question: str, thread: str | None) -> str:

@@ -30,7 +30,7 @@ from bots.page.sessions import (
     WrongTries,
     place_of,
 )
-from bots.page.settings import LOOPBACK, PageSettings, is_loopback
+from bots.page.settings import LOOPBACK, PageSettings, is_loopback, names_this_machine
 from bots.page.site import UNREADABLE, Handler, NameLookUps, Record, ServingProcess, Site, Visit, read_form
 from bots.page.templating import HERE, asset_versions, make_templates
 from bots.page.threads import PageThreads
@@ -233,7 +233,7 @@ class Door:
         """
         peer = self._address(request)
         is_here = is_loopback(peer) and "X-Forwarded-For" not in request.headers
-        is_named = _names_this_machine(request.headers.get("Host", "")) or self._origin(request) is not None
+        is_named = names_this_machine(request.headers.get("Host", "")) or self._origin(request) is not None
         if self.site.page.is_probe(peer) or (is_here and is_named):
             return True
         return self._refusal(request) is None and isinstance(await self._session_of(request), PageSession)
@@ -282,19 +282,10 @@ class Door:
         return self._sorry(OTHER_ORIGIN, 403) if is_foreign or is_embedded else None
 
     def _origin(self, request: web.Request) -> str | None:
-        """Where this request was sent, which is where a change must come from; None for another's name.
-
-        A browser that a foreign name leads to this machine names the foreign host.
-        """
-        page, host = self.site.page, request.headers.get("Host", "")
-        if page.url and host == urlsplit(page.url).netloc:
-            return page.url
-        return f"http://{host}" if page.is_on_loopback and _names_this_machine(host) else None
+        return self.site.page.origin_of(request.headers.get("Host", ""))
 
     def _is_secure(self, request: web.Request) -> bool:
-        """True if the browser spoke TLS, as a trusted proxy says."""
-        is_proxy = self.site.page.url.startswith("https://") and self.site.page.trusts(request.remote or "")
-        return is_proxy and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+        return self.site.page.is_secure(request.remote or "", request.headers.get("X-Forwarded-Proto", ""))
 
     def _address(self, request: web.Request) -> str:
         """The address of who asks: behind a trusted proxy, the last address that it tells."""
@@ -341,14 +332,6 @@ class Door:
     def _page(self, template: str, *, status: int, **values: object) -> web.Response:
         text = self.site.templates.get_template(template).render(session=None, here="", **values)
         return web.Response(text=text, content_type="text/html", status=status)
-
-
-def _names_this_machine(host: str) -> bool:
-    try:
-        parts = urlsplit(f"//{host}")
-        return is_loopback(parts.hostname or "") and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _static_files() -> Callable[[web.Request], Awaitable[web.Response]]:

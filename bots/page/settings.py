@@ -42,6 +42,19 @@ class PageSettings:
         """True if this peer may ask for readiness and figures without being in."""
         return _is_in(peer, self.probes)
 
+    def is_secure(self, peer: str, proto: str) -> bool:
+        """True if the browser spoke TLS, as a trusted proxy says (``X-Forwarded-Proto``)."""
+        return self.url.startswith("https://") and self.trusts(peer) and proto.strip().lower() == "https"
+
+    def origin_of(self, host: str) -> str | None:
+        """Where a request with this ``Host`` was sent, which is where a change must come from; None for another's name.
+
+        A browser that a foreign name leads to this machine names the foreign host.
+        """
+        if self.url and host == urlsplit(self.url).netloc:
+            return self.url
+        return f"http://{host}" if self.is_on_loopback and names_this_machine(host) else None
+
     def stands_for_many(self, peer: str) -> bool:
         """True for a proxy, whose connections are other people's."""
         return bool(self.url) and self.trusts(peer)
@@ -60,6 +73,15 @@ def is_loopback(host: str) -> bool:
         return True
     try:
         return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def names_this_machine(host: str) -> bool:
+    """True for a ``Host`` that is this machine's own name or address."""
+    try:
+        parts = urlsplit(f"//{host}")
+        return is_loopback(parts.hostname or "") and parts.port != 0
     except ValueError:
         return False
 

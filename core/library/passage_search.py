@@ -8,13 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from core.conversation import Citation, Outcome, value
-from core.library.documents import Passage
+from core.library.documents import Passage, Scope
 from core.library.library import ScopedDocuments
 from core.library.store import DocumentStore
 
 
 @value
-class Hit:
+class PassageHit:
     """A passage that a search found, as its footnote would be, and the number of its document."""
 
     citation: Citation
@@ -26,7 +26,7 @@ class Hit:
 class Hits:
     """Everything that a search found, best first."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[PassageHit, ...] = ()
     confidence: float = 0.0
 
 
@@ -44,7 +44,7 @@ async def find_passages(
         numbers_of, documents.library.store, ((each.collection, each.source) for each in passages)
     )
     hits = (
-        Hit(citation=citation, score=each.score, document=number)
+        PassageHit(citation=citation, score=each.score, document=number)
         for citation, each in zip(outcome.closest, found.passages, strict=True)
         if (number := numbers.get((each.passage.collection, each.passage.source)))
         is not None  # else it went meanwhile
@@ -59,6 +59,19 @@ def numbers_of(store: DocumentStore, named: Iterable[tuple[str, str]]) -> dict[t
     }
 
 
+def text_of_document(store: DocumentStore, number: str, scope: Scope) -> str | None:
+    """The text of a document as far as its passages hold it, each at its place; None for none in the scope. Blocks."""
+    entry = store.document(int(number)) if number.isdecimal() and len(number) < 16 else None
+    if entry is None or entry.collection not in scope.collections:
+        return None
+    parts: list[str] = []
+    end = 0
+    for passage in store.reading(entry.address, Scope(collections=frozenset({entry.collection}))):
+        parts += ["\n" * (passage.start - end), passage.text[max(0, end - passage.start) :]]
+        end = max(end, passage.start + len(passage.text))
+    return "".join(parts)
+
+
 def plain_hits(hits: Hits) -> dict[str, Any]:
     """As JSON has it."""
     return {"hits": [asdict(each) for each in hits.hits], "confidence": hits.confidence}
@@ -66,7 +79,7 @@ def plain_hits(hits: Hits) -> dict[str, Any]:
 
 def hits_in(record: dict[str, Any]) -> Hits:
     """What :func:`plain_hits` wrote."""
-    hits = (Hit(**{**each, "citation": Citation(**each["citation"])}) for each in record["hits"])
+    hits = (PassageHit(**{**each, "citation": Citation(**each["citation"])}) for each in record["hits"])
     return Hits(hits=tuple(hits), confidence=record["confidence"])
 
 
