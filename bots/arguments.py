@@ -1,7 +1,5 @@
 """Readers of a command's arguments: what may be typed, and how it is spelled."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any, NoReturn
 
@@ -13,7 +11,6 @@ COMPLETED_AS = {
     "PATH": "file",
     "PATH_OR_URL": "file",
     "FILE": "file",
-    "QUESTIONS.jsonl": "file",
     "DIR": "directory",
 }
 
@@ -66,16 +63,6 @@ def span_of(seconds: float) -> str:
     """As it is typed: "90m"."""
     unit = max((each for each in SPANS if seconds % SPANS[each] == 0), key=SPANS.__getitem__)
     return f"{seconds / SPANS[unit]:.0f}{unit}"
-
-
-def price(typed: str) -> float:
-    try:
-        number = float(typed)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{typed} is not a price")
-    return number
 
 
 def from_1_to(most: int) -> Any:

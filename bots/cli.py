@@ -5,8 +5,6 @@ Only the standard library's cheap parts are imported here, so that ``--help`` is
 Exit codes: 0 done; 1 it failed; 2 wrong use or settings, nothing was done; 130 stopped by Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os
@@ -22,7 +20,6 @@ from bots.arguments import (
     every_of,
     from_1_to,
     port,
-    price,
     span,
 )
 
@@ -33,6 +30,9 @@ PLATFORMS = ("slack", "discord")
 PORT_OF_HOST = -1  # `--http` without a number: the port is the one that the host names in PORT
 
 SHELLS = ("bash", "zsh")
+LINT_KINDS = (  # core.lint.findings
+    "contradiction", "drift", "copy", "link", "spelling", "outdated", "single", "private",
+)  # fmt: skip
 ENDINGS = (  # bots.record
     "answered", "half_answered", "unsure", "approval_needed", "no_answer", "clarify", "failed",
 )  # fmt: skip
@@ -188,8 +188,10 @@ def concurrency(help_text: str, default: int | None = None) -> Callable[[Any], o
     return arg("--concurrency", type=most, default=default, metavar="N", help=help_text)
 
 
-def since(help_text: str) -> Callable[[Any], object]:
-    return arg("--since", type=span, default=span("7d"), metavar="SPAN", help=f"{help_text}; by default 7d")
+def since(help_text: str, default: str = "7d") -> Callable[[Any], object]:
+    return arg(
+        "--since", type=span, default=span(default), metavar="SPAN", help=f"{help_text}; by default {default}"
+    )
 
 
 DOCS = listed("--docs", metavar="PATH", help="read these and nothing else")
@@ -243,6 +245,18 @@ COMMANDS: Mapping[str, tuple[str, str, Sequence[Callable[[Any], object]]]] = {
     "gaps": ("questions:gaps", "group what was not answered by meaning", [
         since("as 12h, 7d or 4w, compared with as long before"),
         arg("--csv", action="store_true", help="print a line for each question and nothing else"),
+        arg(
+            "--draft", nargs="?", const="footnote-drafts", metavar="DIR",
+            help="write what people answered as patches of the documents into this folder",
+        ),
+        arg("--pull-requests", action="store_true", help="with --draft: open one for each in a repository, by GIT_TOKENS"),
+    ]),
+    "lint": ("lint:lint", "find what contradicts, drifts, leads nowhere or is private in the documents", [
+        arg("--collection", metavar="NAME", help="show what concerns this part of the library"),
+        listed("--kind", metavar="KIND", help=", ".join(LINT_KINDS)),
+        arg("--baseline", metavar="FILE", help="of what is accepted (.footnote-lint.json, where there is one)"),
+        arg("--write-baseline", action="store_true", help="accept all that is found, in that file"),
+        JSON,
     ]),
     "access": ("sources:access", "list or change who may read which collection", [
         arg("collection", nargs="?", metavar="COLLECTION"),
@@ -280,7 +294,8 @@ COMMANDS: Mapping[str, tuple[str, str, Sequence[Callable[[Any], object]]]] = {
         ),
         arg(
             "--as", dest="stands_for", metavar="WHOM",
-            help="who asks with the token: a person's id (U0123ABCDE), an e-mail address, or the collection it reads",
+            help="who asks with the token: a person of Slack (U0123ABCDE, slack/T0123/U0123ABCDE) or Discord (123456789012345678,"
+            " discord/123456789012345678), an e-mail address, or the collection that it reads alone",
         ),
         arg("--expires", type=span, metavar="SPAN", help="of the token: 12h, 7d or 4w (90d)"),
     ]),
@@ -303,8 +318,8 @@ COMMANDS: Mapping[str, tuple[str, str, Sequence[Callable[[Any], object]]]] = {
     "restore": ("backup:restore", "lay such a file down in empty stores", [ARCHIVE]),
     "doctor": ("describe:doctor", "check this installation, and say how to repair it", [
         arg(
-            "platforms", nargs="*", choices=(*PLATFORMS, "sources"), metavar="PART",
-            help="also require these to be there and to work: slack, discord; sources alone: look at nothing else",
+            "platforms", nargs="*", choices=(*PLATFORMS, "sources", "models"), metavar="PART",
+            help="also require these to be there and to work: slack, discord; sources or models alone: look at nothing else",
         ),
         JSON,
     ]),
@@ -318,16 +333,24 @@ COMMANDS: Mapping[str, tuple[str, str, Sequence[Callable[[Any], object]]]] = {
         arg("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh"),
     ]),
     "graph": ("describe:graph", "how a question is answered, as Mermaid", []),
-    "eval": ("eval:run", "ask a file of questions, and judge the answers", [
-        arg(
-            "questions", metavar="QUESTIONS.jsonl",
-            help='one {"id", "question", "thread"?, "source"?, "answerable"?, "answer"?, "kind"?} per line',
-        ),
+    "test": ("test:run", "ask the questions of a file, and check what must hold of the answers", [
+        arg("files", nargs="*", metavar="FILE", help="YAML or JSON lines; none: footnote-test.yaml here or beside the documents"),
         DOCS,
+        arg(
+            "--as", dest="stands_for", metavar="WHOM",
+            help="with whose rights, where a question names nobody: everyone, a collection, a channel, or as `footnote mcp`",
+        ),
         concurrency("at a time (8 with a model, else 1)"),
-        arg("--price-in", type=price, metavar="PRICE", help="of a million tokens in"),
-        arg("--price-out", type=price, metavar="PRICE", help="of a million tokens out"),
-        arg("--out", default="footnote-eval", metavar="DIR", help="where the report's files go (footnote-eval)"),
+        arg("--runs", type=from_1_to(3), default=3, metavar="N", help="with a model: of a question that fails, at most (3)"),
+        arg("--strict", action="store_true", help="flaky questions fail too"),
+        arg("--junit", metavar="FILE", help="write JUnit XML"),
+        arg("--report", metavar="DIR", help="write report.html and report.json there"),
+        arg(
+            "--from", dest="drawn_from", choices=("questions", "answers"), metavar="WHAT",
+            help="write a first file: of the questions that were rated helpful, or the answers that people keep",
+        ),
+        since("with --from", "30d"),
+        arg("--out", metavar="FILE", help="with --from: the new file (footnote-test.yaml)"),
         JSON,
     ]),
 }  # fmt: skip

@@ -65,7 +65,10 @@ async def serve(
     bounds = bounds or bounds_here()
     connections = HttpConnections(bounds=bounds, stands_for_many=stands_for_many)
     application.middlewares.insert(0, connections.noting())
-    runner = web.AppRunner(application, access_log=None, logger=_silent(), shutdown_timeout=SHUTDOWN_TIMEOUT)
+    # aiohttp logs the address of a request that it cannot read, and addresses hold words that were searched for.
+    silent = logging.getLogger(f"{__name__}.requests")
+    silent.disabled = True
+    runner = web.AppRunner(application, access_log=None, logger=silent, shutdown_timeout=SHUTDOWN_TIMEOUT)
     await runner.setup()
     try:
         assert runner.server is not None
@@ -82,13 +85,6 @@ async def serve(
             listener.close()
     finally:
         await runner.cleanup()
-
-
-def _silent() -> logging.Logger:
-    """aiohttp logs the address of a request that it cannot read, and addresses hold words that were searched for."""
-    silent = logging.getLogger(f"{__name__}.requests")
-    silent.disabled = True
-    return silent
 
 
 @dataclass(slots=True, kw_only=True)

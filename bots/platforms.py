@@ -1,15 +1,13 @@
 """All platforms together: ids in access rules, and the kinds of sources, of which their channels are some."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bots.chat.access import CHANNEL, GROUP, PERSON
-from bots.chat.channel_source import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
+from bots.chat.addresses import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
+from bots.chat.channels import ChannelStore
 from bots.discord import route as discord
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import read_discord_settings
@@ -20,9 +18,6 @@ from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.kinds import KINDS
 from core.sources.source import Credential, SourceGuide, SourceKind
-
-if TYPE_CHECKING:
-    from bots.chat.channels import ChannelStore
 
 #: Addresses that "Copy link" gives, and that a browser shows, with what is typed in their place.
 SLACK_LINK = re.compile(

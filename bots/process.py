@@ -1,7 +1,5 @@
 """The process of a command: its event loop, its log on standard error, its memory."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import gc

@@ -4,8 +4,6 @@ A spreadsheet carries out a cell that begins like a formula, and what people ask
 an apostrophe before it, which spreadsheets read as "this is text" (OWASP, "CSV Injection"). Numbers stay numbers.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,11 +11,10 @@ from typing import Any, TextIO
 
 from bots.chat.texts import counted, reason_of, text_of
 from bots.terminal.screen import plain
-from core.conversation import Citation, Outcome
+from core.conversation import Citation, Outcome, Proposal
 from core.gaps.groups import GapGroup, GapReport
 from core.gaps.questions import LIMIT, GapQuestion
-from core.traces.figures import HALF, UNSURE
-from core.traces.log import LoggedQuestion
+from core.traces.figures import HALF, UNSURE, LoggedQuestion
 from core.traces.search import FoundQuestion
 
 #: What is shown of each value, in this order.
@@ -36,7 +33,7 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
         "text": text_of(outcome, engine=engine),
         "grounding": answer.grounding if answer else "none",
         "citations": [_citation(each) for each in answer.citations] if answer else [],
-        "proposal": _fields(outcome.proposal, _PROPOSAL) if outcome.proposal else None,
+        "proposal": _proposal(outcome.proposal) if outcome.proposal else None,
         "closest": [] if answer else [_citation(each) for each in outcome.closest],
         "reason": reason_of(outcome),
         "thread": thread,
@@ -49,6 +46,8 @@ def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bo
         "missing": answer.missing if answer else "",
         "sure": answer.is_sure if answer else None,
     }
+    if answer and answer.unsettled:
+        record["unsettled"] = list(answer.unsettled)
     if passages:
         record["passages"] = [_fields(each, _PASSAGE) for each in outcome.ranked]
     return record
@@ -203,3 +202,8 @@ def left_out(report: GapReport) -> tuple[str, ...]:
     if report.is_cut:
         sentences.append(f"Only the newest {LIMIT:,} questions were grouped.")
     return tuple(sentences)
+
+
+def _proposal(proposal: Proposal) -> dict[str, Any]:
+    until = {"expires_at": iso(proposal.expires_at)} if proposal.expires_at else {}
+    return _fields(proposal, _PROPOSAL) | until

@@ -1,7 +1,5 @@
 """Keeps the index in step with the disk while the bot serves."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import dataclass, field
@@ -31,10 +29,7 @@ class IndexRefresher:
     _next: float = field(default=0.0)  #: when a look is due, by the loop's clock
 
     async def refresh(self, library: Library) -> None:
-        """Look at the disk if a look is due; questions that come together share one.
-
-        Only the process that keeps the index looks.
-        """
+        """Look at the disk if a look is due, once for all who wait; only in who keeps the index."""
         if not self._is_leading:
             return
         now = asyncio.get_running_loop().time()
@@ -54,7 +49,7 @@ class IndexRefresher:
                     await self.refresh(library)
         finally:
             self._is_leading = False
-            await self._stop()
+            await self.stop()
 
     async def follow(self, library: Library) -> None:
         """Search by meaning, once whoever keeps the index has embedded every passage."""
@@ -66,9 +61,10 @@ class IndexRefresher:
             await asyncio.Event().wait()
         finally:
             await vectors.stop()
-            await self._stop()  # what a command had embedded here
+            await self.stop()  # what a command had embedded here
 
-    async def _stop(self) -> None:
+    async def stop(self) -> None:
+        """End what it does at the next batch."""
         if self._look is not None:
             self._look.cancel()
             await asyncio.wait([self._look])

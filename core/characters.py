@@ -4,8 +4,6 @@ Control characters, marks of writing direction and Unicode tags could hide words
 person is asked to allow.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 
@@ -23,9 +21,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD for each lone surrogate, which no file and no network can hold, and for each NUL, which
-    PostgreSQL cannot.
-    """
+    """The text with U+FFFD for lone surrogates, which no file can hold, and NUL, which PostgreSQL cannot."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 

@@ -3,8 +3,6 @@
 All are frozen, so that tasks can share them, checkpoints hold them and tests compare them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform
@@ -18,11 +16,9 @@ Value = TypeVar("Value")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def value(cls: type[Value]) -> type[Value]:
-    """A frozen, slotted, keyword-only dataclass whose sequences are tuples.
-
-    A checkpoint returns every tuple as a list; it becomes a tuple again here, so that the value read equals the
-    value written. LangGraph's serializer tests for ``_asdict`` first and for dataclasses late; defining it is faster.
-    """
+    """A frozen, slotted, keyword-only dataclass whose sequences are tuples: a checkpoint returns every tuple as
+    a list, and the value read must equal the value written. LangGraph's serializer tests for ``_asdict`` first
+    and for dataclasses late; defining it is faster."""
 
     def freeze(self: Any) -> None:
         for name in self.__dataclass_fields__:
@@ -38,14 +34,12 @@ def value(cls: type[Value]) -> type[Value]:
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
-Verdict = Literal["approve", "deny"]
+Verdict = Literal["approve", "deny", "expire"]  #: the last is said by nobody: the time is over
 Grounding = Literal["documents", "web", "both", "none"]
 Origin = Literal["documents", "web"]
 OutcomeKind = Literal["answered", "approval_needed", "no_answer", "clarify", "failed"]
 WebApproval = Literal["asker", "anyone", "approvers", "never_ask"]
 Stage = Literal["waiting", "reading", "checking", "writing", "verifying", "searching", "fetching"]
-
-EVALUATION = "evaluation"  # the channel of questions that only test the answers: nobody counts them
 
 QUESTION_LIMIT = 4_000  # characters; a longer question is refused with a sentence
 QUERY_LIMIT = 400  # characters of one outgoing web query; DuckDuckGo cuts near 500
@@ -71,7 +65,7 @@ class Conversation:
         return f"{self.platform}/{self.space}/{self.channel}"
 
     @classmethod
-    def parse(cls, conversation_id: str) -> Conversation:
+    def parse(cls, conversation_id: str) -> "Conversation":
         """Read an id written by :attr:`id`; ValueError when a part is missing."""
         parts = conversation_id.split("/", 3)
         if len(parts) != 4 or not all(parts):
@@ -121,6 +115,7 @@ class Question:
     reading_allowed_by: str | None = None  #: who let the attachments be read; None: nobody yet
     attached: tuple[str, ...] = ()  #: addresses of the attachments in the library, once they are read
     unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
+    is_test: bool = False  #: it only tests the answers: it is not counted, and nothing of it goes to the web
 
     @property
     def unread(self) -> tuple[str, ...]:
@@ -198,12 +193,13 @@ class Answer:
     left_out: tuple[Omission, ...] = ()  #: what the draft said and its sources do not support
     missing: str = ""  #: what of the question the sources do not answer, a few words; empty: nothing
     is_sure: bool = True  #: False: a quote that may answer, and is shown as such
+    unsettled: tuple[str, ...] = ()  #: sentences of it that no check settled, marked in the text
     is_newer_first: bool = False  #: its quotes differ, and the first is of the document that was changed last
 
 
 @value
 class Proposal:
-    """ "May I search the web for this?" Ends only by a Decision or by retention."""
+    """ "May I search the web for this?" Ends only by a Decision, which may come of its time, or by retention."""
 
     id: str
     turn_id: str  #: the question's
@@ -225,12 +221,17 @@ class Proposal:
     verdict: Verdict | None = None  #: None while open
     decided_by: str | None = None
     decided_at: float | None = None
+    expires_at: float | None = None  #: seconds since the epoch, from when nobody may decide; None: never
 
     @property
     def is_open(self) -> bool:
         return self.verdict is None
 
-    def with_decision(self, decision: Decision) -> Proposal:
+    def is_open_at(self, moment: float) -> bool:
+        """True if it could be decided then: what is over is so by its time, not by when that is recorded."""
+        return self.verdict is None and (self.expires_at is None or moment < self.expires_at)
+
+    def with_decision(self, decision: Decision) -> "Proposal":
         """This proposal, decided, with the query that was allowed."""
         return replace(
             self,
@@ -240,9 +241,9 @@ class Proposal:
             decided_at=decision.decided_at,
         )
 
-    def without_decision(self) -> Proposal:
-        """This proposal, open again after a search that failed."""
-        return replace(self, verdict=None, allowed=None, decided_by=None, decided_at=None)
+    def without_decision(self) -> "Proposal":
+        """This proposal, open again after a search that failed; it was decided in time, so time does not end it."""
+        return replace(self, verdict=None, allowed=None, decided_by=None, decided_at=None, expires_at=None)
 
 
 @value
@@ -277,6 +278,7 @@ class Usage:
     cost: float | None = None  #: None: the operator set no prices
     currency: str = ""  #: ISO 4217, of the cost
     is_cost_shown: bool = False  #: whether people are told what it cost
+    is_brief: bool = False  #: few calls, for a slow model: core.reasoning.brief
 
 
 @value
@@ -295,13 +297,13 @@ class Outcome:
     steps: tuple[str, ...] = ()  #: graph nodes in the order they ran
     usage: Usage = field(default_factory=Usage)
     timing_ms: dict[str, float] = field(default_factory=dict)
-    ranked: tuple[Ranked, ...] = ()  #: the best retrieved passages, best first
+    ranked: tuple["Ranked", ...] = ()  #: the best retrieved passages, best first
     unread: tuple[str, ...] = ()  #: names of the question's attachments that nobody allowed to be read
     unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
     collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
     is_shown: bool = True  #: False: nobody called the bot, and it has no sure answer; nothing of it is kept
 
-    def with_citations(self, change: Callable[[Sequence[Citation]], tuple[Citation, ...]]) -> Outcome:
+    def with_citations(self, change: Callable[[Sequence[Citation]], tuple[Citation, ...]]) -> "Outcome":
         """This outcome with other citations wherever it has some."""
         answer, proposal = self.answer, self.proposal
         return replace(
@@ -355,6 +357,11 @@ class Progress:
 
     stage: Stage
     count: int | None = None  #: passages read or checked, turns ahead in the queue; None: unknown
+    answer: Answer | None = None  #: its checked beginning, while the rest is written
+
+
+def unwatched(_: Progress) -> None:
+    """For a turn whose progress nobody sees."""
 
 
 def is_unaddressed(turn: Turn | Command) -> TypeGuard[Question]:

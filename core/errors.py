@@ -20,8 +20,6 @@ FootnoteError
 :func:`for_people` replaces what only the operator can repair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from core.wording import Sentence

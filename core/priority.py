@@ -6,8 +6,6 @@ interpreter, and this machine's processors are shared by all, so that whatever e
 thread that computes without a pause delays all others.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -19,7 +17,7 @@ from typing import TypeVar
 LONGEST_WAY = 0.25  # seconds that one piece of other work waits; turns that never end would keep it from ever being done
 
 _changed = threading.Condition()
-_current: ContextVar[_Turn | None] = ContextVar("turn", default=None)
+_current: ContextVar["_Turn | None"] = ContextVar("turn", default=None)
 _computing: set[int] = set()  # turns, by their identity
 
 

@@ -3,18 +3,17 @@
 Sentences go on after the setting's name. A value that may hold a password is not repeated.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfoNotFoundError
 
 from core.errors import SettingsError
-from core.graph.policy import PRESETS
+from core.graph.policy import AUTO, PRESETS
 from core.reasoning.limits import Price
-from core.turns.rate_limits import PERIODS, Period, Rate
+from core.turns.rate_limits import PERIODS, Period, QuietHours, Rate
 
 LONGEST_KEPT = 3_650  # days
 
@@ -49,6 +48,15 @@ def _whole(what: str, most: int | None = None) -> Callable[[str], int]:
 
 _tokens = _whole("tokens, 0 for no limit")
 _days = _whole(f"days, at most {LONGEST_KEPT:,}", LONGEST_KEPT)
+
+
+def _expiry(raw: str) -> float:
+    """Seconds; what is shown of a turn can be changed for as long as its outcome is kept, two weeks."""
+    number, unit = raw[:-1], {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}.get(raw[-1:].lower(), 0.0)
+    seconds = float(number) * unit if number.isascii() and number.isdecimal() else 0.0
+    if raw.lower() != "off" and not 0 < seconds <= 10 * 86_400:
+        raise ValueError(f"must be off, or a span of time of at most 10d, as in 30m or 24h, not “{raw}”")
+    return seconds
 
 
 def _switch(raw: str) -> bool:
@@ -94,6 +102,24 @@ def _rate(raw: str) -> Rate | None:
             f"must be off, or a number with a period, as in 20/{' or 20/'.join(PERIODS)}, not “{raw}”"
         )
     return Rate(count=int(count), period=cast("Period", unit))
+
+
+def _quiet_hours(raw: str) -> QuietHours | None:
+    """``20-8``, in UTC or in the time zone behind it."""
+    found = re.fullmatch(r"(\d{1,2})-(\d{1,2})(?:\s+(\S+))?", raw, re.ASCII)
+    if raw.lower() == "off":
+        return None
+    if found and int(found[1]) < 24 > int(found[2]) != int(found[1]):
+        try:
+            hours = QuietHours(begin=int(found[1]), end=int(found[2]), zone=found[3] or "UTC")
+            hours.over_at(0.0)
+        except (ValueError, ZoneInfoNotFoundError):
+            pass
+        else:
+            return hours
+    raise ValueError(
+        f"must be off, or hours of the day and a time zone, as in 20-8 Europe/Berlin, not “{raw}”"
+    )
 
 
 def _names(raw: str) -> tuple[str, ...]:
@@ -226,78 +252,53 @@ def _model(raw: str) -> str:
     return named
 
 
-def _embedding(raw: str) -> str:
-    if raw.lower() in ("auto", "none", "minilm"):
-        return raw.lower()
-    if raw.startswith("hf:"):
-        return _network(raw)
-    if ":" not in raw and not _folder(raw).is_dir():
-        raise ValueError(
-            f"must be auto, none, minilm, a folder that exists, hf:OWNER/NAME or provider:model, not “{raw}”"
-        )
-    return raw
+def _network(*words: str, rest: str, takes_services: bool = False) -> Callable[[str], str]:
+    def parse(raw: str) -> str:
+        if raw.lower() in words:
+            return raw.lower()
+        if raw.startswith("hf:"):
+            from core.library.embedding.repository import Repository
+
+            Repository.named(raw)
+        elif not (takes_services and ":" in raw) and not _folder(raw).is_dir():
+            raise ValueError(f"must be {', '.join(words)}, a folder that exists, {rest}, not “{raw}”")
+        return raw
+
+    return parse
 
 
-def _reranker(raw: str) -> str:
-    if raw.lower() == "off":
-        return "off"
-    if raw.startswith("hf:"):
-        return _network(raw)
-    if not _folder(raw).is_dir():
-        raise ValueError(f"must be off, a folder that exists, or hf:OWNER/NAME, not “{raw}”")
-    return raw
-
-
-def _network(raw: str) -> str:
-    from core.library.embedding.repository import Repository
-
-    Repository.named(raw)
-    return raw
-
-
+_embedding = _network("auto", "none", "minilm", rest="hf:OWNER/NAME or provider:model", takes_services=True)
+_URLS = (
+    "google_gemini_base_url", "openai_base_url", "anthropic_base_url", "hf_endpoint", "tavily_base_url", "searxng_url",
+    "otel_exporter_otlp_endpoint",
+)  # fmt: skip
 PARSERS: Mapping[str, Callable[[str], object]] = {
+    **dict.fromkeys(_URLS, _url),
+    **dict.fromkeys(("chat_model", "grader_model"), _model),
+    **dict.fromkeys(("web_approvers", "learners", "confluence_open_spaces"), _names),
+    **dict.fromkeys(("web_trusted_hosts", "web_blocked_hosts", "private_hosts"), _hosts),
+    **dict.fromkeys(("git_tokens", "confluence_tokens"), _tokens_of_hosts),
+    **dict.fromkeys(("model_timeout", "search_timeout", "turn_timeout"), _seconds),
+    **dict.fromkeys(("tokens_per_day", "tokens_per_day_per_channel", "tokens_per_day_per_person"), _tokens),
+    **dict.fromkeys(("notify_approvers", "show_cost", "trace_texts"), _switch),
+    **dict.fromkeys(("questions_per_person", "questions_per_channel"), _rate),
     "data_dir": _folder,
-    "google_gemini_base_url": _url,
-    "openai_base_url": _url,
-    "anthropic_base_url": _url,
     "embedding_model": _embedding,
-    "reranker": _reranker,
-    "hf_endpoint": _url,
-    "chat_model": _model,
-    "grader_model": _model,
-    "policy": _one_of(*PRESETS),
-    "web_search": cast("Callable[[str], object]", _one_of("duckduckgo", "tavily", "searxng", "off")),
-    "tavily_base_url": _url,
-    "searxng_url": _url,
+    "reranker": _network("off", rest="or hf:OWNER/NAME"),
+    "policy": _one_of(AUTO, *PRESETS),
+    "web_search": _one_of("duckduckgo", "tavily", "searxng", "off"),
     "web_approval": _one_of("asker", "anyone", "approvers", "never_ask"),
-    "web_approvers": _names,
-    "notify_approvers": _switch,
-    "learners": _names,
+    "proposals_expire": _expiry,
     "experts": _experts,
     "review_after": _review_days,
+    "recheck_answers": lambda raw: 0 if raw.lower() == "off" else _days(raw.lower().removesuffix("d")),
+    "quiet_hours": _quiet_hours,
     "stale_after": lambda raw: 0 if raw.lower() == "off" else _days(raw),
     "gaps_channel": _channels,
-    "web_trusted_hosts": _hosts,
-    "web_blocked_hosts": _hosts,
-    "private_hosts": _hosts,
-    "git_tokens": _tokens_of_hosts,
-    "confluence_tokens": _tokens_of_hosts,
     "confluence_everyone": lambda raw: () if raw.lower() == "off" else _names(raw),
-    "confluence_open_spaces": _names,
-    "model_timeout": _seconds,
-    "search_timeout": _seconds,
-    "turn_timeout": _seconds,
-    "tokens_per_day": _tokens,
-    "tokens_per_day_per_channel": _tokens,
-    "tokens_per_day_per_person": _tokens,
     "prices": _prices,
     "currency": _currency,
-    "show_cost": _switch,
-    "questions_per_person": _rate,
-    "questions_per_channel": _rate,
     "trace_days": _days,
-    "trace_texts": _switch,
-    "otel_exporter_otlp_endpoint": _url,
     "source_url_base": _url_bases,
     "database_url": _database,
     "log_level": lambda raw: _one_of("debug", "info", "warning", "error")(raw).upper(),

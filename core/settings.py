@@ -4,8 +4,6 @@ All faults are reported together, so that a person can fix them in one go. Secre
 out of ``repr``. Each adapter reads its own tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -13,11 +11,13 @@ from typing import Any, Literal
 
 from core.conversation import WebApproval
 from core.errors import SettingsError
+from core.graph.policy import AUTO
 from core.reasoning.limits import Price
 from core.setting_values import PARSERS, bare_name
-from core.turns.rate_limits import Rate
+from core.turns.rate_limits import QuietHours, Rate
 
 ENV_FILE = Path(".env")
+NIGHT = QuietHours(begin=20, end=8)  # UTC
 
 WebSearch = Literal["duckduckgo", "tavily", "searxng", "off"]
 
@@ -39,26 +39,27 @@ class Settings:
     grader_model: str = ""  #: plans, grades and checks; empty: Google's small model, or the one that writes
     embedding_model: str = "auto"
     reranker: str = "off"  #: a cross-encoder that ranks the first passages anew: a folder, or hf:OWNER/NAME
-    hf_endpoint: str = field(
-        default="https://huggingface.co", repr=False
-    )  #: of the hub of hf:OWNER/NAME, for mirrors; may hold a password
-    policy: str = "footnote"
+    #: of the hub of hf:OWNER/NAME, for mirrors; may hold a password
+    hf_endpoint: str = field(default="https://huggingface.co", repr=False)
+    policy: str = AUTO
     web_search: WebSearch = "duckduckgo"
     tavily_api_key: str = field(default="", repr=False)
     tavily_base_url: str = field(default="https://api.tavily.com", repr=False)
     searxng_url: str = field(default="", repr=False)
     web_approval: WebApproval = "asker"
     web_approvers: tuple[str, ...] = ()  #: people, roles or user groups
+    proposals_expire: float = 0.0  #: seconds after which nobody may allow a proposed search; 0: never
     notify_approvers: bool = False  #: whether the approvers are notified of a search that waits for them
     learners: tuple[str, ...] = ()  #: people, roles or user groups who may add documents; empty: everybody
     #: whom "Ask a person" asks, and whose replies are kept: people, roles or user groups; by collection or channel
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     review_after: int = 180  #: days for which an answer that a person gave is used before it must be reviewed
+    #: days for which an answer is looked at again when a document that it quotes changes; 0: never
+    recheck_answers: int = 90
+    quiet_hours: QuietHours | None = NIGHT  #: in which nobody is told so; None: never
     web_trusted_hosts: tuple[str, ...] = ()  #: if set, only these hosts are read
     web_blocked_hosts: tuple[str, ...] = ()
-    stale_after: int = (
-        0  #: days after which a document is marked that was not seen at its source since; 0: never
-    )
+    stale_after: int = 0  #: days after which a document is marked that was not seen at its source; 0: never
     #: hosts that are not public, which the operator's own sources may be read from
     private_hosts: tuple[str, ...] = ()
     git_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: TOKEN or USER:TOKEN, by host
@@ -67,9 +68,7 @@ class Settings:
     confluence_everyone: tuple[str, ...] = ("confluence-users",)
     #: keys of spaces of which nobody asks who may view them: the collection decides; or * for all
     confluence_open_spaces: tuple[str, ...] = ()
-    drive_credentials: str = (
-        ""  #: path of the JSON file of a service account's key; what is in it is read when it is used
-    )
+    drive_credentials: str = ""  #: path of the JSON file of a service account's key, read when it is used
     #: of an integration; pages are shared with it in Notion
     notion_token: str = field(default="", repr=False)
     model_timeout: float = 60.0  #: seconds for one model call
@@ -85,9 +84,7 @@ class Settings:
     questions_per_channel: Rate | None = None
     gaps_channel: tuple[str, ...] = ()  #: platform/space/channel, in which the weekly digest of gaps is shown
     trace_days: int = 14  #: for which the texts of questions and their traces are kept; 0: figures only
-    trace_texts: bool = (
-        False  #: whether questions and answers are in the spans, and exchanges with models in the traces
-    )
+    trace_texts: bool = False  #: whether texts are in the spans, and exchanges with models in the traces
     #: may hold a password; empty: none is sent
     otel_exporter_otlp_endpoint: str = field(default="", repr=False)
     source_url_base: Mapping[str, str] = field(default_factory=dict)  #: by collection, core.library.links
@@ -169,7 +166,6 @@ def broken_lines(env_file: Path) -> list[int]:
 
 
 def _missing(settings: Settings) -> list[str]:
-    """The settings that are missing because another one needs them."""
     needed = (
         (settings.web_search == "tavily" and not settings.tavily_api_key, "TAVILY_API_KEY", "WEB_SEARCH=tavily"),
         (settings.web_search == "searxng" and not settings.searxng_url, "SEARXNG_URL", "WEB_SEARCH=searxng"),
@@ -178,9 +174,8 @@ def _missing(settings: Settings) -> list[str]:
         (settings.show_cost and not settings.prices, "PRICES", "SHOW_COST=on"),
     )  # fmt: skip
     used = dict.fromkeys((bare_name(settings.chat_model), bare_name(settings.judging_model)))
-    has_cost = (
-        bool(settings.prices) and settings.has_chat_model
-    )  # none could be given of a model without a price
+    # none could be given of a model without a price
+    has_cost = bool(settings.prices) and settings.has_chat_model
     unpriced = [name for name in used if has_cost and name not in settings.prices]
     missing = [f"{name} is needed for {choice}" for is_missing, name, choice in needed if is_missing]
     return [*missing, *(f"PRICES names no price of {model}" for model in unpriced)]

@@ -4,8 +4,6 @@ A package has one TOML file for each language: ``key = "Words with a {placeholde
 on a count there are two: ``key = {one = "1 page", other = "{count} pages"}``.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,6 +71,9 @@ class Sentence(str):
         made = super().__new__(cls, wording(LANGUAGES[0])(key, **values))
         made.key, made.values = key, values
         return made
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self  # it never changes; without this, records of values could not be made
 
 
 def in_language(words: str, language: str) -> str:

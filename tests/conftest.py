@@ -6,22 +6,27 @@ import logging
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import certifi
 import pytest
-from fakes.postgres import PostgresServer, memory
+from fakes.memory import memory
 from hypothesis import settings
-
-from core.settings import Settings
-from core.storage.storage import Storage, open_storage
 
 if TYPE_CHECKING:
     from fakes.discord import FakeDiscord
+    from fakes.postgres import PostgresServer
     from fakes.slack import FakeSlack
+
+    from core.storage.storage import Storage
+
+# Where it is set, as in many images, every process would compile its libraries and rewrite all tests anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 #: What hypothesis draws is the same in every run, so that a red run is a change's fault. HYPOTHESIS=random draws anew,
 #: and more: what the same examples find again and again, few of them find.
@@ -29,6 +34,7 @@ settings.register_profile("same", derandomize=True, deadline=None, max_examples=
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS", "same"))
 
+ROOT = Path(__file__).resolve().parents[1]
 LOOPBACK = ("127.", "::1", "localhost")
 DEAD_END = "http://127.0.0.1:9"  # the discard port: a client that goes through a proxy ends here
 
@@ -46,9 +52,19 @@ if (place := memory()) is not None:
 
 #: Folders and files of tests, those that take longest first, so that no process ends alone with a long file.
 LONGEST = (
-    "stories", "test_readme.py", "security", "graph", "slack", "discord_bot", "turns", "bots", "page", "bench", "library",
+    "stories", "test_readme.py", "security", "graph", "slack", "discord_bot", "turns", "bots", "page", "benchmarks", "library",
     "reasoning", "traces",
 )  # fmt: skip
+
+
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """In a new checkout, one process compiles what all are about to import, and not each of them."""
+    if not Path(cache_from_source(ROOT / "core" / "conversation.py")).exists():
+        subprocess.run(
+            [sys.executable, "-c", "from fakes.fork_server import import_all; import_all()"],
+            cwd=ROOT / "tests",
+            check=True,
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -97,12 +113,14 @@ def nothing_secret_is_logged() -> Iterator[None]:
     assert discreet.told == []
 
 
-SHARED = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+SHARED = Path(os.environ.get("FOOTNOTE_DATA", ROOT.parent / "shared" / "data"))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def one_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A certificate store of one: reading all of them for each model client takes longer than its test."""
+    import certifi
+
     store = Path(certifi.where()).read_text(encoding="ascii", errors="ignore")
     first = store[store.index("-----BEGIN") : store.index("-----END CERTIFICATE-----")]
     small = tmp_path_factory.mktemp("certificates") / "one.pem"
@@ -113,6 +131,8 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A real PostgreSQL, one for each process of tests."""
+    from fakes.postgres import PostgresServer
+
     with PostgresServer.started(in_memory=True) as server:
         yield server
 
@@ -127,6 +147,9 @@ def postgres_url(postgres: PostgresServer) -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     """Where the stores of a test are: files in its folder, or a PostgreSQL."""
+    from core.settings import Settings
+    from core.storage.storage import open_storage
+
     url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
     with open_storage(Settings(data_dir=tmp_path, database_url=url)) as storage:
         yield storage

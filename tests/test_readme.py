@@ -239,7 +239,16 @@ def test_the_page_of_core_names_no_platform():
     assert not re.search("slack|discord", PAGES["core/README.md"], re.IGNORECASE)
 
 
-@pytest.mark.parametrize("page", [*PAGES, "tests/benchmarks/README.md"])
+#: Whose commands need other hosts, or what only their own tests have.
+FURTHER = (
+    "core/sources/README.md",
+    "bots/page/README.md",
+    "bots/mcp/README.md",
+    "tests/benchmarks/README.md",
+)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *FURTHER])
 def test_a_link_leads_somewhere(page):
     prose = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
@@ -250,9 +259,10 @@ def test_a_link_leads_somewhere(page):
         assert not anchor or anchor in anchors_of(file), target
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, *FURTHER])
 def test_a_file_that_is_named_is_there(page):
-    named = re.findall(r"(?<![\w/])((?:core|bots|tests|\.ci)/[a-z_./]*[a-z_/])(?![\w/])", PAGES[page])
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"(?<![\w/])((?:core|bots|tests|\.ci)/[a-z_./]*[a-z_/])(?![\w/])", text)
 
     assert [name for name in named if not (ROOT / name).exists()] == []
 

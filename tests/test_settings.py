@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import SettingsError
-from core.graph.policy import PRESETS
+from core.graph.policy import AUTO, PRESETS
 from core.reasoning.limits import Price
 from core.settings import Settings, read_settings
 from core.turns.rate_limits import Rate
@@ -121,7 +121,7 @@ def test_after_how_many_days_a_document_is_marked(raw, days):
 @pytest.mark.parametrize(
     ("name", "raw", "sentence"),
     [
-        ("policy", "best", "POLICY must be one of footnote, combined, crag-any, self-rag, crag-ratio, adaptive, brief, not “best”"),
+        ("policy", "best", "POLICY must be one of auto, footnote, combined, crag-any, self-rag, crag-ratio, adaptive, brief, not “best”"),
         ("web_search", "google", "WEB_SEARCH must be one of duckduckgo, tavily, searxng, off, not “google”"),
         ("web_approval", "nobody", "WEB_APPROVAL must be one of asker, anyone, approvers, never_ask, not “nobody”"),
         ("log_level", "loud", "LOG_LEVEL must be one of debug, info, warning, error, not “loud”"),
@@ -244,7 +244,7 @@ def test_a_variable_that_is_set_to_nothing_takes_back_what_the_file_says(tmp_pat
     file = tmp_path / ".env"
     file.write_text("POLICY=self-rag\n")
 
-    assert read_settings({"POLICY": ""}, file).policy == "footnote"
+    assert read_settings({"POLICY": ""}, file).policy == AUTO
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,13 @@ Which of them a question may read is decided in :meth:`bots.chat.channels.Channe
 until a rule says otherwise, every other collection is closed until one opens it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from bots.chat.channel_source import ADDRESSES
+from bots.chat.addresses import ADDRESSES
 from bots.chat.channels import OWN, SCHEMA, STORE, AccessRule, ChannelStore
 from bots.chat.incoming import ChatCommand, queued
 from bots.chat.platform import Approver, People
@@ -98,10 +96,8 @@ def change_access(
         rules = (AccessRule(collection=collection, kind=kind, id=name) for kind, name in rows)
         kept, unknown = changed(collection, rules, change)
         writing.execute("DELETE FROM access WHERE collection = ?", (collection,))
-        writing.executemany(
-            "INSERT INTO access VALUES (?, ?, ?)",
-            sorted((rule.collection, rule.kind, rule.id) for rule in kept),
-        )
+        rows = sorted((rule.collection, rule.kind, rule.id) for rule in kept)
+        writing.executemany("INSERT INTO access VALUES (?, ?, ?)", rows)
     return unknown
 
 
@@ -121,6 +117,11 @@ def access_rules(database: Database, known: Iterable[str]) -> Mapping[str, tuple
     }
 
 
+def open_to_all(rules: Mapping[str, Iterable[AccessRule]]) -> frozenset[str]:
+    """The collections that everybody may read."""
+    return frozenset(name for name, those in rules.items() if any(rule.kind == EVERYONE for rule in those))
+
+
 def readers(rules: Iterable[AccessRule], names: Mapping[str, str] = MappingProxyType({})) -> str:
     """Who may read a collection, as a person reads it; by their names, where these have one for the id of a rule."""
     parts = [f"{rule.kind} {names.get(rule.id, rule.id)}".strip() for rule in rules if rule.kind != CLOSED]
@@ -133,9 +134,11 @@ def forget_documents(
     """Remove documents, in all collections without one named, their uploads, and the rules of collections that end."""
     entries = _forget(library, storage, source, collection)
     discard(storage.data_dir, (Path(entry.address) for entry in entries))
-    left = {base_of(entry.collection) for entry in library.store.entries()}
-    with closing(storage.database(STORE, SCHEMA)) as database:
-        drop_rules(database, {base_of(entry.collection) for entry in entries} - left)
+    left = {DEFAULT_COLLECTION, *(base_of(entry.collection) for entry in library.store.entries())}
+    if gone := {base_of(entry.collection) for entry in entries} - left:
+        # Those that were forgotten wholly are closed: none of the same name inherits their readers.
+        with closing(storage.database(STORE, SCHEMA)) as database, database.transaction() as writing:
+            writing.executemany("DELETE FROM access WHERE collection = ?", [(name,) for name in gone])
     return entries
 
 
@@ -163,14 +166,6 @@ def _nothing_under(name: str, parts: Sequence[str]) -> str:
     if not others:
         return f"Nothing is indexed under “{name}”, but {last} is: name that."
     return f"Nothing is indexed under “{name}”, but {', '.join(others)} and {last} are: name one."
-
-
-def drop_rules(database: Database, collections: Iterable[str]) -> None:
-    """Close collections that were forgotten wholly, but ``default``: none of the same name inherits their readers."""
-    gone = [(name,) for name in collections if name != DEFAULT_COLLECTION]
-    if gone:
-        with database.transaction() as writing:
-            writing.executemany("DELETE FROM access WHERE collection = ?", gone)
 
 
 #: People, roles and user groups by the name of a collection or the id of a channel; "" is for all others.

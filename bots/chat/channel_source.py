@@ -12,111 +12,21 @@ Left out are people who asked not to be read, and what is said to the bot: a mes
 the beginning of a thread in which another person answers.
 """
 
-from __future__ import annotations
-
 import json
 import re
-import shlex
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
+from bots.chat.addresses import ADDRESSES, channel_in
+from bots.chat.channels import ChannelStore, channel_at, own_collection, source_of
 from bots.chat.texts import clipped
 from core.conversation import value
-from core.errors import SettingsError
-from core.library.library import DEFAULT_COLLECTION
+from core.sources import source
 from core.sources.documents import AnchoredText, parse_item, to_bytes
-from core.sources.git.address import PAGES, is_repository
-from core.sources.kinds import KINDS
-from core.sources.source import (
-    AddressKind,
-    CursorExpired,
-    ItemGone,
-    KnowledgeSource,
-    SourceBatch,
-    SourceContext,
-    SourceItem,
-    SourceKind,
-    SourceUnavailable,
-    kind_of,
-)
-
-
-def _channel_addresses(platform: str, *, ids: str, hint: str) -> AddressKind:
-    """``ids``: a regular expression of what stands behind "platform:"; ``hint``: where people find an id."""
-    shape = re.compile(f"{platform}:(?:#[^\\s/#]+|{ids})")
-
-    def canonical(address: str) -> str:
-        if not shape.fullmatch(address):
-            raise SettingsError(
-                f"{address} names no channel of {platform.title()}: {platform}:#NAME, or {platform}:ID {hint}. "
-                "Direct messages are not read."
-            )
-        return address
-
-    return AddressKind(prefixes=(f"{platform}:",), canonical=canonical, label=str)
-
-
-SLACK_CHANNELS = _channel_addresses(
-    "slack",
-    ids=r"(?:(?://)?[TE][A-Z0-9]+/)?[CG][A-Z0-9]+",
-    hint="with the id at the end of *About* in the channel's details",
-)
-DISCORD_CHANNELS = _channel_addresses(
-    "discord",
-    ids=r"(?:(?://)?\d{17,20}/)?\d{17,20}",
-    hint="with the id that *Copy Channel ID* gives in its menu (User Settings › Advanced › Developer Mode)",
-)
-ADDRESSES: Mapping[str, AddressKind] = {**KINDS, "slack": SLACK_CHANNELS, "discord": DISCORD_CHANNELS}
-
-
-def typed_channel(typed: str, addresses: AddressKind, link: re.Pattern[str]) -> str:
-    """The address of a channel by its name, id, address, or a link with the id in its group; SettingsError."""
-    (prefix,) = addresses.prefixes
-    bare = typed.removeprefix(prefix)
-    named = found[1] if (found := link.fullmatch(bare)) else bare
-    try:
-        return addresses.canonical(f"{prefix}{named}")
-    except SettingsError:
-        if named.startswith("#"):
-            raise
-        return addresses.canonical(f"{prefix}#{named}")
-
-
-def channel_in(address: str) -> tuple[str, str]:
-    """The workspace or server, which may be empty, and the channel's id or "#name"."""
-    space, _, channel = address.partition(":")[2].removeprefix("//").rpartition("/")
-    return space, channel
-
-
-def ingest_command(address: str, *, collection: str = DEFAULT_COLLECTION) -> str:
-    """The command that reads the source of a kept address."""
-    kind = kind_of(address, ADDRESSES)
-    typed, options = (kind.typed(address), kind.options(address)) if kind else (address, ())
-    named = () if collection == DEFAULT_COLLECTION else ("--collection", shlex.quote(collection))
-    return " ".join((_typed(typed), *options, *named))
-
-
-def ways_of_reading(name: str) -> str:
-    """How a path or a page is written that may be meant as a source, as a sentence; empty for none."""
-    if name.startswith(("http://", "https://")):
-        host, _, path = name.partition("://")[2].partition("/")
-        is_repository_page = host.startswith(tuple(PAGES)) and path.strip("/").count("/") == 1
-        if name.startswith("https://") and (path.endswith(".git") or is_repository_page):
-            return f"To read the repository: `{_typed(f'git+{name}')}`."
-        return f"To read the website: `{_typed(name)} --follow`."
-    if is_repository(Path(name).expanduser()):
-        return f"To read what is committed in the repository {name}: `{_typed(f'{name}#')}`."
-    return ""
-
-
-def _typed(name: str) -> str:
-    return f"footnote ingest {shlex.quote(name)}"
-
 
 PAUSE = 1_800.0  # seconds without a message, after which another conversation begins
 TITLE = 100  # characters
@@ -212,10 +122,8 @@ def data_of(text: ChannelText) -> bytes:
     anchors, length, before = [(0, text.messages[0].url)], len(written[0]), 0.0
     for message in text.messages:
         is_new = not text.is_thread and message.said_at - before > PAUSE
-        said, hashes = (
-            datetime.fromtimestamp(message.said_at, UTC),
-            "##" if text.is_thread or is_new else "###",
-        )
+        said = datetime.fromtimestamp(message.said_at, UTC)
+        hashes = "##" if text.is_thread or is_new else "###"
         files = f"({', '.join(message.files)})" if message.files else ""
         words = "\n\n".join(filter(None, (_guarded(message.text), files)))
         name = " ".join(message.name.split())
@@ -226,18 +134,14 @@ def data_of(text: ChannelText) -> bytes:
     return to_bytes(AnchoredText(text="".join(written), anchors=tuple(anchors)))
 
 
-def item_of(text: ChannelText, item_id: str, label: str) -> SourceItem:
+def item_of(text: ChannelText, item_id: str, label: str) -> source.SourceItem:
     """How a source lists it; ``label`` is how people name the channel."""
-    return SourceItem(
-        id=item_id,
-        version=sha256(data_of(text)).hexdigest(),
-        name=THREAD_NAME if text.is_thread else DAY_NAME,
-        source=f"{label}/{item_id}",
-        title=text.title,
-        url=text.messages[0].url,
-        changed_at=text.messages[-1].said_at,
+    return source.SourceItem(
+        id=item_id, version=sha256(data_of(text)).hexdigest(),
+        name=THREAD_NAME if text.is_thread else DAY_NAME, source=f"{label}/{item_id}", title=text.title,
+        url=text.messages[0].url, changed_at=text.messages[-1].said_at,
         authors=frozenset(each.author for each in text.messages),
-    )
+    )  # fmt: skip
 
 
 def _guarded(text: str) -> str:
@@ -323,69 +227,64 @@ class ChannelSource:
     _texts: dict[str, ChannelText] = field(default_factory=dict)  #: what was listed, until it is fetched
     _threads: dict[str, Sequence[ChannelMessage]] = field(default_factory=dict)  #: read for the next batch
 
-    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+    async def changes(self, cursor: str | None) -> AsyncGenerator[source.SourceBatch, None]:
         before, done = _position(cursor)
         if self._walk is None or self._walked_to != before:
             self._walk = DayWalk(reader=self.reader, until="" if before is None else self.reader.mark(before))
             self._walked_to = before
         while day := await self._walk.day():
-            threads = sorted(
-                (each for each in day if each.thread and each.thread not in done),
-                key=lambda each: not each.is_answered,
-            )
+            threads = [each for each in day if each.thread and each.thread not in done]
+            threads.sort(key=lambda each: not each.is_answered)
             for first in range(0, len(threads), THREADS_AT_ONCE):
                 some = threads[first : first + THREADS_AT_ONCE]
                 items = [await self._thread_item(each.thread, date_of(each.said_at)) for each in some]
                 done |= {each.thread for each in some}
                 self._threads.clear()
-                yield SourceBatch(items=list(filter(None, items)), cursor=_cursor(before, done))
+                yield source.SourceBatch(items=list(filter(None, items)), cursor=_cursor(before, done))
             item = await self._item(
                 f"{date_of(day[0].said_at)}/{DAY}", day_text(day, self.reader.place, await self.opted_out())
             )
             self._walk.leave(day)
             before, done = span_of_day(date_of(day[0].said_at))[0], set()
             self._walked_to = before
-            yield SourceBatch(items=[item] if item else [], cursor=_cursor(before, done))
+            yield source.SourceBatch(items=[item] if item else [], cursor=_cursor(before, done))
         self._walk = None
-        yield SourceBatch()
+        yield source.SourceBatch()
 
-    async def look(self, ids: Sequence[str]) -> SourceBatch:
-        items: dict[str, SourceItem | None] = {}
+    async def look(self, ids: Sequence[str]) -> source.SourceBatch:
+        items: dict[str, source.SourceItem | None] = {}
         for each in ids:
             items[each] = await self._item(each, await self._read(each))
-        return SourceBatch(
-            items=[item for item in items.values() if item is not None],
-            gone=[each for each, item in items.items() if item is None],
-        )
+        found = [item for item in items.values() if item is not None]
+        return source.SourceBatch(items=found, gone=[each for each, item in items.items() if item is None])
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
+    async def prepare(self, items: Sequence[source.SourceItem]) -> None:
         """Nothing to do: the listing brought the items already."""
         wanted = {item.id for item in items}
         self._texts = {name: text for name, text in self._texts.items() if name in wanted}
 
-    async def fetch(self, item: SourceItem) -> bytes:
+    async def fetch(self, item: source.SourceItem) -> bytes:
         """As it was listed, without those who asked since not to be read; else as it is now."""
         text, opted_out = self._texts.get(item.id), await self.opted_out()
         if text is None or opted_out & {each.author for each in text.messages}:
             text = await self._read(item.id)
         if text is None:
-            raise ItemGone(f"{item.source} is gone.")
+            raise source.ItemGone(f"{item.source} is gone.")
         return data_of(text)
 
-    async def _thread_item(self, thread: str, date: str) -> SourceItem | None:
+    async def _thread_item(self, thread: str, date: str) -> source.SourceItem | None:
         if thread not in self._threads:
             self._threads[thread] = await self.reader.thread(thread)
         text = thread_text(self._threads[thread], self.reader.place, await self.opted_out())
         return await self._item(f"{date}/{thread}", text)
 
-    async def _item(self, item_id: str, text: ChannelText | None) -> SourceItem | None:
+    async def _item(self, item_id: str, text: ChannelText | None) -> source.SourceItem | None:
         if text is None:
             return None
         self._texts[item_id] = text
         return item_of(text, item_id, self.label)
 
     async def _read(self, item_id: str) -> ChannelText | None:
-        """The text of an item now."""
         date, _, name = item_id.partition("/")
         if name != DAY:
             messages = await self.reader.thread(name)
@@ -394,15 +293,6 @@ class ChannelSource:
         walk = DayWalk(reader=self.reader, until=self.reader.mark(end), since=begin)
         day = [each for each in await walk.day() if date_of(each.said_at) == date]
         return day_text(day, self.reader.place, await self.opted_out())
-
-
-def only_one(found: Sequence[str], channel: str) -> str:
-    """The address of the channel that was meant. SourceUnavailable if there is none, or several."""
-    if not found:
-        raise SourceUnavailable(f"The bot is in no channel {channel}: invite it there.")
-    if len(found) > 1:
-        raise SourceUnavailable(f"There are several channels {channel}: {', '.join(found)}.")
-    return found[0]
 
 
 def _cursor(before: float | None, done: set[str]) -> str:
@@ -417,18 +307,75 @@ def _position(cursor: str | None) -> tuple[float | None, set[str]]:
         position = json.loads(cursor)
         return position["before"], set(position["done"])
     except (ValueError, LookupError, TypeError) as fault:
-        raise CursorExpired("The cursor is of another version.") from fault
+        raise source.CursorExpired("The cursor is of another version.") from fault
 
 
-def channel_kind(
-    addresses: AddressKind,
-    *,
-    open: Callable[[str, SourceContext], AbstractAsyncContextManager[KnowledgeSource]],  # noqa: A002 - as of a kind
-    resolve: Callable[[str, SourceContext], Awaitable[str]],
-    check: Callable[[str, SourceContext], Awaitable[None]],
-) -> SourceKind:
-    """The kind of a platform's channels."""
-    return SourceKind(
-        prefixes=addresses.prefixes, canonical=addresses.canonical, label=addresses.label,
-        open=open, parse=parse_item, resolve=resolve, check=check,
-    )  # fmt: skip
+Connection = TypeVar("Connection")
+Found = Sequence[tuple[str, str]]  # workspaces or servers, and ids of channels in them
+
+
+class KnownChannel(Protocol):
+    """A channel as its platform describes it."""
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be read of it for now; empty: it can."""
+
+    def refusal(self, *, is_own: bool) -> str:
+        """Why it may not be read into a collection; empty if it may. ``is_own``: the channel's own."""
+
+    async def reader(self) -> ChannelReader: ...
+
+
+@value
+class ChannelSources(Generic[Connection]):
+    """The channels of a platform as sources; without a store of who asked not to be read, none is read."""
+
+    platform: str
+    channel_store: ChannelStore | None
+    connect: Callable[[ChannelStore | None], AbstractAsyncContextManager[Connection]]
+    look_up: Callable[[Connection, str, str], Awaitable[KnownChannel]]  #: by space and id
+    #: By space, which may be empty, and id or "#name".
+    find: Callable[[Connection, str, str], Awaitable[Found]]
+
+    def kind(self) -> source.SourceKind:
+        addresses = ADDRESSES[self.platform]
+        return source.SourceKind(
+            prefixes=addresses.prefixes, canonical=addresses.canonical, label=addresses.label,
+            open=self._open, parse=parse_item, resolve=self._resolve, check=self._check,
+        )  # fmt: skip
+
+    @asynccontextmanager
+    async def _open(self, address: str, context: source.SourceContext) -> AsyncIterator[ChannelSource]:
+        space, channel = channel_in(address)
+        if self.channel_store is None:
+            raise source.SourceUnavailable("Who asked not to be read is not known here.")
+        is_own = context.collection == own_collection(channel_at(self.platform, space, channel))
+        async with self.connect(self.channel_store) as connection:
+            known = await self.look_up(connection, space, channel)
+            if refusal := known.refusal(is_own=is_own):
+                raise source.SourceWithdrawn(refusal)
+            if known.trouble:
+                raise source.SourceUnavailable(known.trouble)
+            reader, opted_out = await known.reader(), self.channel_store.opted_out
+            yield ChannelSource(reader=reader, label=f"{self.platform}:{reader.place}", opted_out=opted_out)
+
+    async def _check(self, address: str, _context: source.SourceContext) -> None:
+        """Raises if it may not be read for itself; for which collection it is read is asked at each sync."""
+        async with self.connect(self.channel_store) as connection:
+            known = await self.look_up(connection, *channel_in(address))
+            if refusal := known.refusal(is_own=True) or known.trouble:
+                raise source.SourceUnavailable(refusal)
+
+    async def _resolve(self, address: str, _context: source.SourceContext) -> str:
+        """The id of a channel that is named, as another may have the name tomorrow."""
+        space, channel = channel_in(address)
+        async with self.connect(self.channel_store) as connection:
+            found = await self.find(connection, space, channel)
+        if not found:
+            raise source.SourceUnavailable(f"The bot is in no channel {channel}: invite it there.")
+        first, *others = [source_of(channel_at(self.platform, *each)) for each in found]
+        if others:
+            known = ", ".join((first, *others))
+            raise source.SourceUnavailable(f"There are several channels {channel}: {known}.")
+        return first

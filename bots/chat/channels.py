@@ -5,8 +5,6 @@ read in that channel only; files that are read for one thread go into the thread
 other collections are closed but for :mod:`bots.chat.access`.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,19 +13,18 @@ from typing import Any, cast
 
 from bots.chat.incoming import Follow, ThreadState
 from bots.chat.people import TABLE as EMAILS
-from bots.chat.people import Emails
+from bots.chat.people import emails_of
 from bots.chat.platform import People, Refused
 from core.conversation import Conversation, value
 from core.library.documents import Readable
 from core.library.library import DEFAULT_COLLECTION, Library
-from core.library.readers import ReaderSets, base_of
+from core.library.readers import ReaderSets, base_of, is_restricted
 from core.storage.database import AsyncDatabase, Schema
 from core.storage.storage import Storage
 from core.turns.messenger import Unreachable
 from core.wording import Sentence
 
 logger = logging.getLogger(__name__)
-
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS channels (
@@ -55,12 +52,13 @@ CREATE TABLE IF NOT EXISTS opted_out (person TEXT PRIMARY KEY);  -- platform/per
 """
 
 STORE = "rooms"
+#: The space of all places that the bot is not in, where a person brings it along. There it reads what everybody may.
+ELSEWHERE = "elsewhere"
 SCHEMA = Schema(
     tables=_TABLES + EMAILS,
     cure="Move it away: channels then have their defaults again, threads are followed up with a mention, "
     "collections other than default are closed, and documents and conversations are not affected.",
 )
-
 
 LOCKED = 0.05  # seconds that the event loop waits for another program; the inbox retries writes
 
@@ -93,8 +91,6 @@ FROM (SELECT 1) AS one LEFT JOIN access ON kind IN ('everyone', 'closed', 'group
 OR (kind = 'channel' AND (id IN (?, ?) OR (SELECT parent FROM parents WHERE channel = ?) IN (id, ? || id)))
 OR (kind = 'person' AND id IN (?, ?))
 """
-
-
 _KEEP_ID = "INSERT INTO handled VALUES (?) ON CONFLICT DO NOTHING"
 
 
@@ -112,15 +108,13 @@ class ChannelStore:
             " FROM (SELECT 1) AS one LEFT JOIN threads ON conversation = ?",
             (conversation.channel_id, conversation.id),
         )
-        return ThreadState(
-            follow=follow or "asker", knows_thread=asker is not None, asker=asker, since=since or 0.0
-        )
+        is_known = asker is not None
+        return ThreadState(follow=follow or "asker", knows_thread=is_known, asker=asker, since=since or 0.0)
 
     async def remember_thread(self, conversation: Conversation, asker: str, since: float) -> None:
         """Make the bot part of this thread; the first asker stays the thread's asker."""
-        await self._write(
-            "INSERT INTO threads VALUES (?, ?, ?) ON CONFLICT DO NOTHING", conversation.id, asker, since
-        )
+        row = conversation.id, asker, since
+        await self._write("INSERT INTO threads VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *row)
 
     async def forget_thread(self, conversation: Conversation) -> None:
         """The bot is no part of the thread any more, and does not read what was written there before."""
@@ -136,13 +130,10 @@ class ChannelStore:
         )  # fmt: skip
 
     async def place_of(self, conversation: Conversation) -> str | None:
-        """Where a conversation was moved to."""
-        return cast(
-            "str | None", await self._one("SELECT place FROM places WHERE conversation = ?", conversation.id)
-        )
+        found = await self._one("SELECT place FROM places WHERE conversation = ?", conversation.id)
+        return cast("str | None", found)
 
     async def moved_to(self, place: str) -> Conversation | None:
-        """The conversation that was moved to a place."""
         found = await self._one("SELECT conversation FROM places WHERE place = ?", place)
         return Conversation.parse(found) if found else None
 
@@ -158,7 +149,6 @@ class ChannelStore:
         return cast("int | None", await self._one("SELECT message FROM heard WHERE platform = ?", platform))
 
     async def threads_of(self, platform: str, space: str) -> tuple[Conversation, ...]:
-        """The conversations that the bot is part of."""
         begins = f"{platform}/{space}/"
         rows = await self.database.rows(
             "SELECT conversation FROM threads WHERE substr(conversation, 1, ?) = ?", (len(begins), begins)
@@ -166,18 +156,22 @@ class ChannelStore:
         return tuple(Conversation.parse(row[0]) for row in rows)
 
     async def set_follow(self, conversation: Conversation, follow: Follow) -> None:
-        await self._note_channel(conversation)
-        await self._write("UPDATE channels SET follow = ? WHERE channel = ?", follow, conversation.channel_id)
+        await self._write(
+            "INSERT INTO channels (channel, follow) VALUES (?, ?) ON CONFLICT (channel)"
+            " DO UPDATE SET follow = excluded.follow",
+            conversation.channel_id, follow,
+        )  # fmt: skip
 
     async def use(self, conversation: Conversation, author: str, collection: str, library: Library) -> bool:
         """Read this collection alone from now on, or with the default all that are open; False if it is closed."""
         opened = await self.open_to(conversation, author, library)
         if collection not in opened | {DEFAULT_COLLECTION}:
             return False
-        await self._note_channel(conversation)
         await self._write(
-            "UPDATE channels SET reads = ? WHERE channel = ?", collection, conversation.channel_id
-        )
+            "INSERT INTO channels (channel, reads) VALUES (?, ?) ON CONFLICT (channel)"
+            " DO UPDATE SET reads = excluded.reads",
+            conversation.channel_id, collection,
+        )  # fmt: skip
         return True
 
     async def open_to(self, conversation: Conversation, author: str, library: Library) -> frozenset[str]:
@@ -186,20 +180,18 @@ class ChannelStore:
         return frozenset(base_of(name) for name in readable.collections if not name.startswith(OWN))
 
     async def reads(
-        self,
-        conversation: Conversation,
-        author: str,
-        library: Library,
-        *,
-        known: frozenset[str] | None = None,
-    ) -> Readable:
-        """The collections that a question may read; looked up for every question.
-
-        ``known``: every collection that there is, where that was looked up.
+        self, conversation: Conversation, author: str, library: Library,
+        *, known: frozenset[str] | None = None,
+    ) -> Readable:  # fmt: skip
+        """The collections that a question may read; looked up for each. ``known``: all that there are.
 
         They are what was learned where it is asked, and of the operator's the one that was chosen there. Where
         none was, all that are open to the channel; in a direct message, to the person.
         """
+        if conversation.space == ELSEWHERE:
+            nowhere = replace(conversation, channel="", thread="")
+            rights = await self._rights(nowhere, "", library, known)
+            return replace(rights.readable, may_search=False)
         rights = await self._rights(conversation, author, library, known)
         readable, chosen = rights.readable, rights.chosen
         if chosen == DEFAULT_COLLECTION:
@@ -225,7 +217,7 @@ class ChannelStore:
         if not any(rule.kind == "closed" and rule.collection == DEFAULT_COLLECTION for rule in rules):
             opened.add(DEFAULT_COLLECTION)
         personal = [
-            rule for rule in rules if rule.kind in ("person", "group") and rule.collection not in opened
+            each for each in rules if each.kind in ("person", "group") and each.collection not in opened
         ]
         more = await self._opened_to_person(conversation, author, personal) if personal else Readable()
         chosen, parent = rows[0][:2]
@@ -238,10 +230,11 @@ class ChannelStore:
         if not is_more or not self._answers_directly(conversation):
             return rights
         restricted = await self._opened_by_source(conversation, author, rights, library)
-        both = Readable(
-            collections=readable.collections | restricted.collections,
-            remark=readable.remark or restricted.remark,
+        collections, remark = (
+            readable.collections | restricted.collections,
+            readable.remark or restricted.remark,
         )
+        both = Readable(collections=collections, remark=remark)
         return replace(rights, readable=both)
 
     def _answers_directly(self, conversation: Conversation) -> bool:
@@ -261,16 +254,18 @@ class ChannelStore:
         self, conversation: Conversation, author: str, rights: Rights, library: Library
     ) -> Readable:
         """The collections that sources open to the author's e-mail address beside what may be read there."""
-        sets, emails = ReaderSets(library.store.database), Emails(self.database, self.people)
-        opened = rights.readable.collections
+        opened, sets = rights.readable.collections, ReaderSets(library.store.database)
+        beside = frozenset(name for name in rights.known if is_restricted(name) and base_of(name) in opened)
+        if not beside:
+            return Readable()
         try:
-            beside = await emails.opened(conversation, author, rights.known, opened, sets)
+            emails = await emails_of(conversation, author, self.database, self.people)
         except (Refused, Unreachable):
-            logger.warning(
-                "an e-mail address could not be looked up", extra={"conversation": conversation.id}
-            )
+            extra = {"conversation": conversation.id}
+            logger.warning("an e-mail address could not be looked up", extra=extra)
             return Readable(remark=Sentence("email_unknown"))
-        return Readable(collections=beside)
+        opened = await self.database.call(sets.open_to, emails) if emails else frozenset()
+        return Readable(collections=beside & opened)
 
     async def _opened_to_person(
         self, conversation: Conversation, author: str, rules: Sequence[AccessRule]
@@ -345,11 +340,6 @@ class ChannelStore:
             (conversation.channel_id, now - UNASKED_COUNTED),
         )
         return count, unwanted
-
-    async def _note_channel(self, conversation: Conversation) -> None:
-        await self._write(
-            "INSERT INTO channels (channel) VALUES (?) ON CONFLICT DO NOTHING", conversation.channel_id
-        )
 
     async def _one(self, query: str, *values: object) -> Any:
         rows = await self.database.rows(query, values)

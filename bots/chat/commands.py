@@ -1,7 +1,5 @@
 """The commands that people give the bot in a chat: what each one does, and how its reply is shown."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -16,7 +14,7 @@ from bots.chat.channel_source import person_of
 from bots.chat.channels import ChannelStore, own_collection, source_of, thread_collection
 from bots.chat.incoming import ChatCommand, CommandName, Follow, is_page, unqueued
 from bots.chat.platform import CommandReply, Note, People, Refused, Shown, Sources
-from bots.chat.proposals import footnotes_of, reply_messages
+from bots.chat.proposals import footnotes_of
 from bots.chat.replies import Replies
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import UploadIndex
@@ -33,7 +31,6 @@ from core.turns.waiting import disk_trouble
 from core.wording import Sentence, in_language
 
 logger = logging.getLogger(__name__)
-
 
 #: The commands that only learners may give, and the sentence for others.
 FOR_LEARNERS: Mapping[str, str] = {
@@ -70,7 +67,13 @@ class ChatCommands:
         refusal = await self.refusal(command, route)  # checked again: it may have been stored for a while
         if refusal is not None:
             return (Note(text=refusal, is_private=True),)
-        return await self._methods()[command.name](command, route)
+        methods: Mapping[CommandName, Callable[[ChatCommand, ReplyRoute], Awaitable[CommandReplies]]] = {
+            "help": self._help, "sources": self._sources, "forget": self._forget,
+            "follow": self._follow, "learn": self._learn, "use": self._use, "footnotes": self._footnotes,
+            "unlearn": self._unlearn, "learn_channel": self._learn_channel,
+            "forget_channel": self._forget_channel, "learn_me": self._learn_me, "forget_me": self._forget_me,
+        }  # fmt: skip
+        return await methods[command.name](command, route)
 
     async def refusal(self, command: ChatCommand, route: ReplyRoute) -> str | None:
         """Why its author may not give this command; None if they may. Raises Unreachable."""
@@ -105,25 +108,14 @@ class ChatCommands:
             trusted = trusted_in(experts, where, reads.collections)
         if not (experts or learners):
             return frozenset(people)
-        return frozenset(
-            [one for one in people if one in trusted or await self.people.groups_of(route, one, trusted)]
-        )
+        groups_of = self.people.groups_of
+        return frozenset([one for one in people if one in trusted or await groups_of(route, one, trusted)])
 
     async def forget_message(self, key: str) -> None:
         """Forget what was kept of a message that was deleted."""
         answers = self.footnote.answers
         if (answer := await answers.of_message(key)) is not None:
             await answers.forget(answer)
-
-    def _methods(
-        self,
-    ) -> Mapping[CommandName, Callable[[ChatCommand, ReplyRoute], Awaitable[CommandReplies]]]:
-        return {
-            "help": self._help, "sources": self._sources, "forget": self._forget,
-            "follow": self._follow, "learn": self._learn, "use": self._use, "footnotes": self._footnotes,
-            "unlearn": self._unlearn, "learn_channel": self._learn_channel,
-            "forget_channel": self._forget_channel, "learn_me": self._learn_me, "forget_me": self._forget_me,
-        }  # fmt: skip
 
     async def _help(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         library = self.footnote.library
@@ -204,7 +196,6 @@ class ChatCommands:
         return (Note(text=say("collection_chosen", name=name)),)
 
     async def _readable(self, command: ChatCommand) -> frozenset[str]:
-        """The collections that the author of a command may read where it was given."""
         library = self.footnote.library
         return (await self.channel_store.reads(command.conversation, command.author, library)).collections
 
@@ -300,14 +291,13 @@ class CommandRunner(Generic[Shown]):
         messages = [
             (message, is_private or (isinstance(reply, Note) and reply.is_private))
             for reply in await self._replies(command, route)
-            for message in reply_messages(self.replies.renderer, reply)
+            for message in self.replies.renderer.reply(reply)
         ]
         try:
             for part, (message, is_hidden) in enumerate(messages):
                 if is_hidden:
-                    await self.replies.send_direct(
-                        command, route, message, name=str(part), may_be_public=False
-                    )
+                    name = str(part)
+                    await self.replies.send_direct(command, route, message, name=name, may_be_public=False)
                 else:
                     await self.replies.posts.say(route, command.id, part, message, is_again=is_again)
         except Refused as refused:

@@ -4,8 +4,6 @@ If anything here raises, the platform gets no acknowledgement and delivers again
 is retried, and the person who waits learns why.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -19,9 +17,8 @@ from bots.chat.access import asking_once
 from bots.chat.channels import ChannelStore
 from bots.chat.incoming import TELL, ChatCommand, Feedback, Incoming, Rejection, Request, queued
 from bots.chat.messenger import ChatMessenger
-from bots.chat.people import Approval
 from bots.chat.platform import Refused
-from bots.chat.replies import Replies, asked_anew, question_from, turn_asked_by
+from bots.chat.replies import Replies, asked_anew, turn_asked_by
 from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
@@ -53,7 +50,6 @@ class Inbox:
     turns: Turns
     admission: Admission | None  #: None without rates
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
-    _approval: Approval = field(init=False)
     _replies: Replies[Any] = field(init=False)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
     _accepting: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by request; edits apart
@@ -61,7 +57,6 @@ class Inbox:
     def __post_init__(self) -> None:
         if self.admission is not None:
             self.messenger.count = self.admission.count
-        self._approval = self.messenger.approval
         self._replies = self.messenger.replies
 
     async def accept(self, incoming: Incoming) -> bool:
@@ -170,22 +165,21 @@ class Inbox:
     async def _decide(self, decision: Decision, route: ReplyRoute) -> None:
         """Store a decision, or tell its author alone why it is not allowed."""
         proposal = await self._replies.proposal_of(decision)
-        if proposal is not None and proposal.is_open:
-            decision = await self._approval.with_groups(decision, route, proposal)
-            if self._approval.may_decide(decision, proposal):
+        if proposal is not None and proposal.is_open_at(decision.decided_at):
+            decision = await self._replies.approval.with_groups(decision, route, proposal)
+            if self._replies.approval.may_decide(decision, proposal):
                 await self.turns.accept(decision, route, reorder_window=self.reorder_window)
                 return
         if not await self._is_first(f"{decision.id}/told"):
             return
         if proposal is None:
             self._send_ephemeral(route, say_in(ENGLISH)("nothing_to_decide"))
-        elif not proposal.is_open:
+        elif not proposal.is_open_at(decision.decided_at):
             self.begin(self._replies.point_out_decision(route, proposal))
         else:
             self.begin(self._replies.refuse(decision, route, proposal))
 
     async def _is_first(self, request_id: str) -> bool:
-        """True only for the first delivery."""
         return await self._retry(self.channel_store.is_first, request_id)
 
     async def _rate(self, feedback: Feedback, route: ReplyRoute) -> None:
@@ -266,15 +260,14 @@ class Inbox:
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:
         """A written "approve" or "deny" is about the newest open proposal."""
         proposals = await self._replies.proposals(command.conversation)
-        open_ones = [proposal for proposal in proposals if proposal.is_open]
+        open_ones = [proposal for proposal in proposals if proposal.is_open_at(command.said_at)]
         if not open_ones:
             if await self._is_first(command.id):
                 sentence = say_in(command.language)("nothing_to_decide")
                 self.begin(self._replies.tell(command.id, route, sentence))
             return
         verdict: Verdict = "approve" if command.name == "approve" else "deny"
-        decision = _decision(command, open_ones[-1].id, verdict, command.argument or None)
-        await self._decide(decision, route)
+        await self._decide(command.press.decision(verdict, open_ones[-1].id, command.argument or None), route)
 
     async def _press(self, command: ChatCommand, incoming: Incoming) -> None:
         """Ask what a press asks: one new turn, however often the button is pressed."""
@@ -289,7 +282,7 @@ class Inbox:
 
     async def _lets_read(self, presser: str, question: Question, route: ReplyRoute) -> bool:
         """True if a press lets the files of a question be read; if not, the presser is told why."""
-        if not await self._approval.may_allow_reading(question, presser, route):
+        if not await self._replies.approval.may_allow_reading(question, presser, route):
             self.begin(self._replies.refuse_reading(route, question))
         elif (earlier := await question_of(question.id)) is not None:
             self.begin(self._replies.point_out_reading(route, earlier))
@@ -305,17 +298,17 @@ class Inbox:
         if starter is None or not any(sign.isalnum() for sign in starter.text):
             await self.turns.accept(queued(replace(command, name="help")), incoming.route)
             return
-        await self._ask(question_from(command, clipped(starter.text, QUESTION_LIMIT)), incoming)
+        await self._ask(command.press.question(clipped(starter.text, QUESTION_LIMIT)), incoming)
 
     async def _edit(self, command: ChatCommand, route: ReplyRoute) -> None:
-        decision = _decision(command, command.argument, "approve")
+        decision = command.press.decision("approve", command.argument)
         proposal = await self._replies.proposal_of(decision)
         if proposal is None:
             await self._replies.send_ephemeral(route, say_in(command.language)("nothing_to_decide"))
-        elif not proposal.is_open:
+        elif not proposal.is_open_at(command.said_at):
             await self._replies.point_out_decision(route, proposal)
-        elif not self._approval.may_decide(
-            await self._approval.with_groups(decision, route, proposal), proposal
+        elif not self._replies.approval.may_decide(
+            await self._replies.approval.with_groups(decision, route, proposal), proposal
         ):
             await self._replies.refuse(decision, route, proposal)
         else:
@@ -354,17 +347,9 @@ async def admission_of(footnote: Footnote, turns: Turns, platforms: Collection[s
 
 
 def _language(request: Request) -> str:
-    """The author's language, if known; otherwise English."""
     if isinstance(request, Question):
         return language_of(request.text)
     return request.language if isinstance(request, ChatCommand) else ENGLISH
-
-
-def _decision(command: ChatCommand, proposal_id: str, verdict: Verdict, query: str | None = None) -> Decision:
-    return Decision(
-        id=command.id, conversation=command.conversation, author=command.author, proposal_id=proposal_id,
-        verdict=verdict, query=query, decided_at=command.said_at,
-    )  # fmt: skip
 
 
 async def _log_failure(work: Coroutine[Any, Any, None]) -> None:

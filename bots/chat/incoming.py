@@ -1,7 +1,5 @@
 """Requests that a platform delivers, questions, decisions, commands and ratings, and how a message is read as one. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -9,18 +7,8 @@ from functools import cache
 from typing import Literal, cast
 
 from bots.chat.texts import ENGLISH, clipped, say_in
-from core.conversation import (
-    QUESTION_LIMIT,
-    Attachment,
-    Command,
-    Conversation,
-    Decision,
-    Question,
-    ThreadMessage,
-    Verdict,
-    check_question,
-    value,
-)
+from core import conversation
+from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, Verdict, value
 from core.graph.approval import checked_query
 from core.text.intent import kind_of, small_talk
 from core.traces.log import Fault
@@ -56,6 +44,10 @@ class ChatCommand:
     files: tuple[Attachment, ...] = ()
     is_private: bool = False  #: only its author sees the reply
     language: str = "en"  #: of its author, if known; ISO 639-1
+
+    @property
+    def press(self) -> "Press":
+        return Press(id=self.id, conversation=self.conversation, author=self.author, at=self.said_at)
 
 
 @value
@@ -99,22 +91,23 @@ class Incoming:
 
 
 TELL = "tell"  # a queued command of the bot itself: a sentence for the author of a request
+CHANGED = "changed"  # the same: an answer no longer holds
 
 
-def queued(command: ChatCommand) -> Command:
+def queued(command: ChatCommand) -> conversation.Command:
     """The command as it is stored until it is carried out."""
     files = [asdict(file) for file in command.files]
     details = {
         "argument": command.argument, "files": files, "language": command.language,
         "is_private": command.is_private,
     }  # fmt: skip
-    return Command(
+    return conversation.Command(
         id=command.id, conversation=command.conversation, author=command.author, name=command.name,
         details=details, said_at=command.said_at,
     )  # fmt: skip
 
 
-def unqueued(command: Command) -> ChatCommand:
+def unqueued(command: conversation.Command) -> ChatCommand:
     """The command that :func:`queued` was given."""
     return ChatCommand(
         name=cast("CommandName", command.name), argument=command.details["argument"], id=command.id,
@@ -163,9 +156,8 @@ class ThreadState:
 
     def may_follow(self, author: str, said_at: float) -> bool:
         """True if such a message may be for the bot, whatever its text."""
-        is_followed = self.follow in ("thread", "channel") or (
-            self.follow == "asker" and author == self.asker
-        )
+        is_askers = self.follow == "asker" and author == self.asker
+        is_followed = is_askers or self.follow in ("thread", "channel")
         return self.knows_thread and said_at >= self.since and is_followed
 
 
@@ -205,14 +197,14 @@ def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
         argument = message.replies_to if name == "keep" else argument
         return None if message.is_edit else message.command(name, argument, language)
     if any(sign.isalnum() for sign in message.text):
-        text = check_question(message.text)
+        text = conversation.check_question(message.text)
         quoted = tuple(replace(one, text=clipped(one.text, QUOTED)) for one in message.quoted[:QUOTES])
     elif message.is_edit or not message.is_called:
         return None
     elif message.files:  # a file alone is learned
         return message.command("learn")
     elif message.quoted:
-        text, quoted = clipped("\n".join(one.text for one in message.quoted), QUESTION_LIMIT), ()
+        text, quoted = clipped("\n".join(one.text for one in message.quoted), conversation.QUESTION_LIMIT), ()
     else:
         return message.command("starter" if message.is_in_thread else "help")
     return Question(
@@ -300,10 +292,10 @@ REMARK = 500  # characters of the line in which a person says what was wrong
 
 def fault_of(name: str) -> Fault:
     """The fault by its name in a form; ValueError for what is none."""
-    found = next((fault for fault in FAULTS if fault == name), None)
-    if found is None:
-        raise ValueError(f"{name} is no fault of an answer")
-    return found
+    for fault in FAULTS:
+        if fault == name:
+            return fault
+    raise ValueError(f"{name} is no fault of an answer")
 
 
 @value
@@ -326,8 +318,8 @@ class Press:
     def question(self, text: str) -> Question:
         """QuestionRejected when it is too long or empty."""
         return Question(
-            id=self.id, conversation=self.conversation, author=self.author, text=check_question(text),
-            asked_at=self.at,
+            id=self.id, conversation=self.conversation, author=self.author, asked_at=self.at,
+            text=conversation.check_question(text),
         )  # fmt: skip
 
     def decision(self, verdict: Verdict, proposal: str, query: str | None = None) -> Decision:
@@ -346,19 +338,16 @@ class Press:
 
     def explanation(self, turn: str, *, fault: str, remark: str, wants_person: bool) -> Feedback:
         """What is wrong with an answer, as the form for it says."""
-        return Feedback(
-            id=self.id, turn_id=turn, is_positive=False, conversation=self.conversation, author=self.author,
-            given_at=self.at, fault=fault_of(fault), remark=clipped(remark, REMARK), wants_person=wants_person,
-        )  # fmt: skip
+        rating, remark = self.rating(turn, is_positive=False), clipped(remark, REMARK)
+        return replace(rating, fault=fault_of(fault), remark=remark, wants_person=wants_person)
 
 
 #: What a button asks for whose name is not that of a command, with the value that it carries.
 _PRESSES: Mapping[str, Callable[[Press, str], Request]] = {
     "approve": lambda press, proposal: press.decision("approve", proposal),
     "deny": lambda press, proposal: press.decision("deny", proposal),
-    "keep": lambda press, _: press.command(
-        "keep"
-    ),  # the newest reply: it stands under the request to experts
+    # The newest reply: it stands under the request to experts.
+    "keep": lambda press, _: press.command("keep"),
     "good": lambda press, turn: press.rating(turn, is_positive=True),
     "bad": lambda press, turn: press.rating(turn, is_positive=False),
 }

@@ -3,20 +3,18 @@
 Everything here blocks except :func:`run_in_thread` and :class:`BackgroundVectors`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bots.chat.channel_source import ADDRESSES, ingest_command
+from bots.chat.addresses import ADDRESSES, ingest_command
 from bots.chat.texts import counted, nothing_to_read
 from core.bootstrap import Announce, fetch_reranker, make_embedder
 from core.conversation import value
@@ -146,9 +144,8 @@ def _is_indexed(library: Library, path: Path) -> bool:
 def _ingest_page(library: Library, url: str, fetcher: GuardedFetcher, collection: str) -> SyncReport:
     if (source := source_of_page(library.store, collection, url)) is not None:
         again = f"is read with {typed_of(source, ADDRESSES)} already: `{ingest_command(source, collection=collection)}`"
-        return SyncReport(
-            skipped=1, notes=(SourceNote(source=url, text=f"{again} reads all of that again."),)
-        )
+        note = SourceNote(source=url, text=f"{again} reads all of that again.")
+        return SyncReport(skipped=1, notes=(note,))
     try:
         document = document_of(asyncio.run(fetcher.get_public(url)))
     except (FetchRefused, SearchTrouble, DocumentError) as error:
@@ -242,6 +239,7 @@ class Watcher:
     announce: Announce
 
 
+@dataclass(slots=True, eq=False)
 class BackgroundVectors:
     """Embeds the passages that have no vector yet, while a conversation goes on.
 
@@ -249,19 +247,16 @@ class BackgroundVectors:
     first would rank before all others.
     """
 
-    def __init__(
-        self, library: Library, settings: Settings, announce: Announce,
-        *, embedder: Embedder | None, may_find: bool, may_embed: bool = True,
-    ) -> None:  # fmt: skip
-        """``may_find``: look for an embedder when none is given. Without ``may_embed``, another process embeds."""
-        self._embedder = embedder
-        self._library = library
-        self._settings = settings
-        self._announce = announce
-        self._may_find, self._may_embed = may_find, may_embed
-        self._insists = False
-        self._watchers: list[Watcher] = []
-        self._task: asyncio.Task[int | FootnoteError] | None = None
+    library: Library
+    settings: Settings
+    announce: Announce
+    _: KW_ONLY
+    embedder: Embedder | None
+    may_find: bool  #: whether to look for an embedder when none is given
+    may_embed: bool = True  #: False: another process embeds
+    _insists: bool = False
+    _watchers: list[Watcher] = field(default_factory=list)
+    _task: asyncio.Task[int | FootnoteError] | None = None
 
     def start(self) -> asyncio.Task[int | FootnoteError]:
         """Begin, unless it is running."""
@@ -290,7 +285,7 @@ class BackgroundVectors:
                 if isinstance(ended, FootnoteError):
                     raise ended
                 made += ended
-                if self._embedder is None or not self._library.store.count_pending_vectors():
+                if self.embedder is None or not self.library.store.count_pending_vectors():
                     return made
         finally:
             self._watchers.remove(watcher)
@@ -298,37 +293,32 @@ class BackgroundVectors:
     async def _run(self) -> int | FootnoteError:
         """How many were made, or why none can be."""
         try:
-            if self._embedder is None and self._may_find:
-                self._embedder = await run_in_thread(self._find_embedder, self._notify)
-            if self._may_embed:
-                view = with_embedder(self._library, self._embedder)
+            if self.embedder is None and self.may_find:
+                self.embedder = await run_in_thread(self._find_embedder, self._notify)
+            if self.may_embed:
+                view = with_embedder(self.library, self.embedder)
                 made = await run_in_thread(lambda notify: view.embed_pending(notify=notify), self._notify)
             else:
-                made = await self._until_embedded()
+                # Wait for the process that embeds; how many were missing.
+                count = self.library.store.count_pending_vectors
+                made = await asyncio.to_thread(count)
+                while await asyncio.to_thread(count):  # noqa: ASYNC110 - the passages are in a database
+                    await asyncio.sleep(LOOK_EVERY)
         except FootnoteError as error:
-            self._announce(f"Searching by words alone: {error}")
+            self.announce(f"Searching by words alone: {error}")
             return error
-        self._library.embedder = self._embedder
+        self.library.embedder = self.embedder
         if made:
-            self._announce(f"{counted(made, 'passage')} can now be found by meaning too.")
+            self.announce(f"{counted(made, 'passage')} can now be found by meaning too.")
         return made
-
-    async def _until_embedded(self) -> int:
-        """Wait for the process that embeds; how many were missing."""
-        count = self._library.store.count_pending_vectors
-        missing = await asyncio.to_thread(count)
-        while await asyncio.to_thread(count):  # noqa: ASYNC110 - the passages are in a database
-            await asyncio.sleep(LOOK_EVERY)
-        return missing
 
     def _find_embedder(self, notify: Notify) -> Embedder | None:
         insist, self._insists = self._insists, False
-        return find_embedder(
-            self._library, self._settings, insist=insist, announce=self._tell_all, notify=notify
-        )
+        announce = self._tell_all
+        return find_embedder(self.library, self.settings, insist=insist, announce=announce, notify=notify)
 
     def _tell_all(self, sentence: str) -> None:
-        self._announce(sentence)
+        self.announce(sentence)
         for watcher in [*self._watchers]:
             watcher.announce(sentence)
 

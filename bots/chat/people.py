@@ -8,11 +8,10 @@ An event has ids alone. Their names are looked up once the turn is stored, and b
 for neither a model nor the web. Those of authors and channels are looked up when an operator looks at them.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 from bots.chat.platform import Approver, CardContext, People, Refused
 from bots.chat.texts import ENGINE_NAMES, say_in
@@ -20,7 +19,7 @@ from core.characters import one_line
 from core.conversation import Conversation, Decision, Proposal, Question, ThreadMessage, WebApproval
 from core.errors import SettingsError
 from core.graph.approval import may_allow_reading, may_decide
-from core.library.readers import ReaderSets, base_of, is_restricted, whole_address
+from core.library.readers import whole_address
 from core.settings import Settings
 from core.storage.database import AsyncDatabase, Database
 from core.text.language import language_of
@@ -28,7 +27,6 @@ from core.traces.names import ShownNames
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
-
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS emails (  -- of people, as an operator says
@@ -38,39 +36,23 @@ CREATE TABLE IF NOT EXISTS emails (  -- of people, as an operator says
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Emails:
-    """Whose address is which. Raises StoreUnavailable, and what the platform raises that does not say."""
-
-    database: AsyncDatabase
-    people: Mapping[str, People] = field(default_factory=dict)  #: by platform
-
-    async def of(self, conversation: Conversation, author: str) -> frozenset[str]:
-        """The addresses of a person; none where nobody says."""
-        behind = f"{conversation.platform}/{conversation.space}/{author}"
-        rows = await self.database.rows("SELECT email FROM emails WHERE person IN (?, ?)", (author, behind))
-        if rows:
-            return frozenset(email for (email,) in rows)
-        people = self.people.get(conversation.platform)
-        known = await people.email_of(conversation.space, author) if people else ""
-        return frozenset({known} - {""})
-
-    async def opened(
-        self, conversation: Conversation, author: str, known: Iterable[str], opened: frozenset[str],
-        sets: ReaderSets,
-    ) -> frozenset[str]:  # fmt: skip
-        """The ``known`` collections beside the ``opened`` ones whose readers the author is among."""
-        beside = frozenset(name for name in known if is_restricted(name) and base_of(name) in opened)
-        if not beside or not (addresses := await self.of(conversation, author)):
-            return frozenset()
-        return beside & await self.database.call(sets.open_to, addresses)
+async def emails_of(
+    conversation: Conversation, author: str, database: AsyncDatabase, people: Mapping[str, People]
+) -> frozenset[str]:
+    """The addresses of a person; none where nobody says. Raises StoreUnavailable, and as the platform."""
+    behind = f"{conversation.platform}/{conversation.space}/{author}"
+    rows = await database.rows("SELECT email FROM emails WHERE person IN (?, ?)", (author, behind))
+    if rows:
+        return frozenset(email for (email,) in rows)
+    platform = people.get(conversation.platform)
+    known = await platform.email_of(conversation.space, author) if platform else ""
+    return frozenset({known} - {""})
 
 
 def stated_emails(database: Database) -> list[tuple[str, str]]:
     """Persons and their addresses, as operators said."""
-    return [
-        (person, email) for person, email in database.rows("SELECT person, email FROM emails ORDER BY person")
-    ]
+    rows = database.rows("SELECT person, email FROM emails ORDER BY person")
+    return [(person, email) for person, email in rows]
 
 
 def state_email(database: Database, person: str, email: str) -> None:
@@ -141,9 +123,8 @@ async def note_names(
         try:
             if channel not in places:
                 is_direct = known.is_direct_message(conversation)
-                places[channel] = (
-                    DIRECT_MESSAGE if is_direct else (await known.place(route)).removeprefix("#")
-                )
+                place = DIRECT_MESSAGE if is_direct else await known.place(route)
+                places[channel] = place.removeprefix("#")
             await noted.note("person", await known.names(route, [author]))
         except (Refused, Unreachable) as trouble:
             logger.warning("names could not be looked up", extra={"channel": channel, "reason": str(trouble)})
@@ -162,7 +143,7 @@ class Approval:
     has_experts: bool = False  #: whether a person can have somebody asked
 
     @classmethod
-    def of(cls, settings: Settings, people: People) -> Approval:
+    def of(cls, settings: Settings, people: People) -> Self:
         return cls(
             people=people, rule=settings.web_approval, approvers=settings.web_approvers,
             notifies_approvers=settings.notify_approvers, engine=ENGINE_NAMES[settings.web_search],
@@ -187,12 +168,10 @@ class Approval:
         """The facts that the layout depends on, with the names of those who may decide or did."""
         people = (proposal.asker, proposal.decided_by) if proposal else ()
         card_context = CardContext(
-            engine=self.engine,
-            approval=self.rule,
-            has_approvers=bool(self.approvers),
+            engine=self.engine, approval=self.rule, has_approvers=bool(self.approvers),
             names=await self.people.names(route, people),
             can_consult=self.has_experts and not self.people.is_direct(route),
-        )
+        )  # fmt: skip
         if proposal is None or not proposal.is_open:
             return card_context
         is_direct = self.people.is_direct(route)

@@ -3,13 +3,11 @@
 ``Shown`` is a message as the platform's API takes it.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,19 +16,9 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from bots.chat.texts import clipped
-from core.answers.store import KeptAnswer
-from core.conversation import (
-    Attachment,
-    Citation,
-    Conversation,
-    Outcome,
-    Proposal,
-    Question,
-    ThreadMessage,
-    WebApproval,
-    value,
-)
+from bots.chat.texts import ENGLISH, clipped
+from core import conversation
+from core.conversation import Attachment, Citation, Conversation, Question, ThreadMessage, value
 from core.library.entries import Entry
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
@@ -66,7 +54,7 @@ class Excerpt:
 class Footnotes:
     """All footnotes of an answer with their whole quotes."""
 
-    outcome: Outcome
+    outcome: conversation.Outcome
     excerpts: tuple[Excerpt, ...]  #: in the order of their numbers
 
 
@@ -97,17 +85,28 @@ class Approver:
 
 
 @value
+class ChangedAnswer:
+    """A document that no longer says what an answer quotes."""
+
+    citation: Citation
+    lost: str  #: the sentence that no longer stands
+    instead: str  #: the one that took its place; empty: none clearly, or it may not be read there
+    changed_at: float  #: seconds since the epoch
+
+
+@value
 class CardContext:
     """The facts that the layout of an outcome depends on, apart from the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
-    approval: WebApproval = "asker"
+    approval: conversation.WebApproval = "asker"
     has_approvers: bool = False  #: whether others than the asker may decide
     approvers: tuple[str, ...] = ()  #: the names of those of them who are known there
     is_hidden: bool = False  #: whether nobody who may decide sees the card
     can_retry: bool = False  #: whether a failed turn gets a button that repeats it
     is_unasked: bool = False  #: whether nobody called the bot: the answer gets a button that withdraws it
     can_consult: bool = False  #: whether there are experts whom a person may have asked there
+    changed: ChangedAnswer | None = None  #: why the answer no longer holds; None: it does
     is_forgotten: bool = False  #: whether the thread is forgotten: nothing is left to press
     reading: Question | None = None  #: the turn that reads the attached files, once somebody let them be read
     names: Mapping[str, str] = field(default_factory=dict)  #: by user id
@@ -116,28 +115,8 @@ class CardContext:
         return clipped(self.names.get(user, user))
 
 
-@value
-class Consultation:
-    """A request to experts."""
-
-    question: str
-    asker: str  #: what people call them
-    experts: tuple[Approver, ...]
-    language: str
-
-
-@value
-class ExplanationForm:
-    """The form in which a person says what is wrong with an answer."""
-
-    turn_id: str
-    language: str
-    can_consult: bool  #: whether experts can be asked
-
-
 Shown = TypeVar("Shown")
 Shown_contra = TypeVar("Shown_contra", contravariant=True)
-Shown_co = TypeVar("Shown_co", covariant=True)
 
 
 @value
@@ -146,6 +125,8 @@ class ProgressNote:
 
     stage: str  #: a key: a platform that lists the stages of a turn has one entry for each
     sentence: str  #: the same in words; ends in "…"
+    answer: conversation.Answer | None = None  #: the beginning of the turn's answer that is checked by now
+    language: str = ENGLISH  #: of the turn
 
 
 class Refused(Exception):
@@ -182,15 +163,9 @@ class Posts(Protocol[Shown_contra]):
         """Show by that sign what is done now. If it is not new, only keep the sign from fading."""
 
     async def finish(
-        self,
-        route: ReplyRoute,
-        handle: str,
-        turn: str,
-        message: Shown_contra,
-        *,
-        is_again: bool,
-        is_waiting: bool,
-    ) -> None:
+        self, route: ReplyRoute, handle: str, turn: str, message: Shown_contra,
+        *, is_again: bool, is_waiting: bool,
+    ) -> None:  # fmt: skip
         """Show a turn's part 0 in place of its sign, if one was shown. ``is_waiting``: it asks a person to decide."""
 
     async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
@@ -230,45 +205,6 @@ class Posts(Protocol[Shown_contra]):
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread of this route, unless it is one of the bot or has no words."""
-
-
-class Renderer(Protocol[Shown_co]):
-    """Values -> messages; pure."""
-
-    def messages(self, outcome: Outcome, card_context: CardContext) -> tuple[Shown_co, ...]:
-        """The outcome as messages in order; a search stands in the last one, also once it is decided."""
-
-    def note(self, sentence: str) -> Shown_co: ...
-
-    def reading_allowed(self, question: Question, card_context: CardContext) -> Shown_co:
-        """Who let the attached files be read, and when."""
-
-    def decided_already(self, proposal: Proposal, card_context: CardContext) -> Shown_co:
-        """For a person who decides too late: who decided, and when."""
-
-    def call_approvers(self, proposal: Proposal, approvers: Sequence[Approver]) -> Shown_co:
-        """A message that notifies these people and groups of a search that waits for them."""
-
-    def sources(self, sources: Sources) -> tuple[Shown_co, ...]:
-        """The documents by collection, each with its title and number of passages; empty where there are none."""
-
-    def quotes(self, footnotes: Footnotes) -> tuple[Shown_co, ...]:
-        """Every quote in its paragraph, and the sentences that were left out; empty where there are none."""
-
-    def editor(self, proposal: Proposal, route: ReplyRoute) -> Any:
-        """A form in which the query can be changed before it is allowed."""
-
-    def window(self, footnotes: Footnotes) -> Any | None:
-        """The footnotes as a window of the platform's own; None where :meth:`quotes` shows them, or they do not fit."""
-
-    def consultation(self, asked: Consultation) -> Shown_co:
-        """Notifies the experts, and has the button with which a reply is kept."""
-
-    def kept(self, answer: KeptAnswer) -> Shown_co:
-        """All that is remembered, with the button that forgets it."""
-
-    def explanation(self, form: ExplanationForm, route: ReplyRoute) -> Any:
-        """The form of the platform in which a person says what is wrong with an answer."""
 
 
 class People(Protocol):
@@ -330,7 +266,6 @@ def proxy_for(url: str) -> str | None:
 
 
 logger = logging.getLogger(__name__)
-
 
 LOG_PAUSE = 60.0  # seconds between two lines about the same thing
 

@@ -1,26 +1,14 @@
-"""The sentences about proposals, of a search or of reading files, and what a notification says of an outcome; the reply to a
-command as messages, and the quotes of an answer, each within its paragraph as the library has it now.
+"""The sentences about proposals, of a search or of reading files, what a notification says of an outcome, and the quotes of
+an answer, each within its paragraph as the library has it now.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import assert_never
 
 from bots.chat.markdown.blocks import plain_line, plain_words
 from bots.chat.markdown.safe import is_blank, line
-from bots.chat.platform import (
-    CardContext,
-    CommandReply,
-    Excerpt,
-    Footnotes,
-    Note,
-    Renderer,
-    Shown,
-    Sources,
-)
+from bots.chat.platform import CardContext, Excerpt, Footnotes
 from bots.chat.texts import clipped, say_in, text_of
 from core.conversation import QUERY_LIMIT, Citation, Outcome, Proposal, Question
 from core.graph.rights import collections_of, documents_in, outcome_within
@@ -72,17 +60,17 @@ def waiting(proposal: Proposal, card_context: CardContext) -> str:
 
 
 def decision(
-    proposal: Proposal, card_context: CardContext, *, name: Callable[[str], str], time: Callable[[float], str]
-) -> str:
-    """The sentence that replaces the buttons; ``name`` and ``time`` write a name and a moment in the platform's markup."""
-    return _decided(("allowed", "denied"), proposal, card_context, name, time)
-
-
-def decided_already(
-    proposal: Proposal, card_context: CardContext, *, name: Callable[[str], str], time: Callable[[float], str]
-) -> str:
-    """The same for a person who decides too late."""
-    return _decided(("already_allowed", "already_denied"), proposal, card_context, name, time)
+    proposal: Proposal, card_context: CardContext, *, name: Callable[[str], str],
+    time: Callable[[float], str], is_late: bool = False,
+) -> str:  # fmt: skip
+    """The sentence that replaces the buttons, or for a person who is late; ``name`` and ``time`` write a name and a moment
+    in the platform's markup.
+    """
+    say = say_in(language_of(proposal.question))
+    who = card_context.name(proposal.decided_by or "") or say("somebody")
+    keys = {"approve": ("allowed", "already_allowed"), "deny": ("denied", "already_denied")}
+    key = keys.get(proposal.verdict or "", ("expired", "expired"))[is_late]
+    return say(key, who=name(who), time=time(proposal.decided_at or proposal.expires_at or 0.0))
 
 
 def refused(proposal: Proposal, card_context: CardContext) -> str:
@@ -92,7 +80,6 @@ def refused(proposal: Proposal, card_context: CardContext) -> str:
 
 
 def unread_files(outcome: Outcome) -> str:
-    """Which attached files were not read."""
     say = say_in(outcome.language)
     names = ", ".join(clipped(name) or say("unnamed_file") for name in outcome.unread)
     return say("files_unread", count=len(outcome.unread), names=names)
@@ -104,9 +91,8 @@ def reading_allowed(
     """The sentence that replaces the button which lets the files of a question be read."""
     say = say_in(language_of(question.text))
     who = card_context.name(question.reading_allowed_by or "") or say("somebody")
-    return say(
-        "reading_allowed", who=name(who), time=time(question.asked_at), count=len(question.attachments)
-    )
+    at, count = time(question.asked_at), len(question.attachments)
+    return say("reading_allowed", who=name(who), time=at, count=count)
 
 
 def in_utc(seconds: float) -> str:
@@ -137,33 +123,6 @@ def _deciders(proposal: Proposal, card_context: CardContext, say: Wording) -> st
         names[say("another_approver")] = None
     *others, last = names
     return say("either", names=", ".join(others), last=last) if others else last
-
-
-def _decided(
-    keys: tuple[str, str],
-    proposal: Proposal,
-    card_context: CardContext,
-    name: Callable[[str], str],
-    time: Callable[[float], str],
-) -> str:
-    say = say_in(language_of(proposal.question))
-    who = card_context.name(proposal.decided_by or "") or say("somebody")
-    key = keys[0] if proposal.verdict == "approve" else keys[1]
-    return say(key, who=name(who), time=time(proposal.decided_at or 0.0))
-
-
-def reply_messages(renderer: Renderer[Shown], reply: CommandReply) -> tuple[Shown, ...]:
-    """The reply to a command; never empty."""
-    match reply:
-        case Note():
-            return (renderer.note(reply.text),)
-        case Sources():
-            return renderer.sources(reply) or (renderer.note(say_in(reply.language)("no_documents")),)
-        case Footnotes():
-            language = reply.outcome.language
-            return renderer.quotes(reply) or (renderer.note(say_in(language)("no_footnotes")),)
-        case _:
-            assert_never(reply)
 
 
 NOTIFIED = 300  # characters; clients cut what they show, a phone at about 150
@@ -234,7 +193,6 @@ def excerpt_from(passage: Passage, citation: Citation) -> Excerpt:
 
 
 def _tail(text: str) -> str:
-    """The end of a text, from the beginning of a word."""
     if len(text) <= AROUND:
         return text
     _, space, words = text[-AROUND:].partition(" ")
@@ -242,7 +200,6 @@ def _tail(text: str) -> str:
 
 
 def _head(text: str) -> str:
-    """The beginning of a text, to the end of a word."""
     if len(text) <= AROUND:
         return text
     words, space, _ = text[:AROUND].rpartition(" ")

@@ -4,8 +4,6 @@ the turn that a press or an edit asks for, the same however often it is delivere
 A card is the part of an outcome's last message that proposes a search, or the reading of attached files.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,33 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from bots.chat import proposals
+from bots.chat import platform, proposals
 from bots.chat.incoming import ChatCommand
 from bots.chat.people import Approval
-from bots.chat.platform import (
-    MALFORMED,
-    CardContext,
-    CommandReply,
-    Footnotes,
-    Posts,
-    Refused,
-    Renderer,
-    Shown,
-)
-from bots.chat.proposals import reply_messages
-from bots.chat.texts import language_of_turn, say_in
+from bots.chat.render import Layout
+from bots.chat.texts import clipped, language_of_turn, say_in
 from bots.chat.uploads import READ, with_reading
-from core.conversation import (
-    Command,
-    Conversation,
-    Decision,
-    Outcome,
-    Proposal,
-    Question,
-    Turn,
-    is_unaddressed,
-    log_fields,
-)
+from core import conversation
+from core.conversation import Command, Conversation, Decision, Outcome, Proposal, Question, Turn
 from core.errors import FootnoteError
 from core.text.language import language_of
 from core.turns.archive import is_erased, outcome_of, outcomes_in, question_of, stored_turn
@@ -63,7 +42,7 @@ async def turn_asked_by(command: ChatCommand) -> Turn | None:
     if command.name == "again":
         again = tried_again(turn, command.author)
         if isinstance(again, Question):
-            return replace(again, asked_at=command.said_at)
+            return replace(again, asked_at=command.said_at, is_addressed=True)
         return replace(again, decided_at=command.said_at)
     if isinstance(turn, Decision):
         return None
@@ -72,15 +51,8 @@ async def turn_asked_by(command: ChatCommand) -> Turn | None:
     outcome = await outcome_of(turn_id)
     options = outcome.options if outcome else ()
     is_listed = number.isdecimal() and 0 < int(number) <= len(options)
-    return question_from(command, options[int(number) - 1]) if is_listed else None
-
-
-def question_from(command: ChatCommand, text: str) -> Question:
-    """A new question by the author of the command."""
-    return Question(
-        id=command.id, conversation=command.conversation, author=command.author,
-        text=text, asked_at=command.said_at,
-    )  # fmt: skip
+    chosen = clipped(options[int(number) - 1], conversation.QUESTION_LIMIT) if is_listed else ""
+    return command.press.question(chosen) if chosen else None
 
 
 def tried_again(turn: Turn, presser: str) -> Turn:
@@ -109,14 +81,14 @@ def _next_try(turn_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replies(Generic[Shown]):
+class Replies(Generic[platform.Shown]):
     """Cards, and replies to one person; without a private way, some become public messages near the place."""
 
-    posts: Posts[Shown]
-    renderer: Renderer[Shown]
+    posts: platform.Posts[platform.Shown]
+    renderer: Layout[platform.Shown]
     approval: Approval
     proposals: Callable[[Conversation], Awaitable[tuple[Proposal, ...]]]
-    outcomes: Callable[[str], Awaitable[Outcome | None]]  #: by turn, as long as it is stored
+    outcomes: Callable[[str], Awaitable[Outcome | None]] = outcome_of  #: by turn, as long as it is stored
 
     async def proposal_of(self, turn: Turn | Command) -> Proposal | None:
         """The search that a decision is about."""
@@ -151,8 +123,8 @@ class Replies(Generic[Shown]):
                 card_context = replace(await self.approval.card_context(route), is_forgotten=True)
                 for outcome in waiting:
                     await self._replace(forget, route, outcome, card_context)
-        except (Refused, Unreachable, FootnoteError, TimeoutError, *MALFORMED) as trouble:
-            extra = {**log_fields(forget), "reason": str(trouble)}
+        except (platform.Refused, Unreachable, FootnoteError, TimeoutError, *platform.MALFORMED) as trouble:
+            extra = {**conversation.log_fields(forget), "reason": str(trouble)}
             logger.warning("cards of a forgotten thread keep their buttons", extra=extra)
         if waiting:
             await self.posts.rest(route)
@@ -167,7 +139,7 @@ class Replies(Generic[Shown]):
         return [*searches, *files]
 
     async def _replace(
-        self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome, card_context: CardContext
+        self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome, card_context: platform.CardContext
     ) -> None:
         """Show an earlier outcome anew, now that ``turn`` settled what it proposed: in its last message."""
         shown = self.renderer.messages(outcome, card_context)
@@ -175,8 +147,8 @@ class Replies(Generic[Shown]):
         try:
             if card := await self.posts.find(route, outcome.turn_id, part):
                 await self.posts.change(route, card, outcome.turn_id, part, shown[part])
-        except Refused as refused:
-            extra = {**log_fields(turn), "reason": refused.code}
+        except platform.Refused as refused:
+            extra = {**conversation.log_fields(turn), "reason": refused.code}
             logger.warning("a card that was decided cannot be changed", extra=extra)
 
     async def tell(self, request_id: str, route: ReplyRoute, sentence: str) -> None:
@@ -192,39 +164,39 @@ class Replies(Generic[Shown]):
                 await self.posts.send_direct(route, command.id, message, may_be_public=True)
             else:
                 await self.posts.send_ephemeral(route, message)
-        except Refused:
+        except platform.Refused:
             await self.send_direct(command, route, message, may_be_public=True)
 
     async def send_direct(
-        self, turn: Turn | Command, route: ReplyRoute, message: Shown,
+        self, turn: Turn | Command, route: ReplyRoute, message: platform.Shown,
         *, name: str = "told", may_be_public: bool,
     ) -> None:  # fmt: skip
         """Only what holds nothing private ``may_be_public``, where its reader takes no direct messages."""
         try:
             await self.posts.send_direct(route, f"{turn.id}/{name}", message, may_be_public=may_be_public)
-        except Refused as refused:
-            extra = {**log_fields(turn), "user": turn.author, "reason": refused.code}
+        except platform.Refused as refused:
+            extra = {**conversation.log_fields(turn), "user": turn.author, "reason": refused.code}
             logger.warning("no place to explain a refusal", extra=extra)
 
     async def send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
         """Show a sentence only to the person who wrote or pressed."""
         await self.posts.send_ephemeral(route, self.renderer.note(sentence))
 
-    async def send_reply(self, route: ReplyRoute, reply: CommandReply) -> None:
-        if isinstance(reply, Footnotes) and (window := self.renderer.window(reply)):
+    async def send_reply(self, route: ReplyRoute, reply: platform.CommandReply) -> None:
+        if isinstance(reply, platform.Footnotes) and (window := self.renderer.window(reply)):
             try:
                 await self.posts.open_editor(route, window)
                 return
-            except (Refused, Unreachable) as trouble:  # most often, the press was too long ago
+            except (platform.Refused, Unreachable) as trouble:  # most often, the press was too long ago
                 logger.info("no window could be opened", extra={"reason": str(trouble)})
-        for message in reply_messages(self.renderer, reply):
+        for message in self.renderer.reply(reply):
             await self.posts.send_ephemeral(route, message)
 
     async def open_editor(self, command_id: str, route: ReplyRoute, proposal: Proposal) -> None:
         """Open the form in which the query is edited; a platform opens none that comes too late."""
         try:
             await self.posts.open_editor(route, self.renderer.editor(proposal, route))
-        except (Refused, Unreachable) as trouble:
+        except (platform.Refused, Unreachable) as trouble:
             logger.warning("a form could not be opened", extra={"reason": str(trouble)})
             await self.tell(command_id, route, say_in(language_of(proposal.question))("form_not_opened"))
 
@@ -242,7 +214,7 @@ class Replies(Generic[Shown]):
         """Tell a person who may not let files be read who may."""
         names = await self.approval.people.names(route, [question.author])
         say = say_in(language_of_turn(question))
-        asker = CardContext(names=names).name(question.author) or say("somebody")
+        asker = platform.CardContext(names=names).name(question.author) or say("somebody")
         await self.send_ephemeral(route, say("only_asker_lets_read", asker=asker))
 
     async def point_out_reading(self, route: ReplyRoute, question: Question) -> None:
@@ -253,7 +225,7 @@ class Replies(Generic[Shown]):
     async def deliver(self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome) -> None:
         """Show the outcome of a press that changed nothing: most often, somebody else was faster."""
         proposal = await self.proposal_of(turn)
-        if proposal is not None and not proposal.is_open:
+        if proposal is not None and isinstance(turn, Decision) and not proposal.is_open_at(turn.decided_at):
             card_context = await self.approval.card_context(route, proposal)
             message = self.renderer.decided_already(proposal, card_context)
         else:
@@ -261,11 +233,12 @@ class Replies(Generic[Shown]):
         await self.send_direct(turn, route, message, may_be_public=False)
 
     async def explain(
-        self, turn: Turn | Command, route: ReplyRoute, refused: Refused, language: str, *, sign: str = ""
-    ) -> None:
+        self, turn: Turn | Command, route: ReplyRoute, refused: platform.Refused, language: str,
+        *, sign: str = "",
+    ) -> None:  # fmt: skip
         """Say why a message was refused: in place of the ``sign`` of work that stands, else in private."""
-        logger.warning("cannot answer there", extra={**log_fields(turn), "reason": refused.code})
-        if is_unaddressed(turn):
+        logger.warning("cannot answer there", extra={**conversation.log_fields(turn), "reason": refused.code})
+        if conversation.is_unaddressed(turn):
             return None  # nobody waits for it
         say = say_in(language)
         sentence = await self.posts.explain(route, refused, say) if refused.code else say("not_shown")
@@ -274,9 +247,9 @@ class Replies(Generic[Shown]):
             sentence = f"{sentence}\n{say('can_be_allowed')}"
         message = self.renderer.note(sentence)
         if sign:
-            with suppress(Refused):
+            with suppress(platform.Refused):
                 return await self.posts.finish(route, sign, turn.id, message, is_again=True, is_waiting=False)
-            with suppress(Refused):
+            with suppress(platform.Refused):
                 await self.posts.delete(route, sign)
         await self.send_direct(turn, route, message, may_be_public=True)
         return None

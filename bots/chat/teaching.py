@@ -1,7 +1,5 @@
 """Teaching by answering: experts are asked in the thread, and a reply of theirs is kept and cited from then on."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from bots.chat.channels import own_collection
 from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand, Feedback, unqueued
 from bots.chat.people import named_messages
-from bots.chat.platform import Consultation, ExplanationForm, Refused, Said, Shown
+from bots.chat.platform import Refused, Said, Shown
 from bots.chat.replies import Replies
 from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.store import ExpertRequest, KeptAnswer, id_of
@@ -71,14 +69,11 @@ class Teaching(Generic[Shown]):
 
     async def ask_what_was_wrong(self, feedback: Feedback, route: ReplyRoute) -> None:
         """Open a form; whoever closes it has said enough."""
-        outcome, people = await outcome_of(feedback.turn_id), self.commands.people
-        has_experts = bool(self.commands.footnote.settings.experts)
-        form = ExplanationForm(
-            turn_id=feedback.turn_id,
-            language=outcome.language if outcome else "en",
-            can_consult=has_experts and not people.is_direct(route),
-        )
-        await self.replies.posts.open_editor(route, self.replies.renderer.explanation(form, route))
+        outcome, experts = await outcome_of(feedback.turn_id), self.commands.footnote.settings.experts
+        language = outcome.language if outcome else "en"
+        can_consult = bool(experts) and not self.commands.people.is_direct(route)
+        form = self.replies.renderer.explanation(feedback.turn_id, language, can_consult, route)
+        await self.replies.posts.open_editor(route, form)
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute, *, is_again: bool) -> str:
         """A key of the sentence that tells why nobody was asked; empty if they were."""
@@ -97,10 +92,8 @@ class Teaching(Generic[Shown]):
             return "nobody_to_ask"
         (asked,) = await self._named([ThreadMessage(author=turn.author, text=question)], route, question)
         names = await people.names(route, [turn.author])
-        consultation = Consultation(
-            question=asked.text, asker=names[turn.author], experts=experts, language=language_of_turn(turn)
-        )
-        shown = self.replies.renderer.consultation(consultation)
+        asker, language = names[turn.author], language_of_turn(turn)
+        shown = self.replies.renderer.consultation(asked.text, asker, experts, language)
         await self.replies.posts.say(route, command.id, 0, shown, is_again=is_again)
         request = ExpertRequest(
             turn=turn.id, conversation=command.conversation.id, question=asked.text, asked_at=command.said_at

@@ -4,8 +4,6 @@ They are CommonMark, without markup of a platform. Only progress notes end in "�
 ``locales``, a table for each language.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -15,19 +13,8 @@ from pathlib import Path
 
 from bots.chat.markdown.blocks import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line
-from core.conversation import (
-    Answer,
-    Citation,
-    Grounding,
-    Outcome,
-    Progress,
-    Proposal,
-    Question,
-    Stage,
-    Turn,
-    Usage,
-)
-from core.grounding.citations import by_place
+from core import conversation
+from core.grounding.citations import IN_DOUBT, by_place
 from core.library.documents import is_kept
 from core.library.entries import Entry
 from core.library.sync import SourceNote, SyncReport
@@ -48,7 +35,7 @@ NOTHING_INDEXED = (
 )
 
 #: The line above an answer, by where its footnotes come from and whether a model composed it.
-_PROVENANCE: Mapping[tuple[Grounding, bool], str] = {
+_PROVENANCE: Mapping[tuple[conversation.Grounding, bool], str] = {
     ("documents", False): "quoted",
     ("web", True): "from_web",
     ("web", False): "from_web_quoted",
@@ -57,7 +44,7 @@ _PROVENANCE: Mapping[tuple[Grounding, bool], str] = {
 }
 
 #: The keys of a stage's note: with a count, and without.
-_STAGES: Mapping[Stage, tuple[str, str]] = {
+_STAGES: Mapping[conversation.Stage, tuple[str, str]] = {
     "waiting": ("waiting_behind", "waiting"),
     "reading": ("reading_passages", "reading"),
     "checking": ("checking_passages", "checking"),
@@ -80,9 +67,9 @@ def say_in(language: str) -> Wording:
     return wording(language, LOCALES)
 
 
-def language_of_turn(turn: Turn, proposals: Sequence[Proposal] = ()) -> str:
+def language_of_turn(turn: conversation.Turn, proposals: Sequence[conversation.Proposal] = ()) -> str:
     """The language of the question that a turn asks or decides about; ``proposals`` are the conversation's."""
-    if isinstance(turn, Question):
+    if isinstance(turn, conversation.Question):
         return language_of(turn.text)
     decided = next((each for each in proposals if each.id == turn.proposal_id), None)
     return language_of(decided.question) if decided else ENGLISH
@@ -93,12 +80,12 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def progress_note(progress: Progress, language: str = ENGLISH) -> str:
+def progress_note(progress: conversation.Progress, language: str = ENGLISH) -> str:
     counting, plain = _STAGES[progress.stage]
     return say_in(language)(counting if progress.count else plain, count=progress.count or 0)
 
 
-def provenance(outcome: Outcome, answer: Answer) -> str:
+def provenance(outcome: conversation.Outcome, answer: conversation.Answer) -> str:
     """The line above an answer that says where it comes from; often empty."""
     key = _PROVENANCE.get((answer.grounding, answer.composed))
     if not answer.citations:
@@ -109,7 +96,7 @@ def provenance(outcome: Outcome, answer: Answer) -> str:
     return say_in(outcome.language)(key) if key else ""
 
 
-def remarks(outcome: Outcome) -> tuple[str, ...]:
+def remarks(outcome: conversation.Outcome) -> tuple[str, ...]:
     """Notes below an answer: files that could not be read, that documents differ, what they do not say, what was left out."""
     if (answer := outcome.answer) is None:
         return ()
@@ -117,10 +104,11 @@ def remarks(outcome: Outcome) -> tuple[str, ...]:
     left_out = say(f"left_out{suffix}", count=len(answer.left_out)) if answer.left_out else ""
     missing = say(f"missing{suffix}", missing=answer.missing) if answer.missing else ""
     newer_first = say("newer_first") if answer.is_newer_first else ""
-    return tuple(filter(None, (*outcome.unreadable, newer_first, missing, left_out)))
+    unsettled = say("unsettled", mark=IN_DOUBT) if answer.unsettled else ""
+    return tuple(filter(None, (*outcome.unreadable, newer_first, unsettled, missing, left_out)))
 
 
-def omissions(outcome: Outcome) -> tuple[str, ...]:
+def omissions(outcome: conversation.Outcome) -> tuple[str, ...]:
     """The sentences that were left out of an answer, each with the reason if it is in the language of the answer."""
     told = []
     for each in outcome.answer.left_out if outcome.answer else ():
@@ -130,12 +118,12 @@ def omissions(outcome: Outcome) -> tuple[str, ...]:
     return tuple(told)
 
 
-def reason_of(outcome: Outcome) -> str | None:
+def reason_of(outcome: conversation.Outcome) -> str | None:
     """The reason for an outcome, in one line; for an answer, what was left out or is missing."""
     return " · ".join(filter(None, (outcome.reason, *remarks(outcome), *omissions(outcome)))) or None
 
 
-def headings(citation: Citation) -> str:
+def headings(citation: conversation.Citation) -> str:
     """ "Tutorial › Request Body": a document's title and headings; a web page's title."""
     if citation.origin == "web":
         return citation.title
@@ -143,7 +131,7 @@ def headings(citation: Citation) -> str:
     return " › ".join(dict.fromkeys(part for part in parts if part))
 
 
-def origin_of(citation: Citation, language: str) -> str:
+def origin_of(citation: conversation.Citation, language: str) -> str:
     """A document's source; a web page's host and date."""
     if citation.origin != "web":
         return citation.source
@@ -151,7 +139,7 @@ def origin_of(citation: Citation, language: str) -> str:
     return " · ".join(part for part in (citation.location, published) if part)
 
 
-def freshness_of(citation: Citation, language: str) -> str:
+def freshness_of(citation: conversation.Citation, language: str) -> str:
     """When its document was last changed, and since when it was not seen at its source; often empty."""
     say, is_by_person = say_in(language), is_kept(citation.source)
     changed_at = None if is_by_person else citation.changed_at
@@ -165,37 +153,35 @@ def unseen_told(moment: float) -> str:
     return say("unseen_since", date=say.day(moment))
 
 
-def place_of(citation: Citation, language: str) -> tuple[str, str]:
+def place_of(citation: conversation.Citation, language: str) -> tuple[str, str]:
     """Its headings; and its source unless that says the same, with how fresh it is. Each on one short line."""
-    title, origin = (
-        clipped(words, TITLE_SHOWN)
-        for words in (plain_line(headings(citation)), line(origin_of(citation, language)))
-    )
+    parts = plain_line(headings(citation)), line(origin_of(citation, language))
+    title, origin = (clipped(words, TITLE_SHOWN) for words in parts)
     title = say_in(language)("untitled") if is_blank(title) else title
     beside = ("" if origin == title else origin, freshness_of(citation, language))
     return title, " · ".join(filter(None, beside))
 
 
-def columns_of(citation: Citation) -> str:
+def columns_of(citation: conversation.Citation) -> str:
     """The names of the columns before the quote of a row; empty for any other quote."""
     named = clipped(plain_quote(citation.columns), COLUMNS_SHOWN)
     return "" if is_blank(named) else f"{named}: "
 
 
-def places_of(citations: Iterable[Citation]) -> tuple[Citation, ...]:
+def places_of(citations: Iterable[conversation.Citation]) -> tuple[conversation.Citation, ...]:
     """The first citation of each number: a line for each place."""
-    places: dict[int, Citation] = {}
+    places: dict[int, conversation.Citation] = {}
     for citation in citations:
         places.setdefault(citation.number, citation)
     return tuple(places.values())
 
 
-def closest_shown(outcome: Outcome) -> tuple[Citation, ...]:
+def closest_shown(outcome: conversation.Outcome) -> tuple[conversation.Citation, ...]:
     """The closest passages, where there is no answer and nothing above shows them."""
     return () if outcome.is_declined else outcome.closest
 
 
-def quotes_label(outcome: Outcome) -> str:
+def quotes_label(outcome: conversation.Outcome) -> str:
     """The label of the button that shows the quotes; empty where there are none."""
     answer, say = outcome.answer, say_in(outcome.language)
     if answer is None:
@@ -229,14 +215,14 @@ def money(amount: float, currency: str, language: str = ENGLISH) -> str:
     return f"{f'{amount:.{digits}f}'.replace('.', decimal)} {currency}"
 
 
-def cost_of(usage: Usage, language: str = ENGLISH) -> str:
+def cost_of(usage: conversation.Usage, language: str = ENGLISH) -> str:
     """The cost of a turn, where the operator wants it shown and a model was asked."""
     if not (usage.is_cost_shown and usage.calls) or usage.cost is None:
         return ""
     return money(usage.cost, usage.currency, language)
 
 
-def answered_in(outcome: Outcome) -> str:
+def answered_in(outcome: conversation.Outcome) -> str:
     """ "Answered in 2.1 s from 2 passages · written by a language model · 0.0042 USD"; empty for small talk."""
     if outcome.is_small_talk:
         return ""
@@ -245,14 +231,15 @@ def answered_in(outcome: Outcome) -> str:
     count = len({(citation.source, citation.location) for citation in citations})
     time = duration(outcome.timing_ms.get("total", 0.0), outcome.language)
     answered = say("answered_from" if count else "answered_in", time=time, count=count)
-    wrote = say("model_wrote") if answer and answer.composed and count else ""
+    how = "model_wrote_briefly" if outcome.usage.is_brief else "model_wrote"
+    wrote = say(how) if answer and answer.composed and count else ""
     return " · ".join(filter(None, (answered, wrote, cost_of(outcome.usage, outcome.language))))
 
 
-def decided(proposal: Proposal) -> str:
+def decided(proposal: conversation.Proposal) -> str:
     """The sentence that replaces the buttons after a decision."""
-    key = "allowed" if proposal.verdict == "approve" else "denied"
-    time = clock(proposal.decided_at or 0.0)
+    key = {"approve": "allowed", "deny": "denied"}.get(proposal.verdict or "", "expired")
+    time = clock(proposal.decided_at or proposal.expires_at or 0.0)
     return say_in(language_of(proposal.question))(key, who=proposal.decided_by, time=time)
 
 
@@ -264,10 +251,10 @@ def clipped(text: str, limit: int = CLIPPED) -> str:
     return (words[:limit].rpartition(" ")[0] or words[: limit - 1]).rstrip(" ,;:.") + "…"
 
 
-def finishing(turn: Turn) -> str:
+def finishing(turn: conversation.Turn) -> str:
     """Announces that a turn is finished now that a stopped process left behind."""
     say = say_in(language_of_turn(turn))
-    if isinstance(turn, Question):
+    if isinstance(turn, conversation.Question):
         return say("finishing_question", question=clipped(turn.text))
     return say("finishing_search")
 
@@ -291,11 +278,10 @@ def synced(report: SyncReport, language: str = ENGLISH) -> str:
     happened = [(key, number) for key, number in counts.items() if number]
     if not happened and not sources:
         happened = [("changed", 0)]
-    named = (
-        say.number(number) if at else say("documents", count=number)
-        for at, (_, number) in enumerate(happened)
-    )
-    phrases = [say(key, count=number, of=of) for (key, number), of in zip(happened, named, strict=True)]
+    phrases = [
+        say(key, count=number, of=say.number(number) if at else say("documents", count=number))
+        for at, (key, number) in enumerate(happened)
+    ]
     unread = say("sources_failed", count=sources) if sources else ""
     return " ".join(filter(None, (f"{', '.join(phrases)}." if phrases else "", unread)))
 
@@ -320,14 +306,9 @@ def source_lists(entries: Iterable[Entry], say: Wording) -> Iterator[tuple[str, 
 
 
 def help_lines(
-    language: str,
-    *,
-    collections: Sequence[str],
-    documents: int,
-    age: float | None = None,
-    slash_commands: Sequence[str] = (),
-    unasked: tuple[int, int] = (0, 0),
-) -> tuple[str, ...]:
+    language: str, *, collections: Sequence[str], documents: int, age: float | None = None,
+    slash_commands: Sequence[str] = (), unasked: tuple[int, int] = (0, 0),
+) -> tuple[str, ...]:  # fmt: skip
     """The help: what the bot reads here, how to ask it, and its commands; ``age`` in seconds.
 
     ``unasked``: how often it answered lately without being called, and how often that was not wanted.
@@ -354,7 +335,7 @@ def forgotten(source: str, passages: int, language: str = ENGLISH) -> str:
     return say_in(language)("forgot_document", source=source, count=passages)
 
 
-def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
+def text_of(outcome: conversation.Outcome, *, engine: str = "the web") -> str:
     """The outcome as CommonMark, without footnotes."""
     say = say_in(outcome.language)
     if outcome.answer is not None:
@@ -369,13 +350,13 @@ def text_of(outcome: Outcome, *, engine: str = "the web") -> str:
     return outcome.reason or say("unfinished")
 
 
-def asked_back(outcome: Outcome, *, buttons: int, length: int) -> str:
+def asked_back(outcome: conversation.Outcome, *, buttons: int, length: int) -> str:
     """The text of a clarification: the readings too, unless each stands whole on one of the buttons below."""
     is_on_buttons = len(outcome.options) <= buttons and all(len(each) <= length for each in outcome.options)
     return text_of(replace(outcome, options=()) if is_on_buttons else outcome)
 
 
-def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
+def page_of(outcome: conversation.Outcome, *, engine: str = "the web") -> str:
     """The whole outcome with footnotes as CommonMark, for files, pipes and platforms without layout."""
     answer, say = outcome.answer and by_place(outcome.answer), say_in(outcome.language)
     if answer is None:
@@ -392,11 +373,18 @@ def page_of(outcome: Outcome, *, engine: str = "the web") -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _request(proposal: Proposal, say: Wording, engine: str) -> str:
-    return f"{say('would_search', engine=engine)}\n\n> {proposal.query}\n\n{say('nothing_sent_yet')}"
+def _request(proposal: conversation.Proposal, say: Wording, engine: str) -> str:
+    until = open_until(proposal)
+    return f"{say('would_search', engine=engine)}\n\n> {proposal.query}\n\n{say('nothing_sent_yet')} {until}".rstrip()
 
 
-def _footnotes(citations: Sequence[Citation], language: str, *, with_quotes: bool = True) -> str:
+def open_until(proposal: conversation.Proposal) -> str:
+    """Until when it can be decided, as a sentence; empty: for ever."""
+    say, moment = say_in(language_of(proposal.question)), proposal.expires_at
+    return say("open_until", time=f"{clock(moment)}, {say.day(moment)}") if moment else ""
+
+
+def _footnotes(citations: Sequence[conversation.Citation], language: str, *, with_quotes: bool = True) -> str:
     lines = []
     for place in places_of(citations):
         where = (headings(place), origin_of(place, language), freshness_of(place, language), place.url or "")

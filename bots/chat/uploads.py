@@ -38,9 +38,7 @@ def folder_of(data_dir: Path, collection: str) -> Path:
 def uploads_in(data_dir: Path) -> list[Upload]:
     """All uploads."""
     folders = sorted((data_dir / UPLOADS).resolve().glob("*/"))
-    return [
-        (folder.name, str(file)) for folder in folders for file in sorted(folder.iterdir()) if file.is_file()
-    ]
+    return [(each.name, str(file)) for each in folders for file in sorted(each.iterdir()) if file.is_file()]
 
 
 def discard(data_dir: Path, files: Iterable[Path]) -> None:
@@ -163,19 +161,16 @@ class UploadIndex:
         """Fetch a file into the data folder: by its name, so that a newer version replaces an older one."""
         check_size(file.name, file.size)
         known, content = await self.uploads.fetch(file)
-        name = _free_name(Path(known).name or file.id, taken)
+        name = wanted = Path(known).name or file.id
+        numbers = count(2)
+        while name in taken:  # files of one message that have the same name get numbers
+            name = f"{Path(wanted).stem} ({next(numbers)}){Path(wanted).suffix}"
         folder = folder_of(self.footnote.settings.data_dir, collection)
         try:
             await asyncio.to_thread(_write, folder / name, folder.parent / f"{file.id}.part", content)
         except OSError as fault:
             raise DocumentError(f"{name} cannot be kept: {reason_of(fault)}.") from fault
         return (folder / name).resolve()
-
-
-def _free_name(name: str, taken: Collection[str]) -> str:
-    """Files of one message that have the same name get numbers."""
-    stem, suffix = Path(name).stem, Path(name).suffix
-    return next(free for n in count(1) if (free := name if n == 1 else f"{stem} ({n}){suffix}") not in taken)
 
 
 def _write(target: Path, part: Path, content: bytes) -> None:

@@ -3,8 +3,6 @@
 What is named is looked at first: its credentials are tried, and the titles that would be read are shown.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import shlex
@@ -14,7 +12,7 @@ from typing import Protocol
 
 from bots.arguments import every_of, span_of
 from bots.chat.access import check_name
-from bots.chat.channel_source import ingest_command
+from bots.chat.addresses import ingest_command
 from bots.chat.indexing import Targets, document_of, read_targets
 from bots.chat.texts import counted, nothing_to_read
 from bots.terminal.screen import Screen, line
@@ -166,7 +164,13 @@ class Questions:
             lacking: Sequence[Credential] = ()
             try:
                 settings = self.read_settings()
-                lacking = self._lacking(targets, settings)
+                lacking = [
+                    credential
+                    for address in targets.sources
+                    if (kind := kind_of(address, self.kinds)) and kind.guide
+                    for credential in kind.guide.credentials(address, settings)
+                    if not credential.is_set
+                ]
                 if not any(each.is_needed for each in lacking):
                     self._show(await self._glimpse(targets, settings))
                     return True
@@ -176,16 +180,6 @@ class Questions:
                 self._tell(each, settings)
             if await self.ask("Enter to try again, n to name something else › "):
                 return False
-
-    def _lacking(self, targets: Targets, settings: Settings) -> Sequence[Credential]:
-        """Credentials that are not set."""
-        return [
-            credential
-            for address in targets.sources
-            if (kind := kind_of(address, self.kinds)) and kind.guide
-            for credential in kind.guide.credentials(address, settings)
-            if not credential.is_set
-        ]
 
     async def _glimpse(self, targets: Targets, settings: Settings) -> Glimpse:
         """FootnoteError says what is in the way."""

@@ -2,8 +2,6 @@
 decision about a proposed web search, or a conversation in the terminal.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -19,15 +17,16 @@ from rich.text import Text
 from bots import process
 from bots.chat import texts
 from bots.chat.indexing import Targets, read_targets
-from bots.commands.backend import open_backend
+from bots.commands.backend import background_vectors, open_backend
 from bots.record import failed, record_of
 from bots.terminal import render
-from bots.terminal.receive import Backend, CommandTurns, ask, decide, open_lines, read_lines
+from bots.terminal.operations import Backend
+from bots.terminal.receive import CommandTurns, ask, decide, open_lines, read_lines
 from bots.terminal.screen import Screen
 from bots.terminal.session import Session, conversation_named, fresh_conversation, run_in_order, situation
 from core.conversation import Conversation, Decision, Outcome, Proposal, Turn, check_question, value
 from core.errors import FootnoteError, NotFound, QuestionRejected, SettingsError
-from core.reasoning.local_servers import find_local_servers
+from core.reasoning.providers import find_local_servers
 from core.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -93,10 +92,7 @@ def _text(record: dict[str, Any], key: str) -> str:
 async def answer_all(
     lines: AsyncIterable[bytes], answer: Callable[[BatchLine], Awaitable[Record]], *, concurrency: int
 ) -> AsyncIterator[Record]:
-    """One record for each line that is not blank, in order, each as soon as it is ready.
-
-    Lines of one thread wait for each other, others run side by side.
-    """
+    """A record for each line, in order, as soon as it is ready; threads run side by side."""
     slots, last_of = asyncio.Semaphore(concurrency), dict[str, asyncio.Task[Record]]()
     ahead: asyncio.Queue[asyncio.Task[Record] | None] = asyncio.Queue(maxsize=concurrency * READ_AHEAD)
 
@@ -282,7 +278,7 @@ async def chat(arguments: Namespace, settings: Settings) -> int:
         await backend.prepare(targets, screen, with_vectors=False)
         if not store.entries():
             raise SettingsError(texts.NOTHING_INDEXED)
-        vectors = await backend.background_vectors(targets, screen)
+        vectors = await background_vectors(backend, targets, screen)
         if not settings.has_chat_model and not (settings.data_dir / HISTORY).exists():
             for server in await find_local_servers():
                 screen.note(server.told)

@@ -3,164 +3,131 @@
 Both give the same answers, so the commands do not know which it is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from bots.chat.access import forget_documents
-from bots.chat.channel_source import ADDRESSES
-from bots.chat.indexing import (
-    BackgroundVectors,
-    Targets,
-    find_embedder,
-    require_documents,
-    run_in_thread,
-    update_index,
-)
-from bots.terminal.operations import Record, details_of, error_in, fingerprints, report_in
-from bots.terminal.receive import Backend, CommandTurns, Forgotten
+from bots.chat import indexing
+from bots.chat.channels import ChannelStore, open_channel_store
+from bots.mcp.callers import PLATFORM as MCP
+from bots.mcp.callers import remembered_people
+from bots.page.threads import PLATFORM as PAGE
+from bots.page.threads import collections_of
+from bots.refresh import IndexRefresher
+from bots.terminal.operations import Backend, Operations, Record, error_in, fingerprints
 from bots.terminal.screen import Screen
 from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
-from core.bootstrap import Footnote, is_served, make_fetcher, open_footnote, open_library, reads_everything
-from core.conversation import Command, Conversation, Outcome, Progress, Proposal, Turn
-from core.errors import FootnoteError, IndexInUse, IndexMismatch, ModelTrouble, SettingsError
-from core.library.data_lock import SERVING, find_owner
-from core.library.embedding.embedder import Embedder
+from core.bootstrap import Announce, Footnote, Reads, is_served, open_footnote, open_library, reads_everything
+from core.conversation import Command, Conversation, Outcome, Progress, Proposal, Turn, unwatched
+from core.errors import FootnoteError, IndexInUse, SettingsError
+from core.library.data_lock import SERVING, find_owner, make_data_dir
+from core.library.documents import Readable
 from core.library.indexing import Notify
 from core.library.library import EMBED_BATCH, Library
-from core.library.passage_search import Hits, hits_in
-from core.library.sync import SyncReport
-from core.settings import Settings, WebSearch
-from core.sources.kinds import name_as_kept
-from core.turns.archive import outcome_from, proposal_from, turn_from
+from core.settings import Settings
+from core.storage.storage import open_storage
+from core.turns import archive
 from core.turns.messenger import SHOWN_BY, Report
 from core.turns.queue import queue_url
 from core.turns.remote import OPERATOR, RemoteQueue, open_remote_queue
 
-if TYPE_CHECKING:
-    pass
-
-
-async def load_embedder(library: Library, settings: Settings, screen: Screen) -> Embedder | None:
-    """IndexMismatch when the index was built with another model."""
-
-    def find(notify: Notify) -> Embedder | None:
-        return find_embedder(library, settings, insist=False, announce=screen.note, notify=notify)
-
-    with screen.indexing() as show:
-        return await run_in_thread(find, show)
-
-
 PATIENCE = 60.0  # seconds that a command waits for another one
 LOOK_EVERY = 0.2  # seconds
 #: Purposes that may take hours, of which nobody waits for the end. On PostgreSQL one may serve that has just begun.
-LONG = ("footnote chat", "footnote eval", SERVING)
+LONG = ("footnote chat", "footnote test", SERVING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalBackend:
-    """This process."""
+async def background_vectors(
+    backend: Backend, targets: indexing.Targets, screen: Screen
+) -> indexing.BackgroundVectors | None:
+    """What makes the missing vectors while a conversation goes on; None where whoever serves does.
 
-    footnote: Footnote
-
-    @property
-    def settings(self) -> Settings:
-        return self.footnote.settings
-
-    @property
-    def library(self) -> Library:
-        return self.footnote.library
-
-    @property
-    def assistant(self) -> CommandTurns:
-        return self.footnote.assistant
-
-    @property
-    def web_search(self) -> WebSearch:
-        return self.footnote.settings.web_search
-
-    @property
-    def vectors_of(self) -> str:
-        embedder = self.footnote.library.embedder
-        return embedder.name if embedder else ""
-
-    async def prepare(self, targets: Targets, screen: Screen, *, with_vectors: bool) -> None:
-        """Of documents that were named, failures are reported. Without vectors, words alone find passages."""
-        library, fetcher = self.library, make_fetcher(self.settings, for_operator=True)
-        require_documents(library, targets)
+    The embedder is loaded now where the index or the operator calls for one. ``auto`` alone may find none or download
+    for long, so it is left to the background.
+    """
+    if not backend.is_here:
+        return None
+    library, settings, embedder = backend.library, backend.settings, None
+    if library.store.has_vectors() or (targets.addresses and settings.embedding_model != "auto"):
         with screen.indexing() as show:
-            report = await run_in_thread(
-                lambda notify: update_index(library, targets, fetcher, notify=notify), show
+            embedder = await indexing.run_in_thread(
+                lambda notify: indexing.find_embedder(
+                    library, settings, insist=False, announce=screen.note, notify=notify
+                ),
+                show,
             )
-        for failure in report.failed if targets.addresses else ():
-            screen.note(f"{failure.source}: {failure.reason}")
-        if not (with_vectors and (targets.addresses or library.store.has_vectors())):
-            return
-        library.embedder = await load_embedder(library, self.settings, screen)
-        try:
-            with screen.indexing() as show:
-                await run_in_thread(lambda notify: library.embed_pending(notify=notify), show)
-        except IndexMismatch:
-            raise
-        except (ModelTrouble, SettingsError) as error:  # a damaged vector index is no reason not to answer
-            screen.note(f"Searching by words alone: {error}")
-
-    async def refresh(self, notify: Notify) -> SyncReport:
-        return await run_in_thread(lambda notify: self.library.refresh(notify=notify), notify)
-
-    async def background_vectors(self, targets: Targets, screen: Screen) -> BackgroundVectors:
-        """The embedder is loaded now where the index or the operator calls for one.
-
-        ``auto`` alone may find none or download for long, so it is left to the background.
-        """
-        library, settings = self.library, self.settings
-        embedder = None
-        if library.store.has_vectors() or (targets.addresses and settings.embedding_model != "auto"):
-            embedder = await load_embedder(library, settings, screen)
-        if library.store.count_pending_vectors() <= EMBED_BATCH:
-            library.embedder = embedder
-        return BackgroundVectors(
-            library, settings, screen.note, embedder=embedder, may_find=bool(targets.addresses)
-        )
-
-    async def search(self, query: str, limit: int) -> Hits:
-        everything = await asyncio.to_thread(self.library.store.collections)
-        return await self.footnote.search(everything, query, limit)
-
-    async def forget(self, source: str) -> list[Forgotten]:
-        entries = await asyncio.to_thread(forget_documents, self.library, self.footnote.storage, source)
-        return [(entry.source, entry.passages) for entry in entries]
+    if library.store.count_pending_vectors() <= EMBED_BATCH:
+        library.embedder = embedder
+    return indexing.BackgroundVectors(
+        library, settings, screen.note, embedder=embedder, may_find=bool(targets.addresses)
+    )
 
 
 @asynccontextmanager
 async def open_backend(
     settings: Settings, *, purpose: str, screen: Screen, must_match: bool = False
 ) -> AsyncIterator[Backend]:
-    """This process, or the one that serves. IndexInUse if another command owns the data folder for long.
-
-    ``must_match``: SettingsError if whoever serves has other settings, which otherwise is noted.
-    """
+    """This process, or who serves. IndexInUse. ``must_match``: SettingsError for other settings there."""
     async with AsyncExitStack() as open_now:
         if not await asyncio.to_thread(until_free, settings, screen):
-            opening = open_footnote(settings, purpose=purpose, reads=reads_everything)
+            make_data_dir(settings.data_dir)
+            storage = open_now.enter_context(open_storage(settings))
+            channel_store = open_now.enter_context(open_channel_store(storage))
+            channel_store.people.update(remembered_people())
+            reads = reads_for(channel_store, channel_store.people)
+            opening = open_footnote(settings, purpose=purpose, reads=reads, storage=storage)
             try:
                 footnote = await open_now.enter_async_context(opening)
             except IndexInUse:  # somebody came first
                 if not await asyncio.to_thread(until_free, settings, screen):
                     raise
             else:
-                yield LocalBackend(footnote=footnote)
+                yield await open_now.enter_async_context(_open_here(footnote, channel_store))
                 return
         remote = open_remote(settings, screen=screen, must_match=must_match)
         yield await open_now.enter_async_context(remote)
+
+
+@asynccontextmanager
+async def _open_here(footnote: Footnote, channel_store: ChannelStore) -> AsyncIterator[Backend]:
+    refresher = IndexRefresher(settings=footnote.settings)
+    operations = Operations(footnote=footnote, refresher=refresher, channel_store=channel_store)
+
+    async def carry_out(
+        name: str, details: Record, *, note: Announce = lambda *_: None, notify: Notify = lambda *_: None
+    ) -> Record:
+        told = indexing.Watcher(announce=note, notify=notify)
+        return await operations.carry_out(name, details, told, is_again=False)
+
+    try:
+        yield Backend(
+            settings=footnote.settings, library=footnote.library, assistant=footnote.assistant,
+            carry_out=carry_out, web_search=footnote.settings.web_search, is_here=True,
+        )  # fmt: skip
+    finally:
+        await refresher.stop()
+
+
+def reads_for(channel_store: ChannelStore, served: Collection[str]) -> Reads:
+    """``served``: the platforms whose conversations may read something."""
+
+    async def reads(conversation: Conversation, author: str, library: Library) -> Readable:
+        """Every collection for the operator; none for a conversation of a platform that is not served."""
+        if conversation.platform in (PLATFORM, PAGE):
+            everything = await reads_everything(conversation, author, library)
+            named = collections_of(conversation.channel) if conversation.platform == PAGE else None
+            if named is None:
+                return everything
+            return replace(everything, collections=everything.collections & named)
+        if conversation.platform not in (*served, MCP):
+            return Readable()
+        return await channel_store.reads(conversation, author, library)
+
+    return reads
 
 
 def until_free(settings: Settings, screen: Screen, *, patience: float = PATIENCE) -> bool:
@@ -195,10 +162,6 @@ ROUTE: Record = {SHOWN_BY: PLATFORM}
 SERVER_GONE = "Footnote has ended meanwhile; the work goes on when it is back. Waiting…"
 
 
-def _ignore_progress(*_: object) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteOperations:
     """Asks the process that serves for operations of :mod:`bots.terminal.operations`."""
@@ -210,8 +173,8 @@ class RemoteOperations:
         name: str,
         details: Record,
         *,
-        note: Callable[[str], None] = _ignore_progress,
-        notify: Notify = _ignore_progress,
+        note: Announce = lambda *_: None,
+        notify: Notify = lambda *_: None,
     ) -> Record:
         """The operation's result. FootnoteError with the sentence of what went wrong there."""
         ended: Record = {}
@@ -245,29 +208,32 @@ class RemoteTurns:
 
     operations: RemoteOperations
 
-    async def run(self, turn: Turn, report: Report = _ignore_progress, /) -> Outcome:
+    async def run(self, turn: Turn, report: Report = unwatched, /) -> Outcome:
         """The turn's outcome. If this is cancelled, the turn stays unfinished, as one that was cut off."""
 
         def take(item: Record) -> None:
-            report(Progress(stage=item["stage"], count=item["count"]))
+            report(archive.read(Progress, item))
 
         ended = await self.operations.queue.carry_out(turn, ROUTE, take)
-        return outcome_from(ended or {})
+        return archive.read(Outcome, ended or {})
 
     async def unfinished(self, conversation: Conversation, /) -> Turn | None:
         found = await self._ask("unfinished", conversation)
-        return turn_from(found["turn"]) if found["turn"] else None
+        return archive.turn_from(found["turn"]) if found["turn"] else None
 
     async def proposals(self, conversation: Conversation, /) -> tuple[Proposal, ...]:
         found = await self._ask("proposals", conversation)
-        return tuple(map(proposal_from, found["proposals"]))
+        return tuple(archive.read(Proposal, each) for each in found["proposals"])
 
     async def knows(self, conversation: Conversation, /) -> bool:
         return bool((await self._ask("knows", conversation))["known"])
 
     async def find_proposal(self, proposal_id: str, /) -> tuple[Conversation, Proposal] | None:
         found = (await self.operations.carry_out("find_proposal", {"proposal": proposal_id}))["found"]
-        return found and (Conversation.parse(found["conversation"]), proposal_from(found["proposal"]))
+        return found and (
+            Conversation.parse(found["conversation"]),
+            archive.read(Proposal, found["proposal"]),
+        )
 
     async def forget(self, conversation: Conversation, /) -> None:
         await self._ask("forget_conversation", conversation)
@@ -276,60 +242,10 @@ class RemoteTurns:
         return await self.operations.carry_out(name, {"conversation": conversation.id})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteBackend:
-    """The process that serves. The index is only read here."""
-
-    settings: Settings
-    library: Library
-    operations: RemoteOperations
-    web_search: WebSearch  #: of the process that serves
-
-    @property
-    def assistant(self) -> CommandTurns:
-        return RemoteTurns(operations=self.operations)
-
-    @property
-    def vectors_of(self) -> str:
-        store = self.library.store
-        return (store.get_meta("embedding_model") or "") if store.has_vectors() else ""
-
-    async def prepare(self, targets: Targets, screen: Screen, *, with_vectors: bool) -> None:
-        details = {**details_of(targets), "with_vectors": with_vectors}
-        with screen.indexing() as notify:
-            await self.operations.carry_out("prepare", details, note=screen.note, notify=notify)
-
-    async def refresh(self, notify: Notify) -> SyncReport:
-        return report_in((await self.operations.carry_out("refresh", {}, notify=notify))["report"])
-
-    async def background_vectors(self, _targets: Targets, _screen: Screen) -> None:
-        """The process that serves makes them by itself."""
-
-    async def search(self, query: str, limit: int) -> Hits:
-        return hits_in(await self.operations.carry_out("search", {"query": query, "limit": limit}))
-
-    async def forget(self, source: str) -> list[Forgotten]:
-        done = await self.operations.carry_out("forget", {"names": _names_of(source)})
-        return [(name, passages) for name, passages in done["forgotten"]]
-
-    async def index(self, name: str, details: Record, screen: Screen) -> tuple[SyncReport, int]:
-        """``ingest`` or ``rebuild``: what was indexed, and how many vectors were made."""
-        with screen.indexing() as notify:
-            done = await self.operations.carry_out(name, details, note=screen.note, notify=notify)
-        return report_in(done["report"]), done["embedded"]
-
-
-def _names_of(source: str) -> list[str]:
-    """A path is one in the folder that the command was typed in."""
-    if (kept := name_as_kept(source, ADDRESSES)) != source:
-        return [source, kept]
-    return [source] if "://" in source else [str(Path(source).expanduser().absolute()), source]
-
-
 @asynccontextmanager
 async def open_remote(
     settings: Settings, *, screen: Screen, must_match: bool = False
-) -> AsyncIterator[RemoteBackend]:
+) -> AsyncIterator[Backend]:
     """The process that serves. Says where its settings are others; SettingsError then with ``must_match``."""
     queue = open_remote_queue(
         queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: screen.note(SERVER_GONE)
@@ -345,10 +261,11 @@ async def open_remote(
             sentence = f"`footnote run` does this with its own settings: {listed} {are} different there."
             if must_match:
                 raise SettingsError(
-                    f"{sentence} Set them alike, or evaluate these with DATA_DIR in another folder."
+                    f"{sentence} Set them alike, or test these with DATA_DIR in another folder."
                 )
             screen.note(sentence)
         with closing(open_library(settings)) as library:
-            yield RemoteBackend(
-                settings=settings, library=library, operations=operations, web_search=compared["web_search"]
-            )
+            yield Backend(
+                settings=settings, library=library, assistant=RemoteTurns(operations=operations),
+                carry_out=operations.carry_out, web_search=compared["web_search"], is_here=False,
+            )  # fmt: skip

@@ -2,8 +2,6 @@
 the version of this Footnote.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import sys

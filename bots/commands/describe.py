@@ -1,7 +1,6 @@
 """Commands that describe Footnote: ``footnote doctor``, ``manifest``, ``graph`` and ``completion``."""
 
-from __future__ import annotations
-
+import asyncio
 import json
 import os
 import sys
@@ -18,19 +17,10 @@ from bots.discord.settings import (
     read_discord_settings,
     register_commands,
 )
+from bots.doctor import findings
 from bots.doctor.checkup import SECRET_NAMES, checks_for, examine
-from bots.doctor.findings import (
-    Finding,
-    State,
-    all_work,
-    conceal,
-    format_lines,
-    secrets_in,
-    summary,
-    to_record,
-    tokens_in,
-)
 from bots.doctor.settings import read_configuration
+from bots.doctor.slack import scopes_needed
 from bots.process import log_to_stderr
 from bots.slack.settings import manifest as slack_manifest
 from bots.terminal.screen import SafeConsole
@@ -39,7 +29,7 @@ from core.setting_values import is_address
 from core.settings import Settings
 
 
-async def manifest(arguments: Namespace, _settings: Settings) -> int:
+async def manifest(arguments: Namespace, settings: Settings) -> int:
     """``footnote manifest``: the manifest of a platform's app, as JSON, which is YAML too."""
     is_discord = arguments.platform == DISCORD
     if is_discord and (arguments.http or arguments.mcp):
@@ -49,17 +39,22 @@ async def manifest(arguments: Namespace, _settings: Settings) -> int:
             if typed and not (is_address(typed) and typed.startswith("https://")):  # as Slack wants it
                 raise SettingsError(f"{option} takes the https address at which Slack reaches this bot.")
         commands = {"commands": [dict(command) for command in COMMANDS]}
-        content = commands if is_discord else slack_manifest(arguments.http or "", arguments.mcp or "")
+        scopes = await asyncio.to_thread(scopes_needed, settings)
+        content = (
+            commands
+            if is_discord
+            else slack_manifest(arguments.http or "", arguments.mcp or "", scopes=scopes)
+        )
         sys.stdout.write(f"{json.dumps(content, indent=2)}\n")
         return 0
     if not is_discord:
         raise SettingsError("--sync is for Discord; Slack's manifest is pasted.")
-    settings = read_discord_settings(os.environ)
-    if settings is None:
+    discord = read_discord_settings(os.environ)
+    if discord is None:
         raise SettingsError("DISCORD_TOKEN is needed to register the commands.")
     # All registered commands are replaced by these; Discord shows them within seconds.
-    application = await application_of(settings)
-    names = await register_commands(settings, application.id)
+    application = await application_of(discord)
+    names = await register_commands(discord, application.id)
     sys.stdout.write(f"Registered {len(names)} commands: {', '.join(names)}.\n")
     sys.stdout.write(f"Invite the bot: {invite_url(application.id)}\n")
     return 0
@@ -83,7 +78,7 @@ def completion(arguments: Namespace, _settings: Settings) -> int:
     return 0
 
 
-STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "dim"}
+STYLES: dict[findings.State, str] = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "dim"}
 
 
 async def doctor(arguments: Namespace, _settings: Settings) -> int:
@@ -91,22 +86,25 @@ async def doctor(arguments: Namespace, _settings: Settings) -> int:
     configuration = read_configuration(os.environ)
     log_to_stderr(configuration.settings, quiet=True)
     console = SafeConsole(highlight=False)
-    secrets = [*secrets_in(configuration.values, SECRET_NAMES), *tokens_in(configuration.settings)]
-    found: list[Finding] = []
+    secrets = [
+        *findings.secrets_in(configuration.values, SECRET_NAMES),
+        *findings.tokens_in(configuration.settings),
+    ]
+    found: list[findings.Finding] = []
     async for finding in examine(checks_for(arguments.platforms), configuration):
-        found.append(conceal(finding, secrets))
+        found.append(findings.conceal(finding, secrets))
         if not arguments.json:
             _show(found[-1], console)
     if arguments.json:
-        print(json.dumps(to_record(found)))  # noqa: T201 - this is the output
+        print(json.dumps(findings.to_record(found)))  # noqa: T201 - this is the output
     else:
-        console.print(f"\n{summary(found)}")
-    return 0 if all_work(found) else 1
+        console.print(f"\n{findings.summary(found)}")
+    return 0 if findings.all_work(found) else 1
 
 
-def _show(finding: Finding, console: SafeConsole) -> None:
+def _show(finding: findings.Finding, console: SafeConsole) -> None:
     width = get_terminal_size().columns if console.is_terminal else None
-    for number, each in enumerate(format_lines(finding, width)):
+    for number, each in enumerate(findings.format_lines(finding, width)):
         text = Text(each)
         if number == 0:
             text.stylize(STYLES[finding.state], 0, 1)

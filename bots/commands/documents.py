@@ -6,8 +6,6 @@ are copied with their passages. The old file stays in place until the new one is
 kill, nothing has changed, and the next rebuild continues.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -15,7 +13,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +21,7 @@ from tempfile import TemporaryDirectory
 from bots import process
 from bots.chat import texts
 from bots.chat.access import check_name, forget_documents
-from bots.chat.channel_source import ways_of_reading
+from bots.chat.addresses import ways_of_reading
 from bots.chat.channels import STORE as CHANNELS
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.indexing import Targets, find_embedder, ingest_targets, read_targets, require_documents
@@ -32,8 +30,8 @@ from bots.chat.uploads import Upload, uploads_in
 from bots.commands.adding import Questions
 from bots.commands.backend import here_or_beside, open_remote
 from bots.platforms import source_kinds
-from bots.terminal.operations import details_of
-from bots.terminal.receive import Forgotten, ask_line, is_interactive
+from bots.terminal.operations import Forgotten, details_of, report_in
+from bots.terminal.receive import ask_line, is_interactive
 from bots.terminal.screen import Screen
 from core.answers.answers import sync
 from core.answers.store import SCHEMA, STORE
@@ -51,10 +49,7 @@ NAMED = 3  # pages in one sentence
 
 
 def needs_rebuild(settings: Settings) -> bool:
-    """True if the index is damaged, or gone although there are uploads.
-
-    Never in PostgreSQL, which has no file that we could replace.
-    """
+    """True if the file is damaged, or gone although there are uploads; never of PostgreSQL."""
     if settings.postgres_url:
         return False
     data_dir = settings.data_dir
@@ -64,82 +59,8 @@ def needs_rebuild(settings: Settings) -> bool:
     return bool(uploads_in(data_dir)) or (data_dir / f"{LIBRARY}{BESIDE}").exists()
 
 
-def rebuild(settings: Settings, targets: Targets, collection: str, screen: Screen) -> SyncReport:
-    """Read everything again and replace the old index, without vectors.
-
-    The caller owns the data folder. Raises SettingsError if it is not known what to read.
-    """
-    file = settings.data_dir / LIBRARY
-    screen.note(f"{file} is damaged or gone: it is rebuilt from the documents.")
-    beside = settings.data_dir / f"{LIBRARY}{BESIDE}"  # with what an earlier attempt already read
-    try:
-        opened = open_library(settings, is_owner=True, beside=beside)
-    except (IndexDamaged, VersionMismatch):
-        remove(beside)
-        opened = open_library(settings, is_owner=True, beside=beside)
-    with closing(opened) as library:
-        require_documents(library, targets)
-        salvaged = recover(file, library.store)
-        # If the list of refreshed files can be read, an upload that it lacks was forgotten by the operator.
-        uploads = [] if salvaged.has_roots else uploads_in(settings.data_dir)
-        if not (targets.addresses or uploads or library.store.roots.all() or library.store.entries()):
-            raise SettingsError(
-                f"Nothing can be read of {file} any more. "
-                "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
-            )
-        report = _read(library, targets, settings, screen, collection=collection, uploads=uploads)
-        with open_storage(settings) as storage, closing(storage.database(STORE, SCHEMA)) as answers:
-            sync(answers, library, time.time())
-        library.vectors.erase()  # before the new file is in place: they belong to the old passages
-    aside = replace_file(beside, file)
-    for sentence in _notes(salvaged, targets, aside):
-        screen.note(sentence)
-    return report
-
-
-def _read(
-    library: Library,
-    targets: Targets,
-    settings: Settings,
-    screen: Screen,
-    *,
-    collection: str,
-    uploads: Sequence[Upload],
-) -> SyncReport:
-    """Read refreshed files, uploads and targets, each only once."""
-    known = frozenset(library.store.roots.all())
-    with screen.indexing() as notify:
-        report = library.refresh(notify=notify)
-        for name, address in uploads:
-            if (name, address) not in known:
-                report += library.ingest([Path(address)], collection=name, notify=notify)
-        new = tuple(path for path in targets.paths if (collection, str(path)) not in known)
-        fetcher, named = make_fetcher(settings, for_operator=True), replace(targets, paths=new)
-        return report + ingest_targets(library, named, fetcher, notify=notify, collection=collection)
-
-
-def _notes(salvaged: Recovery, targets: Targets, aside: Path) -> Iterator[str]:
-    if salvaged.pages:
-        yield f"{counted(salvaged.pages, 'page')} from the web came over whole."
-    if salvaged.lost:
-        more = len(salvaged.lost) - NAMED
-        named = ", ".join(salvaged.lost[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
-        yield f"{counted(len(salvaged.lost), 'page')} from the web must be learned again: {named}."
-    if not salvaged.has_pages:
-        yield "Pages from the web may be missing; their addresses are lost too: learn them again."
-    if not salvaged.has_roots and not targets.addresses:
-        yield "Which documents it held cannot be read any more: run `footnote ingest PATH` with yours."
-    if not salvaged.has_forgotten:
-        yield "What was forgotten below your folders cannot be read any more: forget it again."
-    if aside.exists():
-        yield f"The old file is {aside} and still holds text of your documents. Delete it when you like."
-
-
 def ingest(arguments: Namespace, settings: Settings) -> int:
-    """Where nobody serves, it works in the main thread throughout, so that Ctrl-C ends it at once.
-
-    What is indexed by then is kept.
-    """
+    """Where nobody serves, it works in the main thread, so that Ctrl-C ends it; what is indexed is kept."""
     if arguments.collection is not None:
         check_name(arguments.collection)
     screen = Screen()
@@ -156,7 +77,7 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
         hints = map(ways_of_reading, arguments.targets)  # how what may have been meant is written
         told = "--every is for sources: files are looked at before each question, pages when you say."
         raise SettingsError(" ".join(filter(None, (told, *hints))))
-    return _carry_out(arguments, targets, settings, screen)
+    return Ingestion(arguments, targets, settings, screen).carry_out()
 
 
 def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
@@ -173,7 +94,7 @@ def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
         return process.INTERRUPTED
     screen.note(f"The same without questions: {chosen.command}")
     chosen_as = {**vars(arguments), "collection": chosen.collection, "every": chosen.every}
-    return _carry_out(Namespace(**chosen_as), chosen.targets, read(), screen)
+    return Ingestion(Namespace(**chosen_as), chosen.targets, read(), screen).carry_out()
 
 
 @contextmanager
@@ -195,47 +116,176 @@ def _collections(settings: Settings) -> Sequence[str]:
         return sorted(library.store.collections())
 
 
-def _carry_out(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
-    return here_or_beside(
-        settings,
-        screen,
-        here=lambda: _ingest_here(arguments, targets, settings, screen),
-        beside=lambda: process.run(_ingest_beside(arguments, targets, settings, screen)),
-    )
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """One ``footnote ingest``."""
+
+    arguments: Namespace
+    targets: Targets
+    settings: Settings
+    screen: Screen
+
+    @property
+    def collection(self) -> str:
+        return str(self.arguments.collection or DEFAULT_COLLECTION)
+
+    def carry_out(self) -> int:
+        """The exit code."""
+        return here_or_beside(
+            self.settings, self.screen, here=self.work, beside=lambda: process.run(self.ask_for_work())
+        )
+
+    def work(self) -> int:
+        with own_data_dir(self.settings, "footnote ingest"):
+            report = self.rebuild() if self.arguments.rebuild else None
+            with closing(open_library(self.settings, is_owner=True)) as library:
+                report = report or self.ingest(library)
+                self.tell(report)
+                return self.finish(report, self.embed(library))
+
+    async def ask_for_work(self) -> int:
+        """The process that serves does it."""
+        async with open_remote(self.settings, screen=self.screen) as backend:
+            if self.arguments.rebuild:
+                self.check_rebuild()
+                done = await backend.index("rebuild", {}, self.screen)
+            else:
+                chosen = {"collection": self.collection, "every": self.arguments.every}
+                done = await backend.index("ingest", {**details_of(self.targets), **chosen}, self.screen)
+        report = report_in(done["report"])
+        self.tell(report)
+        return self.finish(report, done["embedded"])
+
+    def tell(self, report: SyncReport) -> None:
+        if self.arguments.json:
+            return
+        self.screen.write(texts.synced(report))
+        told = [(each.source, each.reason) for each in report.failed]
+        for source, sentence in (*told, *((each.source, each.text) for each in report.notes)):
+            self.screen.write(f"  {texts.told_of(source, sentence)}")
+
+    def finish(self, report: SyncReport, made: int) -> int:
+        """Say how many vectors were made, or everything as JSON; the exit code."""
+        if self.arguments.json:
+            print(json.dumps(record_of(report, made)))  # noqa: T201 - this is the output
+        elif made:
+            self.screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
+        return 1 if report.failed and not report.added + report.changed + report.skipped else 0
+
+    def ingest(self, library: Library) -> SyncReport:
+        require_documents(library, self.targets)
+        with self.screen.indexing() as notify:
+            report = ingest_targets(
+                library, self.targets, make_fetcher(self.settings, for_operator=True), notify=notify,
+                collection=self.collection,
+            )  # fmt: skip
+            return report + asyncio.run(self.sync(library, notify)) if self.targets.sources else report
+
+    async def sync(self, library: Library, notify: Notify) -> SyncReport:
+        """Read the sources among the targets."""
+        report, every = SyncReport(), self.arguments.every
+        with (
+            open_storage(self.settings) as storage,
+            open_source_store(storage) as store,
+            open_channel_store(storage) as channel_store,
+        ):
+            kinds = source_kinds(channel_store)
+            syncs = SourceSyncs(library=library, store=store, settings=self.settings, kinds=kinds)
+            for address in self.targets.sources:
+                report += await syncs.ingest(address, collection=self.collection, every=every, notify=notify)
+        return report
+
+    def embed(self, library: Library) -> int:
+        """Make the missing vectors; how many. Without a model, passages are found by their words alone."""
+        find = partial(find_embedder, library, self.settings, insist=True, announce=self.screen.note)
+        with self.screen.indexing() as notify:
+            library.embedder = find(notify=notify)
+        try:
+            with self.screen.indexing() as notify:
+                return library.embed_pending(notify=notify)
+        except ModelTrouble as trouble:
+            self.screen.note(f"Searching by words alone: {trouble}")
+            return 0
+
+    # Reading everything again
+
+    def check_rebuild(self) -> None:
+        if self.arguments.targets or self.arguments.collection:
+            raise SettingsError("--rebuild reads everything indexed again; do not name a PATH with it.")
+
+    def rebuild(self) -> SyncReport:
+        """An intact index is rebuilt in place; what can be read of a damaged one goes into a new one."""
+        if needs_rebuild(self.settings):
+            return self.replace_index()
+        self.check_rebuild()
+        try:
+            with (
+                closing(open_library(self.settings, is_owner=True)) as library,
+                self.screen.indexing() as notify,
+            ):
+                return library.rebuild(notify=notify)
+        except IndexDamaged:  # in a way that only shows when it is used
+            return self.replace_index()
+
+    def replace_index(self) -> SyncReport:
+        """Read everything again, without vectors. Raises SettingsError if it is not known what to read."""
+        settings, file = self.settings, self.settings.data_dir / LIBRARY
+        self.screen.note(f"{file} is damaged or gone: it is rebuilt from the documents.")
+        beside = settings.data_dir / f"{LIBRARY}{BESIDE}"  # with what an earlier attempt already read
+        try:
+            opened = open_library(settings, is_owner=True, beside=beside)
+        except (IndexDamaged, VersionMismatch):
+            remove(beside)
+            opened = open_library(settings, is_owner=True, beside=beside)
+        with closing(opened) as library:
+            require_documents(library, self.targets)
+            salvaged = recover(file, library.store)
+            # If the list of refreshed files can be read, an upload that it lacks was forgotten by the operator.
+            uploads = [] if salvaged.has_roots else uploads_in(settings.data_dir)
+            if not (
+                self.targets.addresses or uploads or library.store.roots.all() or library.store.entries()
+            ):
+                raise SettingsError(
+                    f"Nothing can be read of {file} any more. "
+                    "Name your documents: footnote ingest --rebuild PATH_OR_URL…"
+                )
+            report = self.read(library, uploads)
+            with open_storage(settings) as storage, closing(storage.database(STORE, SCHEMA)) as answers:
+                sync(answers, library, time.time())
+            library.vectors.erase()  # before the new file is in place: they belong to the old passages
+        aside = replace_file(beside, file)
+        for sentence in _notes(salvaged, self.targets, aside):
+            self.screen.note(sentence)
+        return report
+
+    def read(self, library: Library, uploads: Sequence[Upload]) -> SyncReport:
+        """Read refreshed files, uploads and targets, each only once."""
+        known = frozenset(library.store.roots.all())
+        with self.screen.indexing() as notify:
+            report = library.refresh(notify=notify)
+            for name, address in uploads:
+                if (name, address) not in known:
+                    report += library.ingest([Path(address)], collection=name, notify=notify)
+            new = tuple(path for path in self.targets.paths if (self.collection, str(path)) not in known)
+            fetcher, named = make_fetcher(self.settings, for_operator=True), replace(self.targets, paths=new)
+            return report + ingest_targets(library, named, fetcher, notify=notify, collection=self.collection)
 
 
-def _ingest_here(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
-    with own_data_dir(settings, "footnote ingest"):
-        report = _rebuild(arguments, targets, settings, screen) if arguments.rebuild else None
-        with closing(open_library(settings, is_owner=True)) as library:
-            report = report or _ingest(library, targets, arguments, settings, screen)
-            if not arguments.json:
-                _print_report(report, screen)
-            made = _embed(library, settings, screen)
-    return _finish(report, made, arguments, screen)
-
-
-async def _ingest_beside(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> int:
-    async with open_remote(settings, screen=screen) as backend:
-        if arguments.rebuild:
-            _check_rebuild(arguments)
-            report, made = await backend.index("rebuild", {}, screen)
-        else:
-            collection = arguments.collection or DEFAULT_COLLECTION
-            details = {**details_of(targets), "collection": collection, "every": arguments.every}
-            report, made = await backend.index("ingest", details, screen)
-    if not arguments.json:
-        _print_report(report, screen)
-    return _finish(report, made, arguments, screen)
-
-
-def _finish(report: SyncReport, made: int, arguments: Namespace, screen: Screen) -> int:
-    """Say how many vectors were made, or everything as JSON; the exit code."""
-    if arguments.json:
-        print(json.dumps(record_of(report, made)))  # noqa: T201 - this is the output
-    elif made:
-        screen.write(f"{texts.counted(made, 'passage')} indexed by meaning too.")
-    return 1 if report.failed and not report.added + report.changed + report.skipped else 0
+def _notes(salvaged: Recovery, targets: Targets, aside: Path) -> Iterator[str]:
+    if salvaged.pages:
+        yield f"{counted(salvaged.pages, 'page')} from the web came over whole."
+    if salvaged.lost:
+        more = len(salvaged.lost) - NAMED
+        named = ", ".join(salvaged.lost[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+        yield f"{counted(len(salvaged.lost), 'page')} from the web must be learned again: {named}."
+    if not salvaged.has_pages:
+        yield "Pages from the web may be missing; their addresses are lost too: learn them again."
+    if not salvaged.has_roots and not targets.addresses:
+        yield "Which documents it held cannot be read any more: run `footnote ingest PATH` with yours."
+    if not salvaged.has_forgotten:
+        yield "What was forgotten below your folders cannot be read any more: forget it again."
+    if aside.exists():
+        yield f"The old file is {aside} and still holds text of your documents. Delete it when you like."
 
 
 def record_of(report: SyncReport, made: int) -> dict[str, object]:
@@ -249,76 +299,6 @@ def record_of(report: SyncReport, made: int) -> dict[str, object]:
         "notes": [{"source": each.source, "note": each.text} for each in report.notes],
         "vectors": made,
     }
-
-
-def _print_report(report: SyncReport, screen: Screen) -> None:
-    screen.write(texts.synced(report))
-    told = [(each.source, each.reason) for each in report.failed]
-    for source, sentence in (*told, *((each.source, each.text) for each in report.notes)):
-        screen.write(f"  {texts.told_of(source, sentence)}")
-
-
-def _check_rebuild(arguments: Namespace) -> None:
-    if arguments.targets or arguments.collection:
-        raise SettingsError("--rebuild reads everything indexed again; do not name a PATH with it.")
-
-
-def _rebuild(arguments: Namespace, targets: Targets, settings: Settings, screen: Screen) -> SyncReport:
-    """An intact index is rebuilt in place; what can be read of a damaged one goes into a new one."""
-    collection = arguments.collection or DEFAULT_COLLECTION
-    if needs_rebuild(settings):
-        return rebuild(settings, targets, collection, screen)
-    _check_rebuild(arguments)
-    try:
-        with (
-            closing(open_library(settings, is_owner=True)) as library,
-            screen.indexing() as notify,
-        ):
-            return library.rebuild(notify=notify)
-    except IndexDamaged:  # in a way that only shows when it is used
-        return rebuild(settings, targets, collection, screen)
-
-
-def _ingest(
-    library: Library, targets: Targets, arguments: Namespace, settings: Settings, screen: Screen
-) -> SyncReport:
-    require_documents(library, targets)
-    collection = arguments.collection or DEFAULT_COLLECTION
-    with screen.indexing() as notify:
-        report = ingest_targets(
-            library, targets, make_fetcher(settings, for_operator=True), notify=notify, collection=collection
-        )
-        if targets.sources:
-            report += asyncio.run(_ingest_sources(library, targets, arguments, settings, notify))
-    return report
-
-
-async def _ingest_sources(
-    library: Library, targets: Targets, arguments: Namespace, settings: Settings, notify: Notify
-) -> SyncReport:
-    report, collection = SyncReport(), arguments.collection or DEFAULT_COLLECTION
-    with (
-        open_storage(settings) as storage,
-        open_source_store(storage) as store,
-        open_channel_store(storage) as channel_store,
-    ):
-        kinds = source_kinds(channel_store)
-        syncs = SourceSyncs(library=library, store=store, settings=settings, kinds=kinds)
-        for address in targets.sources:
-            report += await syncs.ingest(address, collection=collection, every=arguments.every, notify=notify)
-    return report
-
-
-def _embed(library: Library, settings: Settings, screen: Screen) -> int:
-    """Make the missing vectors; how many. Without a model, passages are found by their words alone."""
-    with screen.indexing() as notify:
-        library.embedder = find_embedder(library, settings, insist=True, announce=screen.note, notify=notify)
-    try:
-        with screen.indexing() as notify:
-            return library.embed_pending(notify=notify)
-    except ModelTrouble as trouble:
-        screen.note(f"Searching by words alone: {trouble}")
-        return 0
 
 
 def forget(arguments: Namespace, settings: Settings) -> int:

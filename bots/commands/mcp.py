@@ -1,25 +1,24 @@
 """``footnote mcp``: an MCP server for one person over standard input and output, and the tokens of the one over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
+import os
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bots import process
 from bots.chat.indexing import Targets
 from bots.chat.markdown.safe import line
 from bots.chat.texts import language_of_turn, progress_note
 from bots.commands.backend import open_backend
-from bots.mcp.callers import Caller, caller_named
+from bots.mcp.callers import DISCORD, Caller, caller_named
 from bots.mcp.settings import check_extra
 from bots.mcp.tokens import LIFE, McpStore, open_mcp_store
+from bots.mcp.tools import Note
 from bots.page.templating import moment
-from bots.terminal.receive import Backend
+from bots.terminal.operations import Backend
 from bots.terminal.screen import Screen
 from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author, run_in_order
 from core.bootstrap import open_library
@@ -29,12 +28,9 @@ from core.library.data_lock import make_data_dir, share_data_dir
 from core.library.library import Library
 from core.library.passage_search import Hits
 from core.library.readers import base_of
-from core.settings import Settings, WebSearch
+from core.settings import ENV_FILE, Settings, WebSearch, read_env_file
 from core.storage.storage import open_storage
 from core.turns.remote import OPERATOR
-
-if TYPE_CHECKING:
-    from bots.mcp.server import Note
 
 PURPOSE = "footnote mcp"
 #: Seconds after a call in which the stores stay open for the next one. Then other commands, and other assistants of the
@@ -80,6 +76,10 @@ async def _make(store: McpStore, arguments: Namespace, settings: Settings) -> st
     with closing(open_library(settings)) as library:
         collections = set(map(base_of, library.store.collections()))
     caller = caller_named(arguments.stands_for, arguments.token, collections)
+    if caller.platform == DISCORD and not {**read_env_file(ENV_FILE), **os.environ}.get("DISCORD_TOKEN"):
+        raise SettingsError(
+            "Nobody of Discord can ask: Discord is not served here, since DISCORD_TOKEN is not set."
+        )
     return await store.make(arguments.token, caller, arguments.stands_for, life=arguments.expires or LIFE)
 
 
@@ -90,10 +90,13 @@ def _listed(name: str, stands_for: str, expires_at: float, used_at: float) -> st
 
 async def _serve(settings: Settings) -> int:
     from bots.mcp.server import build_server
+    from bots.mcp.tools import Tools
 
     operator = Caller(platform=PLATFORM, space=SPACE, channel=CHANNEL, author=author())
     async with on_demand(settings) as backends:
-        server = build_server(OperatorService(settings=settings, backends=backends), lambda _: operator)
+        server = build_server(
+            Tools(OperatorService(settings=settings, backends=backends), lambda _: operator)
+        )
         await server.run_stdio_async()
     return 0
 
@@ -182,7 +185,7 @@ class OperatorService:
         language = language_of_turn(turn)
 
         def report(progress: Progress) -> None:
-            note(progress_note(progress, language))
+            note(progress.answer.text if progress.answer else progress_note(progress, language))
 
         async with self.backends.opened() as backend:
             await backend.prepare(Targets(), self.backends.screen, with_vectors=True)

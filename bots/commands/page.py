@@ -1,7 +1,5 @@
 """``footnote page``: the operators' page, beside a bot that runs or without one; and links that let people in."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -18,6 +16,8 @@ from bots.chat.indexing import embedder_of_index
 from bots.chat.markdown.safe import line
 from bots.commands.backend import RemoteOperations
 from bots.commands.run import Served, serve_until_stopped
+from bots.mcp.callers import PLATFORM as MCP
+from bots.mcp.callers import PeopleByEmail
 from bots.page.gap_reports import GapReports
 from bots.page.server import link_at, link_told, open_page
 from bots.page.sessions import PageSessions, open_page_store
@@ -74,7 +74,12 @@ async def _print_link(arguments: Namespace, page: PageSettings, settings: Settin
     make_data_dir(settings.data_dir)
     with share_data_dir(settings.data_dir), open_storage(settings) as storage:
         if collections is not None:
-            _check_collections(collections, settings)
+            with closing(open_library(settings)) as library:
+                known = frozenset(map(base_of, library.store.collections()))
+            if missing := sorted(collections - known):
+                raise SettingsError(
+                    f"There is no collection {', '.join(missing)}; there is {', '.join(sorted(known))}."
+                )
         with open_page_store(storage) as database:
             sessions = PageSessions(database=database)
             name = arguments.name or ""
@@ -109,15 +114,6 @@ async def _tell_sessions(revoked: str | None, settings: Settings) -> int:
         "".join(f"{line(' · '.join(filter(None, parts)))}\n" for parts in lines) or f"{NOBODY_IN}\n"
     )
     return 0
-
-
-def _check_collections(named: frozenset[str], settings: Settings) -> None:
-    with closing(open_library(settings)) as library:
-        known = frozenset(map(base_of, library.store.collections()))
-    if missing := sorted(named - known):
-        raise SettingsError(
-            f"There is no collection {', '.join(missing)}; there is {', '.join(sorted(known))}."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +169,9 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
         open_source_store(storage) as sources,
         open_gaps(storage, partial(embedder_of_page, library, settings)) as gaps,
     ):
+        channels.people[MCP] = (
+            PeopleByEmail()
+        )  # what sources open to their addresses, assistants' people read too
         async with (
             open_remote_queue(
                 queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: None

@@ -2,8 +2,6 @@
 running bot too, which only writes there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time
@@ -18,21 +16,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from bots import record
 from bots.chat.indexing import embedder_of_index
 from bots.chat.texts import clipped, counted, duration, money
-from bots.record import (
-    ENDINGS,
-    ended,
-    left_out,
-    missing_in,
-    people_of,
-    reasons_of,
-    trend_of,
-    write_gaps,
-    write_questions,
-)
 from bots.terminal.screen import Screen, line
 from core.bootstrap import open_library
+from core.errors import SettingsError
 from core.gaps.groups import GapGroup, GapReport, open_gaps
 from core.library.data_lock import make_data_dir
 from core.settings import Settings
@@ -49,11 +38,11 @@ def questions(arguments: Namespace, settings: Settings) -> int:
     with open_storage(settings) as storage, open_question_log(storage, days=settings.trace_days) as log:
         turns = asyncio.run(search(log, wanted))
     if arguments.csv:
-        write_questions(sys.stdout, turns)
+        record.write_questions(sys.stdout, turns)
         return 0
     screen = Screen()
     if not turns:
-        what = f" ended as “{ENDINGS[wanted.ending]}”" if wanted.ending else " was asked"
+        what = f" ended as “{record.ENDINGS[wanted.ending]}”" if wanted.ending else " was asked"
         screen.note(f"Nothing{what} in this time.")
         return 0
     if screen.is_drawn:
@@ -83,7 +72,7 @@ def cells_of(turn: FoundQuestion, currency: str) -> tuple[str, ...]:
         datetime.fromtimestamp(asked.asked_at).astimezone().strftime("%m-%d %H:%M"),
         turn.channel_name or asked.channel,
         turn.author_name or asked.author,
-        ended(asked) if asked.kind == "question" else f"{asked.kind}: {ended(asked)}",
+        record.ended(asked) if asked.kind == "question" else f"{asked.kind}: {record.ended(asked)}",
         duration(1000 * asked.seconds),
         "" if asked.cost is None else money(asked.cost, currency),
         f"{turn.up}/{turn.down}" if turn.up or turn.down else "",
@@ -94,7 +83,7 @@ def cells_of(turn: FoundQuestion, currency: str) -> tuple[str, ...]:
 
 def summary_of(turns: Sequence[FoundQuestion], currency: str) -> str:
     """ "12 turns: 9 answered, 3 not answered; 40,210 tokens, 0.12 USD." """
-    ends = Counter(ended(turn.question) for turn in turns)
+    ends = Counter(record.ended(turn.question) for turn in turns)
     counts = ", ".join(f"{count:,} {how}" for how, count in ends.most_common())
     tokens = sum(turn.question.input_tokens + turn.question.output_tokens for turn in turns)
     costs = [turn.question.cost for turn in turns if turn.question.cost is not None]
@@ -106,6 +95,14 @@ QUESTIONS_SHOWN = 3  # of a group
 
 
 def gaps(arguments: Namespace, settings: Settings) -> int:
+    if arguments.pull_requests and arguments.draft is None:
+        raise SettingsError("--pull-requests goes with --draft.")
+    if arguments.csv and arguments.draft is not None:
+        raise SettingsError("--csv lists questions, and --draft writes files: choose one.")
+    if arguments.draft is not None:
+        from bots.commands.drafts import draft
+
+        return draft(arguments, settings)
     make_data_dir(settings.data_dir)
     screen = Screen()
     with open_storage(settings) as storage, closing(open_library(settings, storage)) as library:
@@ -114,7 +111,7 @@ def gaps(arguments: Namespace, settings: Settings) -> int:
         with open_gaps(storage, lambda: embedder) as finder:
             report = asyncio.run(finder.report(finder.last(arguments.since)))
     if arguments.csv:
-        write_gaps(sys.stdout, report.groups)
+        record.write_gaps(sys.stdout, report.groups)
         return 0
     if not report.groups:
         screen.note(
@@ -128,13 +125,13 @@ def gaps(arguments: Namespace, settings: Settings) -> int:
 
 def card_of(group: GapGroup) -> Group:
     """A group as a few lines, its name first."""
-    counts = f"{counted(group.count, 'question')} of {people_of(group)}, {trend_of(group)}"
-    facts = [f"{counts}; {reasons_of(group)}"]
+    counts = f"{counted(group.count, 'question')} of {record.people_of(group)}, {record.trend_of(group)}"
+    facts = [f"{counts}; {record.reasons_of(group)}"]
     if group.state:
         again = f", {group.since_state:,} not decided" if group.since_state else ""
         facts.append(f"{group.state}{again}")
     if group.missing:
-        facts.append(f"missing: {missing_in(group)}")
+        facts.append(f"missing: {record.missing_in(group)}")
     if group.closest:
         facts.append(f"closest: {', '.join(each.source for each in group.closest)}")
     others = [each.asked for each in group.questions if each.text != group.name]
@@ -152,4 +149,4 @@ def summary_of_gaps(report: GapReport) -> str:
     questions = sum(group.count for group in report.groups)
     how = "by meaning" if report.is_by_meaning else "by their words"
     said = f"{counted(len(report.groups), 'group')} of {counted(questions, 'question')}, compared {how}."
-    return " ".join((said, *left_out(report)))
+    return " ".join((said, *record.left_out(report)))

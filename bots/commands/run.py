@@ -8,24 +8,25 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bots import process
-from bots.chat.channels import ChannelStore, open_channel_store
+from bots.chat.channels import open_channel_store
 from bots.chat.inbox import admission_of
+from bots.chat.rechecks import AnswerWatch
 from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.cli import PORT_OF_HOST
-from bots.commands.backend import until_free
+from bots.commands.backend import reads_for, until_free
+from bots.digest import PLATFORMS as DIGESTS
+from bots.digest import GapDigests, channels_of
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.serve import DiscordServer, open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SETTING_NAMES
 from bots.doctor.settings import find_misspellings, read_configuration
-from bots.gap_digest import PLATFORMS as DIGESTS
-from bots.gap_digest import GapDigests, channels_of
 from bots.mcp.callers import PLATFORM as MCP
 from bots.mcp.settings import McpSettings, check_extra, read_mcp_settings
 from bots.page.gap_reports import GapReports
@@ -33,7 +34,7 @@ from bots.page.server import OwnWork, link_told, open_page
 from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import PageMessenger, PageThreads, collections_of
+from bots.page.threads import PageMessenger, PageThreads
 from bots.platforms import source_kinds
 from bots.process import (
     beside,
@@ -52,16 +53,17 @@ from bots.terminal.operations import Operations
 from bots.terminal.screen import Screen
 from bots.terminal.session import PLATFORM as TERMINAL
 from bots.terminal.session import fresh_conversation
-from core.bootstrap import Footnote, Reads, open_footnote, reads_everything
-from core.conversation import Command, Conversation, value
+from core.answers.rechecks import AnswerChecks
+from core.bootstrap import Footnote, Reads, open_footnote
+from core.conversation import Command, Question, value
 from core.errors import SettingsError, for_people
 from core.gaps.groups import GapFinder, open_gaps
+from core.gaps.questions import GapStore
 from core.library.data_lock import SERVING, make_data_dir
-from core.library.documents import Readable
-from core.library.library import Library
 from core.settings import ENV_FILE, Settings, read_env_file
 from core.sources.sources import SourceSchedule
 from core.storage.storage import open_storage
+from core.traces.log import DAY
 from core.turns.messenger import SHOWN_BY, Messenger
 from core.turns.queue import queue_url
 from core.turns.rate_limits import Admission
@@ -116,19 +118,18 @@ async def _run(served: Served, settings: Settings) -> int:
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     make_data_dir(settings.data_dir)
     with open_storage(settings) as storage, open_channel_store(storage) as channel_store:
-        reads, refresher = _reads(channel_store, served.platforms), IndexRefresher(settings=settings)
+        reads, refresher = reads_for(channel_store, served.platforms), IndexRefresher(settings=settings)
         async with (
             open_footnote(
                 settings, purpose=SERVING, reads=reads, storage=storage, refresh=refresher.refresh,
                 sentence=for_people, source_kinds=source_kinds(channel_store),
             ) as footnote,
             _refreshing(refresher, footnote),
-            _serving(
-                served, Operations(footnote=footnote, refresher=refresher, channel_store=channel_store),
-                reads=reads, stop=stop,
-            ) as link,
+            AsyncExitStack() as stack,
             beside(measure_lag()),
         ):  # fmt: skip
+            operations = Operations(footnote=footnote, refresher=refresher, channel_store=channel_store)
+            link = await _Serving(served, operations, reads, stop, stack).begin()
             with favor_loop():
                 sys.stdout.write(f"{_greeting(served, footnote, link)}\n")
                 sys.stdout.flush()
@@ -140,126 +141,127 @@ async def _run(served: Served, settings: Settings) -> int:
 Servers = dict[str, SlackServer | DiscordServer]  # by platform
 
 
-@asynccontextmanager
-async def _serving(
-    served: Served, operations: Operations, *, reads: Reads, stop: asyncio.Event
-) -> AsyncIterator[str]:
-    """A link to the page, if it is served. At the end in reverse: accept nothing more, let running turns end and be
-    delivered, then disconnect."""
-    footnote, channel_store = operations.footnote, operations.channel_store
-    async with AsyncExitStack() as open_now:
-        servers = await _open_platforms(served, footnote, channel_store, open_now)
-        page_store = open_now.enter_context(open_page_store(footnote.storage))
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    """What is served, and ends in reverse: accept nothing more, deliver what running turns say, disconnect."""
+
+    served: Served
+    operations: Operations
+    reads: Reads
+    stop: asyncio.Event
+    stack: AsyncExitStack
+
+    async def begin(self) -> str:
+        """A link to the page, if it is served."""
+        footnote, channel_store = self.operations.footnote, self.operations.channel_store
+        servers = await self._platforms()
+        page_store = self.stack.enter_context(open_page_store(footnote.storage))
         threads = PageThreads(page_store)
         messengers: dict[str, Messenger] = {
             **{name: server.messenger for name, server in servers.items()},
-            TERMINAL: TerminalMessenger(operations=operations),
+            TERMINAL: TerminalMessenger(operations=self.operations),
             PAGE: PageMessenger(threads),  # also for a page that is served beside
         }
         queue, replicas = queue_url(footnote.settings), footnote.replicas
         opening = open_turns(footnote.assistant, messengers, database_url=queue, replicas=replicas)
-        turns = await open_now.enter_async_context(opening)
+        turns = await self.stack.enter_async_context(opening)
         footnote.meters.load = turns.load
-        await open_now.enter_async_context(sweeping())
-        gaps = open_now.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
+        await self.stack.enter_async_context(sweeping())
+        gaps = self.stack.enter_context(open_gaps(footnote.storage, lambda: footnote.library.embedder))
         admission = await admission_of(footnote, turns, (SLACK, DISCORD, MCP))
-        await _begin(
-            servers, served, operations, turns, admission=admission, gaps=gaps, stop=stop, open_now=open_now
-        )
-        routes: Sequence[RouteDef] = ()
-        if served.mcp is not None:
-            routes = await _open_mcp(
-                served, operations, turns, threads=threads, slack=servers.get(SLACK), reads=reads, stop=stop,
-                admission=admission, open_now=open_now,
-            )  # fmt: skip
-        if served.page is None:
-            yield ""
-            return
+        await self._take_in(servers, turns, admission, gaps)
+        routes = await self._assistants(turns, threads, servers.get(SLACK), admission)
+        if self.served.page is None:
+            return ""
         connections = {TITLES[name]: server.is_connected for name, server in servers.items()}
-        work = OwnWork(turns=turns, operations=operations, meters=footnote.meters, platforms=connections)
+        work = OwnWork(turns=turns, operations=self.operations, meters=footnote.meters, platforms=connections)
         page = open_page(
-            served.page, footnote.settings, library=footnote.library, log=footnote.log, answers=footnote.answers,
-            gaps=GapReports(gaps), channels=channel_store, database=page_store, sources=footnote.sources.store,
-            work=work, meters=footnote.meters, routes=routes,
+            self.served.page, footnote.settings, library=footnote.library, log=footnote.log,
+            answers=footnote.answers, gaps=GapReports(gaps), channels=channel_store, database=page_store,
+            sources=footnote.sources.store, work=work, meters=footnote.meters, routes=routes,
         )  # fmt: skip
-        yield await open_now.enter_async_context(page)
+        return await self.stack.enter_async_context(page)
 
+    async def _platforms(self) -> Servers:
+        """Connected to each, without taking anything in yet."""
+        footnote, channel_store = self.operations.footnote, self.operations.channel_store
+        served, servers = self.served, Servers()
+        if served.slack is not None:
+            slack = open_slack(served.slack, footnote, channel_store, is_http=served.port is not None)
+            servers[SLACK] = await self.stack.enter_async_context(slack)
+        if served.discord is not None:
+            discord = open_discord(served.discord, footnote, channel_store)
+            servers[DISCORD] = await self.stack.enter_async_context(discord)
+        return servers
 
-async def _open_platforms(
-    served: Served, footnote: Footnote, channel_store: ChannelStore, open_now: AsyncExitStack
-) -> Servers:
-    """Connect to each, without taking anything in yet; ``open_now`` disconnects them."""
-    servers: Servers = {}
-    if served.slack is not None:
-        slack = open_slack(served.slack, footnote, channel_store, is_http=served.port is not None)
-        servers[SLACK] = await open_now.enter_async_context(slack)
-    if served.discord is not None:
-        discord = open_discord(served.discord, footnote, channel_store)
-        servers[DISCORD] = await open_now.enter_async_context(discord)
-    return servers
+    async def _take_in(
+        self, servers: Servers, turns: Turns, admission: Admission | None, gaps: GapFinder
+    ) -> None:
+        """Take in what the platforms send; show digests of gaps and have sources read, by one process for all."""
+        footnote, lead = self.operations.footnote, self.operations.footnote.replicas.lead
+        schedule = schedule_of(footnote, turns)
+        works = [lead(SOURCES, schedule.keep_looking)]
+        for name, server in servers.items():
+            if isinstance(server, SlackServer):
+                serving = server.serving(turns, self.served.port, schedule, admission)
+            else:
+                serving = server.serving(turns, self.stop.set, schedule, admission)
+            await self.stack.enter_async_context(serving)
+            if shown_in := channels_of(name, footnote.settings.gaps_channel):
+                digests = GapDigests(
+                    channels=shown_in, place=DIGESTS[name], messages=server.messenger.replies, finder=gaps,
+                    is_private=server.messenger.commands.people.is_private, library=footnote.library,
+                    channel_store=self.operations.channel_store,
+                )  # fmt: skip
+                works.append(lead(f"gaps-{name}", digests.keep_showing))
+        if servers:
+            works.append(lead("rechecks", self._watch(servers, gaps.store).keep_looking))
+        await self.stack.enter_async_context(beside(*works))
 
+    def _watch(self, servers: Servers, gaps: GapStore) -> AnswerWatch:
+        """What looks again at answers when documents change."""
+        footnote, operations = self.operations.footnote, self.operations
 
-async def _begin(
-    servers: Servers,
-    served: Served,
-    operations: Operations,
-    turns: Turns,
-    *,
-    admission: Admission | None,
-    gaps: GapFinder,
-    stop: asyncio.Event,
-    open_now: AsyncExitStack,
-) -> None:
-    """Take in what the platforms send; show digests of gaps and have sources read, by one process for all."""
-    footnote, lead = operations.footnote, operations.footnote.replicas.lead
-    schedule = schedule_of(footnote, turns)
-    works = [lead(SOURCES, schedule.keep_looking)]
-    for name, server in servers.items():
-        if isinstance(server, SlackServer):
-            await open_now.enter_async_context(server.serving(turns, served.port, schedule, admission))
-        else:
-            await open_now.enter_async_context(server.serving(turns, stop.set, schedule, admission))
-        if shown_in := channels_of(name, footnote.settings.gaps_channel):
-            digests = GapDigests(
-                channels=shown_in, place=DIGESTS[name], messages=server.messenger, finder=gaps,
-                is_private=server.messenger.commands.people.is_private, library=footnote.library,
-                channel_store=operations.channel_store,
-            )  # fmt: skip
-            works.append(lead(f"gaps-{name}", digests.keep_showing))
-    await open_now.enter_async_context(beside(*works))
+        async def readable(question: Question) -> frozenset[str]:
+            return (await self.reads(question.conversation, question.author, footnote.library)).collections
 
+        checks = AnswerChecks(
+            log=footnote.log, answers=footnote.answers, library=footnote.library,
+            sources=footnote.sources.store, keep=footnote.settings.recheck_answers * DAY, readable=readable,
+            platforms=frozenset(servers), talks=tuple(f"{name}://" for name in TITLES),
+        )  # fmt: skip
+        people = {name: server.messenger.commands.people for name, server in servers.items()}
+        return AnswerWatch(
+            checks=checks, people=people, channel_store=operations.channel_store, gaps=gaps,
+            quiet_hours=footnote.settings.quiet_hours, refresh=operations.refresher.refresh,
+        )  # fmt: skip
 
-async def _open_mcp(
-    served: Served,
-    operations: Operations,
-    turns: Turns,
-    *,
-    threads: PageThreads,
-    slack: SlackServer | DiscordServer | None,
-    reads: Reads,
-    stop: asyncio.Event,
-    admission: Admission | None,
-    open_now: AsyncExitStack,
-) -> Sequence[RouteDef]:
-    """Serve assistants; the routes for the page to serve, where both are at one place."""
-    from bots.mcp.http import serving_mcp
-    from bots.mcp.serve import open_mcp
+    async def _assistants(
+        self, turns: Turns, threads: PageThreads, slack: SlackServer | DiscordServer | None,
+        admission: Admission | None,
+    ) -> Sequence[RouteDef]:  # fmt: skip
+        """Serve assistants; the routes for the page to serve, where both are at one place."""
+        if self.served.mcp is None:
+            return ()
+        from bots.mcp.http import serving_mcp
+        from bots.mcp.serve import open_mcp
 
-    assert served.mcp is not None
-    assert slack is None or isinstance(slack, SlackServer)
-    opening = open_mcp(
-        served.mcp, operations.footnote, turns, channels=operations.channel_store, threads=threads, reads=reads,
-        refresh=operations.refresher.refresh, is_stopping=stop.is_set, admission=admission,
-        signing_secret=slack.settings.signing_secret if slack else "",
-        spaces=slack.calls.installations.spaces if slack else tuple,
-    )  # fmt: skip
-    site, key = await open_now.enter_async_context(opening)
-    if served.page and (served.page.host, served.page.port) == (site.place.host, site.place.port):
-        sys.stdout.write("Assistants ask over MCP at /mcp of the page.\n")
-        return await open_now.enter_async_context(site.routes(key))
-    address = await open_now.enter_async_context(serving_mcp(site, key))
-    sys.stdout.write(f"Assistants ask over MCP at {address}\n")
-    return ()
+        assert slack is None or isinstance(slack, SlackServer)
+        opening = open_mcp(
+            self.served.mcp, self.operations.footnote, turns, channels=self.operations.channel_store,
+            threads=threads, reads=self.reads, refresh=self.operations.refresher.refresh,
+            is_stopping=self.stop.is_set, admission=admission,
+            signing_secret=slack.settings.signing_secret if slack else "",
+            spaces=slack.calls.installations.spaces if slack else tuple,
+        )  # fmt: skip
+        site, key = await self.stack.enter_async_context(opening)
+        page = self.served.page
+        if page and (page.host, page.port) == (site.place.host, site.place.port):
+            sys.stdout.write("Assistants ask over MCP at /mcp of the page.\n")
+            return await self.stack.enter_async_context(site.routes(key))
+        address = await self.stack.enter_async_context(serving_mcp(site, key))
+        sys.stdout.write(f"Assistants ask over MCP at {address}\n")
+        return ()
 
 
 def schedule_of(footnote: Footnote, turns: Turns) -> SourceSchedule:
@@ -303,35 +305,15 @@ def _served(arguments: Namespace) -> Served:
             )
         port = int(named_port)
     if slack is not None:
-        _check(slack, port)
+        if port is None and not slack.bot_token:
+            raise SettingsError("SLACK_CLIENT_ID lets workspaces install the app over HTTP: --http PORT.")
+        if port is None and not slack.app_token:
+            raise SettingsError("SLACK_APP_TOKEN is needed; without it, serve over HTTP: --http PORT.")
+        if port is not None and not slack.signing_secret:
+            raise SettingsError("SLACK_SIGNING_SECRET is needed to serve over HTTP.")
     elif port is not None:
         raise SettingsError("--http is for Slack, which is not served here; Discord needs no port.")
     return Served(slack=slack, discord=discord, port=port, page=page, mcp=mcp)
-
-
-def _check(slack: SlackSettings, port: int | None) -> None:
-    if port is None and not slack.bot_token:
-        raise SettingsError("SLACK_CLIENT_ID lets workspaces install the app over HTTP: --http PORT.")
-    if port is None and not slack.app_token:
-        raise SettingsError("SLACK_APP_TOKEN is needed; without it, serve over HTTP: --http PORT.")
-    if port is not None and not slack.signing_secret:
-        raise SettingsError("SLACK_SIGNING_SECRET is needed to serve over HTTP.")
-
-
-def _reads(channel_store: ChannelStore, served: Collection[str]) -> Reads:
-    async def reads(conversation: Conversation, author: str, library: Library) -> Readable:
-        """Every collection for the operator; none for a conversation of a platform that is not served."""
-        if conversation.platform in (TERMINAL, PAGE):
-            everything = await reads_everything(conversation, author, library)
-            named = collections_of(conversation.channel) if conversation.platform == PAGE else None
-            if named is None:
-                return everything
-            return replace(everything, collections=everything.collections & named)
-        if conversation.platform not in (*served, MCP):
-            return Readable()
-        return await channel_store.reads(conversation, author, library)
-
-    return reads
 
 
 def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AbstractAsyncContextManager[None]:

@@ -1,7 +1,5 @@
 """``footnote sources`` and ``footnote access``: what is indexed, how far each source was read, and who may read it."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from collections.abc import Iterable
@@ -124,7 +122,16 @@ def described(listed: ListedSource, *, is_stale: bool) -> str:
 
 def access(arguments: Namespace, settings: Settings) -> int:
     """List, or change one collection or people's e-mail addresses and list them. It works beside a bot, whose next question goes by it."""
-    change = _access_change(arguments)
+    change = AccessChange(
+        closes=arguments.nobody,
+        opens_to_everyone=arguments.everyone,
+        opens=(
+            *((CHANNEL, name) for name in ids_of(CHANNEL, arguments.channels)),
+            *((PERSON, name) for name in ids_of(PERSON, arguments.people)),
+            *((GROUP, name) for name in ids_of(GROUP, arguments.groups)),
+        ),
+        removes=tuple(name for written in arguments.remove for name in any_id(written)),
+    )
     if not change.is_empty and not arguments.collection:
         raise SettingsError("Name the collection: footnote access COLLECTION --channels ID.")
     screen = Screen()
@@ -151,19 +158,6 @@ def access(arguments: Namespace, settings: Settings) -> int:
     for person, address in emails if not arguments.collection else ():
         screen.write(f"person {person}\t{address}")
     return 0
-
-
-def _access_change(arguments: Namespace) -> AccessChange:
-    return AccessChange(
-        closes=arguments.nobody,
-        opens_to_everyone=arguments.everyone,
-        opens=(
-            *((CHANNEL, name) for name in ids_of(CHANNEL, arguments.channels)),
-            *((PERSON, name) for name in ids_of(PERSON, arguments.people)),
-            *((GROUP, name) for name in ids_of(GROUP, arguments.groups)),
-        ),
-        removes=tuple(name for written in arguments.remove for name in any_id(written)),
-    )
 
 
 def _emails(written: Iterable[str]) -> list[tuple[str, str]]:

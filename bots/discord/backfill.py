@@ -6,33 +6,29 @@ An event tells that something changed, not what it is now: that is read by the s
 by the next sync. Source: "Gateway Events".
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 import discord
-from discord.utils import snowflake_time, time_snowflake
+from discord.utils import snowflake_time
 
 from bots.chat.channel_source import DAY, date_of
 from bots.chat.channels import ChannelStore, channel_at, source_of
 from bots.chat.platform import Unreadable
 from bots.discord.calls import MESSAGES_PAGE
 from bots.discord.content import items_at, thread_items
-from bots.discord.route import PLATFORM, said_at
+from bots.discord.route import PLATFORM, first_id_at, said_at
 from core.sources.sources import SourceSchedule
 from core.turns.turns import TurnsClosed
 
 logger = logging.getLogger(__name__)
-
 
 BACKFILL_LIMIT = 24 * 3600.0  # seconds; after that an answer is of no use
 OVERLAP = 10.0  # seconds before the watermark that are fetched again: ids are not quite in order
@@ -51,13 +47,13 @@ class Watermark:
     _held: list[int] = field(default_factory=list)  #: messages from which on some may be missing
 
     @classmethod
-    async def load(cls, channel_store: ChannelStore, *, now: float) -> Watermark:
+    async def load(cls, channel_store: ChannelStore, *, now: float) -> Self:
         """As the process left it that listened before this one; at the very first start it is this moment.
 
         Not that of the first message: Discord may break the connection before it has delivered any.
         """
         if (last := await channel_store.watermark(PLATFORM)) is None:
-            last = id_at(now)
+            last = int(first_id_at(now))
             await channel_store.set_watermark(PLATFORM, last)
         return cls(channel_store, last)
 
@@ -74,14 +70,9 @@ class Watermark:
             await self.channel_store.set_watermark(PLATFORM, watermark)
 
 
-def id_at(moment: float) -> int:
-    """The lowest id of a message sent at this moment, in seconds since the epoch."""
-    return time_snowflake(datetime.fromtimestamp(moment, UTC))
-
-
 def backfill_start(watermark: int, now: float) -> int:
     """The id after which messages are fetched; ``now`` in seconds since the epoch."""
-    return max(watermark - (int(OVERLAP * 1000) << 22), id_at(now - BACKFILL_LIMIT), 0)
+    return max(watermark - (int(OVERLAP * 1000) << 22), int(first_id_at(now - BACKFILL_LIMIT)), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +152,8 @@ async def _retry(fetch: Callable[[], Awaitable[None]]) -> None:
             trouble = str(refused.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as lost:
             trouble = type(lost).__name__
-        logger.warning(
-            "missed messages cannot be fetched yet", extra={"reason": trouble, "pause_seconds": pause}
-        )
+        extra = {"reason": trouble, "pause_seconds": pause}
+        logger.warning("missed messages cannot be fetched yet", extra=extra)
         await asyncio.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
 

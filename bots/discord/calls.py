@@ -39,14 +39,20 @@ REMEMBERED = 1_000  # threads, commands and interactions
 
 #: Error codes that decide what is done next, "Opcodes and Status Codes".
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = "10003", "10008"
-MISSING_ACCESS, MISSING_PERMISSIONS, NO_HISTORY = "50001", "50013", "160002"
-ALREADY_ACKNOWLEDGED, IS_ARCHIVED, THREAD_EXISTS, INVALID_FORM = "40060", "50083", "160004", "50035"
+NO_HISTORY, ALREADY_ACKNOWLEDGED, IS_ARCHIVED, THREAD_EXISTS, INVALID_FORM = (
+    "160002",
+    "40060",
+    "50083",
+    "160004",
+    "50035",
+)
 
 IS_COMPONENTS_V2, EPHEMERAL, SUPPRESS_EMBEDS = 1 << 15, 1 << 6, 1 << 2  # "Message Flags"
 MESSAGE, LATER, UPDATE_LATER, MODAL = 4, 5, 6, 9  # "Interaction Callback Type"
 NO_MENTIONS: Mapping[str, Any] = {"parse": [], "replied_user": False}  # a message notifies nobody
 
-MESSAGES = "/channels/{channel_id}/messages"
+CHANNEL = "/channels/{channel_id}"
+MESSAGES = f"{CHANNEL}/messages"
 
 T = TypeVar("T")
 
@@ -66,9 +72,8 @@ class DiscordCalls:
         from discord.http import Route
 
         ids = {name: parameters.pop(name) for name in list(parameters) if f"{{{name}}}" in path}
-        content = ({"json": json} if json is not None else {}) | (
-            {"params": parameters} if parameters else {}
-        )
+        content = {"json": json} if json is not None else {}
+        content |= {"params": parameters} if parameters else {}
         route = Route(method, path, **ids)
         lock = self._locks.setdefault(f"{method} {route.url}", asyncio.Lock())
         try:
@@ -156,10 +161,6 @@ class DiscordChannels:
                     raise
         return await self._reopening(place, partial(self._post, place, content))
 
-    async def post_direct(self, user: str, message: Message, *, nonce: str) -> None:
-        direct = await self.calls.call("POST", "/users/@me/channels", json={"recipient_id": user})
-        await self.post(direct["id"], message, nonce=nonce)
-
     async def edit(self, handle: str, message: Message) -> None:
         channel, _, message_id = handle.partition("/")
         place, content = {"channel_id": channel, "message_id": message_id}, content_of(message)
@@ -178,9 +179,7 @@ class DiscordChannels:
         except Refused as refused:
             if refused.code != IS_ARCHIVED:
                 raise
-            await self.calls.call(
-                "PATCH", "/channels/{channel_id}", channel_id=thread, json={"archived": False}
-            )
+            await self.calls.call("PATCH", CHANNEL, channel_id=thread, json={"archived": False})
             return await act()
 
     async def open_thread(self, channel: str, message: str, title: str) -> None:
@@ -215,7 +214,6 @@ class DiscordChannels:
         return f"{place}/{message['id']}"
 
     async def _messages(self, place: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
-        """The messages of a channel, oldest first."""
         for _ in range(PAGES):
             page: list[dict[str, Any]] = await self.calls.call(
                 "GET", MESSAGES, channel_id=place, limit=MESSAGES_PAGE, after=after
@@ -240,15 +238,34 @@ class DiscordResponses:
     ) -> None:
         """The first response; it has three seconds, and later ones wait for it."""
         response = self.calls.call(
-            "POST",
-            "/interactions/{webhook_id}/{webhook_token}/callback",
-            webhook_id=interaction["id"],
-            webhook_token=interaction["token"],
-            json={"type": kind} | ({"data": data} if data else {}),
-        )
+            "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=interaction["id"],
+            webhook_token=interaction["token"], json={"type": kind} | ({"data": data} if data else {}),
+        )  # fmt: skip
         task = asyncio.create_task(response)
         remember(self._first, interaction["id"], task)
         await task
+
+    async def defer(self, interaction: InteractionToken) -> None:
+        """Show one person that an answer will come, once; in any process."""
+        if first := self._first.get(interaction["id"]):
+            await asyncio.wait([first])
+            return
+        try:
+            await self.respond(interaction, LATER, {"flags": EPHEMERAL})
+        except Refused as refused:
+            if refused.code != ALREADY_ACKNOWLEDGED:
+                raise
+
+    async def answer(self, interaction: InteractionToken, part: int, message: Message) -> None:
+        """In place of what was deferred, or of what was pressed; what does not fit there in messages of its own."""
+        if first := self._first.get(interaction["id"]):
+            await asyncio.wait([first])
+        token = {"webhook_id": self.my_user_id, "webhook_token": interaction["token"]}
+        path, method = "/webhooks/{webhook_id}/{webhook_token}", "POST"
+        content = content_of(message, EPHEMERAL)
+        if part == 0:
+            path, method, content = f"{path}/messages/@original", "PATCH", content_of(message)
+        await self.calls.call(method, path, **token, json=content)
 
     async def send_ephemeral(self, interaction: InteractionToken, message: Message) -> None:
         content = content_of(message, EPHEMERAL)
@@ -262,9 +279,8 @@ class DiscordResponses:
                 if refused.code != ALREADY_ACKNOWLEDGED:
                     raise
         path = "/webhooks/{webhook_id}/{webhook_token}"
-        await self.calls.call(
-            "POST", path, webhook_id=self.my_user_id, webhook_token=interaction["token"], json=content
-        )
+        token = {"webhook_id": self.my_user_id, "webhook_token": interaction["token"]}
+        await self.calls.call("POST", path, **token, json=content)
 
 
 _CODE_BLOCK = re.compile(r"```(?:[\w+#-]*\n)?(.*?)(?:```|\Z)", re.DOTALL)

@@ -4,65 +4,32 @@ Discord allows 50 requests a second to a bot, and fewer on a route, which its he
 keeps to both. An answer of 429 that it cannot wait out is waited out by the engine of sources.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from bots.chat.channel_source import (
-    DISCORD_CHANNELS,
-    ChannelMessage,
-    ChannelSource,
-    EntryPage,
-    channel_in,
-    channel_kind,
-    only_one,
-)
-from bots.chat.channels import ChannelStore, channel_at, own_collection, source_of
+from bots.chat import channel_source
+from bots.chat.channels import ChannelStore
 from bots.chat.platform import Refused
-from bots.discord.calls import (
-    MESSAGES,
-    MESSAGES_PAGE,
-    MISSING_ACCESS,
-    MISSING_PERMISSIONS,
-    UNKNOWN_CHANNEL,
-    DiscordCalls,
-)
-from bots.discord.content import (
-    FORUMS,
-    NEEDED,
-    OPEN_THREADS,
-    PRIVATE_THREAD,
-    TALKS,
-    WITH_THREADS,
-    DiscordPlace,
-    Json,
-    channel_entry,
-    channel_message,
-    is_open_thread_of,
-    permissions_in,
-    thread_entry,
-)
+from bots.discord import content
+from bots.discord.calls import CHANNEL, MESSAGES, MESSAGES_PAGE, UNKNOWN_CHANNEL, DiscordCalls
 from bots.discord.people import DiscordPeople
 from bots.discord.route import PLATFORM, Me, first_id_at
 from bots.discord.serve import open_client
 from bots.discord.settings import SERVERS_PAGE, VIEW, Application, read_application, read_discord_settings
 from core.conversation import value
 from core.errors import SettingsError
-from core.sources.source import SourceContext, SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
+from core.sources.source import SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
 from core.turns.messenger import Unreachable
 
 THREADS_PAGE = 100  # threads, "List Public Archived Threads"
 INTERVAL = 0.1  # seconds between two calls: 10 a second leave 40 of 50 to who answers questions
 WAIT = 60.0  # seconds, where discord.py has waited as often as it does
-CHANNEL = "/channels/{channel_id}"
-#: Error codes of what the bot sees no more, "JSON Error Codes"; 10004 is an unknown server.
-GONE = (UNKNOWN_CHANNEL, "10004", MISSING_ACCESS, MISSING_PERMISSIONS)
+#: "JSON Error Codes" of what the bot sees no more: an unknown channel or server, and missing rights.
+GONE = (UNKNOWN_CHANNEL, "10004", "50001", "50013")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,8 +57,8 @@ class DiscordChannel:
     """One channel that the bot may read."""
 
     api: PacedCalls
-    at: DiscordPlace
-    _threads: dict[str, Json] | None = None  #: of the channel, by id, as they were listed
+    at: content.DiscordPlace
+    _threads: dict[str, content.Json] | None = None  #: of the channel, by id, as they were listed
 
     @property
     def place(self) -> str:
@@ -100,15 +67,15 @@ class DiscordChannel:
     def mark(self, moment: float) -> str:
         return first_id_at(moment)
 
-    async def page(self, until: str, since: float = 0.0) -> EntryPage:
+    async def page(self, until: str, since: float = 0.0) -> channel_source.EntryPage:
         """One page of entries; of a forum all its posts. A day, which has a ``since``, is read without its threads."""
-        threads = [] if since else [thread_entry(each) for each in (await self._listed()).values()]
-        messages: list[Json] = []
+        threads = [] if since else [content.thread_entry(each) for each in (await self._listed()).values()]
+        messages: list[content.Json] = []
         if not self.at.is_forum:
             before = {"before": until} if until else {}
             messages = await self._read(MESSAGES, self.at.channel, limit=MESSAGES_PAGE, **before)
         is_last = len(messages) < MESSAGES_PAGE
-        found = {each["id"]: channel_entry(each, self.at) for each in messages}
+        found = {each["id"]: content.channel_entry(each, self.at) for each in messages}
         if not since:  # what was listed decides whether a message has a thread
             found = {name: replace(each, thread="") for name, each in found.items()}
         oldest = 0 if is_last else min(map(int, found))
@@ -119,59 +86,61 @@ class DiscordChannel:
         entries = sorted(found.values(), key=lambda each: int(each.id), reverse=True)
         if any(each.said_at < since for each in entries):
             is_last = True
-        return EntryPage(entries=[each for each in entries if each.said_at >= since], is_last=is_last)
+        entries = [each for each in entries if each.said_at >= since]
+        return channel_source.EntryPage(entries=entries, is_last=is_last)
 
-    async def thread(self, thread: str) -> Sequence[ChannelMessage]:
+    async def thread(self, thread: str) -> Sequence[channel_source.ChannelMessage]:
         known = (self._threads or {}).get(thread) or await self._look_up(thread)
-        if known is None or not is_open_thread_of(known, self.at.channel):
+        if known is None or not content.is_open_thread_of(known, self.at.channel):
             return []
-        messages: list[Json] = []
+        messages: list[content.Json] = []
         while True:
             before = {"before": messages[-1]["id"]} if messages else {}
             try:
                 page = await self._read(MESSAGES, thread, limit=MESSAGES_PAGE, **before)
             except Refused as refused:
                 if refused.code != UNKNOWN_CHANNEL:
-                    raise SourceUnavailable(
-                        f"Discord refused a thread of {self.place}: {refused}."
-                    ) from refused
+                    why = f"Discord refused a thread of {self.place}: {refused}."
+                    raise SourceUnavailable(why) from refused
                 return []
             messages += page
             if len(page) < MESSAGES_PAGE:
                 break
         title = str(known.get("name") or "") if self.at.is_forum else ""
+        titles = {thread: title}
         found = [
-            channel_message(each, self.at, title=title if each["id"] == thread else "")
-            for each in reversed(messages)
+            content.channel_message(each, self.at, title=titles.get(each["id"], ""))
+            for each in messages[::-1]
         ]
         return [each for each in found if each is not None]
 
-    async def _look_up(self, thread: str) -> Json | None:
+    async def _look_up(self, thread: str) -> content.Json | None:
         try:
-            known: Json = await self._read(CHANNEL, thread)
+            known: content.Json = await self._read(CHANNEL, thread)
         except Refused as refused:
             if refused.code in GONE:
                 return None
             raise SourceUnavailable(f"Discord refused a thread of {self.place}: {refused}.") from refused
         return known
 
-    async def _listed(self) -> dict[str, Json]:
+    async def _listed(self) -> dict[str, content.Json]:
         """The threads that everyone in the channel may read, open and archived; listed once."""
         if self._threads is None:
-            found: list[Json] = []
+            found: list[content.Json] = []
             if self.at.has_threads:
                 # Those that are open are listed again at the end: one may be opened meanwhile.
                 found = [*await self._active(), *await self._archived(), *await self._active()]
-            self._threads = {each["id"]: each for each in found if is_open_thread_of(each, self.at.channel)}
+            here = self.at.channel
+            self._threads = {each["id"]: each for each in found if content.is_open_thread_of(each, here)}
         return self._threads
 
-    async def _active(self) -> Sequence[Json]:
+    async def _active(self) -> Sequence[content.Json]:
         listed = await self._refusing("/guilds/{guild_id}/threads/active", guild_id=self.at.server)
         return list(listed["threads"])
 
-    async def _archived(self) -> Sequence[Json]:
+    async def _archived(self) -> Sequence[content.Json]:
         """The latest to be archived come first."""
-        path, found, before = f"{CHANNEL}/threads/archived/public", list[Json](), dict[str, str]()
+        path, found, before = f"{CHANNEL}/threads/archived/public", list[content.Json](), dict[str, str]()
         while True:
             page = await self._refusing(path, channel_id=self.at.channel, limit=THREADS_PAGE, **before)
             found += page["threads"]
@@ -194,13 +163,22 @@ class DiscordChannel:
             raise SourceUnavailable(f"Discord refused to show {self.place}: {refused}.") from refused
 
 
+def discord_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
+    return channel_source.ChannelSources(
+        platform=PLATFORM, channel_store=channel_store, connect=_calls, find=_find,
+        look_up=lambda calls, *place: _known(PacedCalls(calls=calls, interval=interval), *place),
+    ).kind()  # fmt: skip
+
+
 @value
-class KnownChannel:
+class KnownDiscordChannel:
     """A channel, and what is known of the server that it is in."""
 
-    channel: Json
-    roles: Sequence[Json]
-    member: Json  #: the bot there
+    api: PacedCalls
+    server: str
+    channel: content.Json
+    roles: Sequence[content.Json]
+    member: content.Json  #: the bot there
     application: Application
 
     @property
@@ -208,94 +186,60 @@ class KnownChannel:
         return f"#{self.channel.get('name') or self.channel['id']}"
 
     @property
-    def me(self) -> Me:
-        user = self.application.user_id
-        own = (role["id"] for role in self.roles if (role.get("tags") or {}).get("bot_id") == user)
-        return Me(user_id=user, role_ids=frozenset(own))
-
-
-def discord_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
-    """Without a store, which knows who asked not to be read, channels can be looked up and not read."""
-    return channel_kind(
-        DISCORD_CHANNELS,
-        open=partial(_open_channel, channel_store=channel_store, interval=interval),
-        resolve=partial(_resolve, channel_store=channel_store),
-        check=partial(_check, channel_store=channel_store),
-    )
-
-
-@asynccontextmanager
-async def _open_channel(
-    address: str, context: SourceContext, *, channel_store: ChannelStore | None, interval: float
-) -> AsyncIterator[ChannelSource]:
-    server, channel = channel_in(address)
-    if channel_store is None:
-        raise SourceUnavailable("Who asked not to be read is not known here.")
-    async with _calls(channel_store) as calls:
-        api = PacedCalls(calls=calls, interval=interval)
-        known = await _known(api, server, channel)
-        is_own = context.collection == own_collection(channel_at(PLATFORM, server, channel))
-        if refusal := refusal_of(known, server, is_own=is_own):
-            raise SourceWithdrawn(refusal)
-        if trouble := _trouble(known):
-            raise SourceUnavailable(trouble)
-        at = await _place(api, known, server)
-        yield ChannelSource(
-            reader=DiscordChannel(api=api, at=at),
-            label=f"{PLATFORM}:{at.name}",
-            opted_out=channel_store.opted_out,
-        )
-
-
-async def _check(address: str, _context: SourceContext, *, channel_store: ChannelStore | None) -> None:
-    """True if the channel may be read for itself; for which collection it is read is asked at each sync."""
-    server, channel = channel_in(address)
-    async with _calls(channel_store) as calls:
-        known = await _known(PacedCalls(calls=calls), server, channel)
-        if refusal := refusal_of(known, server, is_own=True) or _trouble(known):
-            raise SourceUnavailable(refusal)
-
-
-def refusal_of(known: KnownChannel, server: str, *, is_own: bool) -> str:
-    """Why the channel may not be read into a collection; empty if it may. ``is_own``: that of the channel alone."""
-    channel, name = known.channel, known.name
-    if channel["type"] in OPEN_THREADS:
-        return f"{name} is a thread: name the channel that it is in."
-    if channel["type"] not in (*TALKS, *FORUMS, PRIVATE_THREAD):
-        return f"{name} holds no messages."
-    lacking = NEEDED - permissions_in(channel, server, known.roles, known.member, known.application.user_id)
-    if lacking:
+    def trouble(self) -> str:
+        if self.application.reads_content:
+            return ""
         return (
-            f"The bot lacks {' and '.join(sorted(lacking))} in {name}: Edit Channel › Permissions › "
-            f"{known.application.user_name}."
+            "Discord hides what people write: the application's Message Content intent is off. Switch it on in the "
+            "Developer Portal › Bot › Privileged Gateway Intents."
         )
-    is_private = (
-        channel["type"] == PRIVATE_THREAD or not permissions_in(channel, server, known.roles) >= NEEDED
-    )
-    if is_own or not is_private:
-        return ""
-    return (
-        f"{name} is private, or what was said there before is not for everyone: it is for those who see it alone. "
-        "Write `learn channel` there: it is then read for that channel only."
-    )
+
+    def refusal(self, *, is_own: bool) -> str:
+        channel, name, application = self.channel, self.name, self.application
+        if channel["type"] in content.OPEN_THREADS:
+            return f"{name} is a thread: name the channel that it is in."
+        if channel["type"] not in (*content.TALKS, *content.FORUMS, content.PRIVATE_THREAD):
+            return f"{name} holds no messages."
+        mine = content.permissions_in(channel, self.server, self.roles, self.member, application.user_id)
+        if lacking := content.NEEDED - mine:
+            return (
+                f"The bot lacks {' and '.join(sorted(lacking))} in {name}: Edit Channel › Permissions › "
+                f"{application.user_name}."
+            )
+        of_all = content.permissions_in(channel, self.server, self.roles)
+        if is_own or (channel["type"] != content.PRIVATE_THREAD and of_all >= content.NEEDED):
+            return ""
+        return (
+            f"{name} is private, or what was said there before is not for everyone: it is for those who see it alone. "
+            "Write `learn channel` there: it is then read for that channel only."
+        )
+
+    async def reader(self) -> DiscordChannel:
+        """With names of roles, and of the channels that everyone may view: others are named by nobody's client."""
+        try:
+            channels = await self.api.get("/guilds/{guild_id}/channels", guild_id=self.server)
+        except Refused as refused:
+            why = f"Discord does not list the channels of {self.name}: {refused}."
+            raise SourceUnavailable(why) from refused
+        seen = (each for each in channels if VIEW in content.permissions_in(each, self.server, self.roles))
+        user, kind = self.application.user_id, self.channel["type"]
+        own = (role["id"] for role in self.roles if (role.get("tags") or {}).get("bot_id") == user)
+        at = content.DiscordPlace(
+            server=self.server, channel=self.channel["id"], name=self.name,
+            is_forum=kind in content.FORUMS, has_threads=kind in content.WITH_THREADS,
+            me=Me(user_id=user, role_ids=frozenset(own)),
+            names={each["id"]: each["name"] for each in (*self.roles, *seen)},
+        )  # fmt: skip
+        return DiscordChannel(api=self.api, at=at)
 
 
-def _trouble(known: KnownChannel) -> str:
-    if known.application.reads_content:
-        return ""
-    return (
-        "Discord hides what people write: the application's Message Content intent is off. Switch it on in the "
-        "Developer Portal › Bot › Privileged Gateway Intents."
-    )
-
-
-async def _known(api: PacedCalls, server: str, channel: str) -> KnownChannel:
+async def _known(api: PacedCalls, server: str, channel: str) -> KnownDiscordChannel:
     """Raises SourceWithdrawn for a channel that the bot does not see, or that is not in this server."""
     try:
         found = await api.get(CHANNEL, channel_id=channel)
         if found.get("guild_id") != server:
             raise SourceWithdrawn(f"There is no channel {channel} in this server.")
-        if found["type"] == PRIVATE_THREAD:  # its parent's overwrites hold in it
+        if found["type"] == content.PRIVATE_THREAD:  # its parent's overwrites hold in it
             parent = await api.get(CHANNEL, channel_id=found["parent_id"])
             found = {**found, "permission_overwrites": parent.get("permission_overwrites")}
         application = read_application(await api.get("/applications/@me"))
@@ -304,64 +248,40 @@ async def _known(api: PacedCalls, server: str, channel: str) -> KnownChannel:
         member = await api.get(path, guild_id=server, user_id=application.user_id)
     except Refused as refused:
         kind = SourceWithdrawn if refused.code in GONE else SourceUnavailable
-        raise kind(
-            f"The bot sees no channel {channel} ({refused}): it needs View Channels there."
-        ) from refused
-    return KnownChannel(channel=found, roles=roles, member=member, application=application)
-
-
-async def _place(api: PacedCalls, known: KnownChannel, server: str) -> DiscordPlace:
-    """With names of roles, and of the channels that everyone may view: others are named by nobody's client."""
-    try:
-        channels = await api.get("/guilds/{guild_id}/channels", guild_id=server)
-    except Refused as refused:
-        raise SourceUnavailable(
-            f"Discord does not list the channels of {known.name}: {refused}."
-        ) from refused
-    seen = {
-        each["id"]: each["name"] for each in channels if VIEW in permissions_in(each, server, known.roles)
-    }
-    return DiscordPlace(
-        server=server,
-        channel=known.channel["id"],
-        name=known.name,
-        is_forum=known.channel["type"] in FORUMS,
-        has_threads=known.channel["type"] in WITH_THREADS,
-        me=known.me,
-        names={each["id"]: each["name"] for each in known.roles} | seen,
+        why = f"The bot sees no channel {channel} ({refused}): it needs View Channels there."
+        raise kind(why) from refused
+    return KnownDiscordChannel(
+        api=api, server=server, channel=found, roles=roles, member=member, application=application
     )
 
 
-async def _resolve(address: str, _context: SourceContext, *, channel_store: ChannelStore | None) -> str:
-    """The id of a channel that is named, as another may have the name tomorrow."""
-    server, channel = channel_in(address)
-    async with _calls(channel_store) as calls:
-        found = await _found(PacedCalls(calls=calls), channel)
-    there = [source_of(channel_at(PLATFORM, *each)) for each in found if server in ("", each[0])]
-    return only_one(there, channel)
-
-
-async def _found(api: PacedCalls, channel: str) -> list[tuple[str, str]]:
-    """Servers and ids of the channels with a name or an id; two of one server may have the same name."""
+async def _find(calls: DiscordCalls, server: str, channel: str) -> channel_source.Found:
+    """Two channels of one server may have the same name."""
+    api, named = PacedCalls(calls=calls), channel.removeprefix("#")
+    found: list[tuple[str, str]] = []
     try:
-        if not channel.startswith("#"):
+        if named == channel:
             known = await api.get(CHANNEL, channel_id=channel)
-            return [(known["guild_id"], channel)] if known.get("guild_id") else []
-        found, after = [], "0"
-        while True:
-            servers = await api.get("/users/@me/guilds", limit=SERVERS_PAGE, after=after)
-            for server in servers:
-                channels = await api.get("/guilds/{guild_id}/channels", guild_id=server["id"])
-                found += [
-                    (server["id"], each["id"])
-                    for each in channels
-                    if each.get("name") == channel[1:] and each["type"] in (*TALKS, *FORUMS)
-                ]
-            if len(servers) < SERVERS_PAGE:
-                return found
-            after = servers[-1]["id"]
+            found = [(known["guild_id"], channel)] if known.get("guild_id") else []
+        else:
+            async for each in _servers(api):
+                for one in await api.get("/guilds/{guild_id}/channels", guild_id=each):
+                    if one.get("name") == named and one["type"] in (*content.TALKS, *content.FORUMS):
+                        found.append((each, one["id"]))
     except Refused:
         return []
+    return [each for each in found if server in ("", each[0])]
+
+
+async def _servers(api: PacedCalls) -> AsyncIterator[str]:
+    after = "0"
+    while True:
+        page = await api.get("/users/@me/guilds", limit=SERVERS_PAGE, after=after)
+        for each in page:
+            yield each["id"]
+        if len(page) < SERVERS_PAGE:
+            return
+        after = page[-1]["id"]
 
 
 @asynccontextmanager

@@ -3,8 +3,6 @@
 Imported only when Discord is served: the library takes long to load.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,29 +12,16 @@ from functools import partial
 
 import discord
 
-from bots.chat.channels import ChannelStore
+from bots.chat.channels import ELSEWHERE, ChannelStore
 from bots.chat.inbox import Inbox
 from bots.chat.incoming import EDIT_LIMIT, ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
 from bots.chat.platform import MALFORMED, Refused, Unreadable, proxy_for
 from bots.chat.texts import ENGLISH, say_in
+from bots.discord import receive
 from bots.discord.backfill import Backfill, ChannelEvents, ChannelFollower, Watermark, backfill_start
-from bots.discord.calls import EPHEMERAL, LATER, UPDATE_LATER
+from bots.discord.calls import EPHEMERAL, LATER, MODAL, UPDATE_LATER
 from bots.discord.post import DiscordPosts
-from bots.discord.receive import (
-    READERS,
-    Interaction,
-    MessageEvent,
-    channel_name,
-    interaction_event,
-    is_called,
-    message_event,
-    parent_of,
-    read,
-    route_of,
-    thread_of,
-    with_thread,
-)
-from bots.discord.render import note
+from bots.discord.render import LAYOUT, LEARNED, uploading
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
 from bots.discord.settings import KEEP, Application, DiscordSettings
 from core.errors import QuestionRejected
@@ -60,12 +45,12 @@ _DEFERRED = ("learn", "forget")
 
 
 def incoming_of(
-    event: MessageEvent, me: Me, thread: ThreadState, route: DiscordRoute, *, is_edit: bool
+    event: receive.MessageEvent, me: Me, thread: ThreadState, route: DiscordRoute, *, is_edit: bool
 ) -> Incoming | None:
     """A person's request in a message; None for what is not for the bot."""
     request: Request | None
     try:
-        request = read(event, me, thread, route)
+        request = receive.read(event, me, thread, route)
     except QuestionRejected as rejection:
         request = Rejection(
             id=turn_id(route, event.id), conversation=conversation_of(route), author=event.author,
@@ -73,7 +58,7 @@ def incoming_of(
         )  # fmt: skip
     if request is None:
         return None
-    there = with_thread(route, request)
+    there = receive.with_thread(route, request)
     return Incoming(
         request=request, route=there, is_follow_up=thread.knows_thread, is_edit=is_edit,
         is_in_place="opens" in route and "opens" not in there,
@@ -102,20 +87,27 @@ class DiscordListeners:
             self.unreadable.count(fault)
             return
         if incoming is not None:
-            await self.channel_store.note_parent(conversation_of(incoming.route), parent_of(message.channel))
+            parent = receive.parent_of(message.channel)
+            await self.channel_store.note_parent(conversation_of(incoming.route), parent)
             await self.inbox.accept(incoming)
             await self.shown_names.note("person", {str(message.author.id): message.author.display_name})
-            await self.shown_names.note("channel", channel_name(message))
+            await self.shown_names.note("channel", receive.channel_name(message))
 
     async def _incoming_of(self, message: discord.Message, *, is_edit: bool) -> Incoming | None:
         me = self.me()
-        await _resolve_reply(message)
-        event = message_event(message, me.user_id, is_edit=is_edit)
-        if is_edit and not is_called(event, me):
+        # Discord may leave out the message that a message replies to.
+        reference = message.reference
+        is_missing = reference is not None and reference.resolved is None and reference.message_id
+        if message.type is discord.MessageType.reply and reference is not None and is_missing:
+            # A message that cannot be had, or that discord.py cannot parse, says nothing.
+            with suppress(discord.NotFound, discord.Forbidden, *MALFORMED):
+                reference.resolved = await message.channel.fetch_message(is_missing)
+        event = receive.message_event(message, me.user_id, is_edit=is_edit)
+        if is_edit and not receive.is_called(event, me):
             return None
         route, thread = await self.inbox.look_up(
             partial(self._locate, event, me),
-            lambda: incoming_of(event, me, ThreadState(), route_of(event, me, None), is_edit=is_edit),
+            lambda: incoming_of(event, me, ThreadState(), receive.route_of(event, me, None), is_edit=is_edit),
         )
         is_empty = event.is_written and not event.text and not event.files
         is_shown = event.server == DIRECT or me.user_id in event.names
@@ -126,9 +118,9 @@ class DiscordListeners:
             return None
         return incoming_of(event, me, thread, route, is_edit=is_edit)
 
-    async def _locate(self, event: MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
+    async def _locate(self, event: receive.MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
         """Where the answer goes, and what is known of that thread."""
-        route = route_of(event, me, await self.channel_store.moved_to(thread_of(event)))
+        route = receive.route_of(event, me, await self.channel_store.moved_to(receive.thread_of(event)))
         thread = await self.channel_store.thread_state(conversation_of(route))
         if event.answers and event.answers_me and not event.is_thread and not thread.knows_thread:
             # A reply to something that began no conversation, such as help, begins one.
@@ -136,11 +128,11 @@ class DiscordListeners:
         return route, thread
 
     async def _explain_unreadable(
-        self, event: MessageEvent, me: Me, route: DiscordRoute, thread: ThreadState
+        self, event: receive.MessageEvent, me: Me, route: DiscordRoute, thread: ThreadState
     ) -> None:
         """To those who call the bot; otherwise once in a server, as the message may be for others."""
         route.pop("opens", None)
-        if not is_called(event, me):
+        if not receive.is_called(event, me):
             may_be_for_me = event.is_thread and thread.may_follow(event.author, said_at(event.id))
             once = f"{PLATFORM}/{route['server']}/cannot read"
             if not may_be_for_me or not await self.channel_store.is_first(once):
@@ -149,40 +141,50 @@ class DiscordListeners:
 
     async def take_interaction(self, event: discord.Interaction) -> None:
         """Stored first, then acknowledged: if it could not be stored, Discord shows that it failed."""
-        read_interaction = READERS.get(event.type.name)
+        read_interaction = receive.READERS.get(event.type.name)
         if read_interaction is None:
             return
-        interaction = interaction_event(event, self.me())
+        interaction = receive.interaction_event(event, self.me())
         if moved := await self.channel_store.moved_to(interaction.route["thread"]):
             interaction.route["thread"] = moved.thread
         try:
             request = read_interaction(interaction)
         except QuestionRejected as rejection:
             reason = in_language(rejection.sentence, interaction.language)
-            await self.posts.send_ephemeral(interaction.route, note(reason))
+            await self.posts.send_ephemeral(interaction.route, LAYOUT.note(reason))
             return
         if request is None:
             return
-        is_command = "name" in interaction.data
-        there = with_thread(interaction.route, request)
+        is_learning, is_command = interaction.data.get("custom_id") == LEARNED, "name" in interaction.data
+        bare = isinstance(request, ChatCommand) and not (request.files or request.argument)
+        if bare and interaction.data.get("name") == "learn":
+            with suppress(Refused):  # too late: the person sees that it failed
+                await self.posts.respond(interaction.route, MODAL, uploading(interaction.language))
+            return
+        there = receive.with_thread(interaction.route, request)
         incoming = Incoming(
             request=request, route=there, is_awaited=is_command,
             is_in_place="opens" in interaction.route and "opens" not in there,
         )  # fmt: skip
-        await self.channel_store.note_parent(conversation_of(incoming.route), parent_of(event.channel))
-        if await self.inbox.accept(incoming) or not is_command:
+        parent = receive.parent_of(event.channel)
+        await self.channel_store.note_parent(conversation_of(incoming.route), parent)
+        if await self.inbox.accept(incoming) or not (is_command or is_learning):
             await self._acknowledge(request, interaction)
 
-    async def _acknowledge(self, request: Request, interaction: Interaction) -> None:
+    async def _acknowledge(self, request: Request, interaction: receive.Interaction) -> None:
         is_edit = isinstance(request, ChatCommand) and request.name == "edit"
         is_down = isinstance(request, Feedback) and not request.is_positive and request.fault is None
         if is_edit or is_down:
             return  # the form that opens is the acknowledgement
-        name = interaction.data.get("name", "")
+        form = interaction.data.get("custom_id")
+        name = interaction.data.get("name", LEARNED if form == LEARNED else "")
         key = "noted" if isinstance(request, Feedback) else _ACKNOWLEDGEMENTS.get(name)
         try:
-            if key:
-                await self.posts.send_ephemeral(interaction.route, note(say_in(interaction.language)(key)))
+            if interaction.route["server"] == ELSEWHERE and name:
+                await self.posts.defer(interaction.route)
+            elif key:
+                note = LAYOUT.note(say_in(interaction.language)(key))
+                await self.posts.send_ephemeral(interaction.route, note)
             elif name in _DEFERRED:
                 await self.posts.respond(interaction.route, LATER, {"flags": EPHEMERAL})
             elif not name:
@@ -191,20 +193,11 @@ class DiscordListeners:
             logger.info("too late to acknowledge", extra={"reason": refused.code})
 
 
-async def _resolve_reply(message: discord.Message) -> None:
-    """Discord may leave out the message that a message replies to."""
-    reference = message.reference
-    is_missing = reference is not None and reference.resolved is None and reference.message_id
-    if message.type is discord.MessageType.reply and reference is not None and is_missing:
-        # A message that cannot be had, or that discord.py cannot parse, says nothing.
-        with suppress(discord.NotFound, discord.Forbidden, *MALFORMED):
-            reference.resolved = await message.channel.fetch_message(is_missing)
-
-
 RETRY_PAUSES = (1.0, 5.0, 25.0)  # seconds; after the last, the next start fetches the message
 BETWEEN_SESSIONS = 5.0  # seconds, "Gateway, Identifying"
 DIRECT_MESSAGES = 0  # in place of a server's id
 
+Deleted = discord.RawMessageDeleteEvent | discord.RawBulkMessageDeleteEvent
 FetchMissed = Callable[[Backfill], Awaitable[None]]
 
 
@@ -295,11 +288,7 @@ class FootnoteClient(ChannelEvents):
     async def on_raw_bulk_message_delete(self, deleted: discord.RawBulkMessageDeleteEvent) -> None:
         await self._forget_deleted(deleted, sorted(deleted.message_ids))
 
-    async def _forget_deleted(
-        self,
-        deleted: discord.RawMessageDeleteEvent | discord.RawBulkMessageDeleteEvent,
-        messages: Sequence[int],
-    ) -> None:
+    async def _forget_deleted(self, deleted: Deleted, messages: Sequence[int]) -> None:
         if self.listeners is None:
             return
         guild = self.get_guild(deleted.guild_id or DIRECT_MESSAGES)

@@ -89,9 +89,8 @@ def plain_text(text: str, names: Mapping[str, str], me: Me) -> str:
 
 
 def text_of(message: Mapping[str, Any], me: Me) -> str:
-    names = {
-        str(user["id"]): user.get("global_name") or user["username"] for user in message.get("mentions", ())
-    }
+    people = message.get("mentions", ())
+    names = {str(each["id"]): each.get("global_name") or each["username"] for each in people}
     return plain_text(words_of(message), names, me)
 
 
@@ -142,9 +141,8 @@ class DiscordPlace:
     is_forum: bool  #: it holds threads alone
     has_threads: bool = True  #: whether threads can be opened in it
     me: Me
-    names: Mapping[str, str] = field(
-        default_factory=dict
-    )  #: of roles and of channels that all may view, by id
+    #: Of roles and of channels that all may view, by id.
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def permissions_in(
@@ -194,7 +192,6 @@ def _name_of(user: Json) -> str:
 
 
 def _calls(message: Json, me: Me) -> bool:
-    """By a mention of the bot or of its role, or by a reply to it."""
     users = {user["id"] for user in message.get("mentions") or ()}
     answered = (message.get("referenced_message") or {}).get("author") or {}
     return (
@@ -208,12 +205,9 @@ def channel_entry(message: Json, place: DiscordPlace) -> ChannelEntry:
     """The entry of a message in the channel itself; a thread that was opened on a message has its id."""
     thread = message.get("thread") or {}
     return ChannelEntry(
-        id=message["id"],
-        said_at=said_at(message["id"]),
-        message=channel_message(message, place),
-        thread=message["id"] if thread else "",
-        is_answered=bool(thread.get("message_count")),
-    )
+        id=message["id"], said_at=said_at(message["id"]), message=channel_message(message, place),
+        thread=message["id"] if thread else "", is_answered=bool(thread.get("message_count")),
+    )  # fmt: skip
 
 
 def thread_entry(thread: Json) -> ChannelEntry:

@@ -156,21 +156,7 @@ def _is_harmless(markdown: str, links: Collection[str]) -> bool:
 
 
 DISCORD = Dialect(
-    plain=_plain,
-    code=_code,
-    fence=_fence,
-    link=_link,
-    emphasis=_emphasis,
-    heading=_heading,
-    marker=_marker,
-    guarded=_guarded,
-    is_harmless=_is_harmless,
-    soft_break=" ",
-    hard_break="\n",
-    rule="───",
-    touching=("``", "**", "]("),
-    between=APART,
-    quoted_blank="> ",
-    deepest_heading=3,
-    nests=False,
-)
+    plain=_plain, code=_code, fence=_fence, link=_link, emphasis=_emphasis, heading=_heading, marker=_marker,
+    guarded=_guarded, is_harmless=_is_harmless, soft_break=" ", hard_break="\n", rule="───",
+    touching=("``", "**", "]("), between=APART, quoted_blank="> ", deepest_heading=3, nests=False,
+)  # fmt: skip

@@ -3,16 +3,16 @@
 A parameter called ``words`` or ``label`` takes untrusted text; ``markdown`` is safe already.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from textwrap import wrap
 from urllib.parse import urlsplit
 
 from bots.chat.markdown.inline import Terms, prose
+from bots.chat.markdown.pieces import joined
 from bots.chat.markdown.safe import line, names_another_host
-from bots.chat.render import Block, Part
+from bots.chat.render import Block
 from bots.chat.texts import clipped
 from bots.discord.dialect import DISCORD
 from core.wording import Wording
@@ -52,7 +52,7 @@ def link(url: str, label: str) -> str:
     return DISCORD.link(url, title)
 
 
-ROW, BUTTON, TEXT_INPUT, TEXT, SEPARATOR, CONTAINER, LABEL = 1, 2, 4, 10, 14, 17, 18
+ROW, BUTTON, TEXT_INPUT, TEXT, SEPARATOR, CONTAINER, LABEL, FILE_UPLOAD = 1, 2, 4, 10, 14, 17, 18, 19
 PRIMARY, SECONDARY = 1, 2  # styles of a button
 PARAGRAPH = 2  # style of a text input: shows all of a long query
 
@@ -92,12 +92,8 @@ def custom_id(action: str, value: str) -> str:
 
 def feedback(turn_id: str, say: Wording) -> tuple[Block, Block]:
     """The words are beside the signs for those who hear them read out."""
-    rated = (
-        (button(say("helpful"), "good", turn_id), "👍"),
-        (button(say("not_helpful"), "bad", turn_id), "👎"),
-    )
-    good, bad = ({**made, "emoji": {"name": sign}} for made, sign in rated)
-    return good, bad
+    good, bad = button(say("helpful"), "good", turn_id), button(say("not_helpful"), "bad", turn_id)
+    return {**good, "emoji": {"name": "👍"}}, {**bad, "emoji": {"name": "👎"}}
 
 
 def small(words: str) -> Iterator[Block]:
@@ -108,27 +104,14 @@ def small(words: str) -> Iterator[Block]:
 
 def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Block]:
     """One line each, in as many text displays as needed; empty lines are left out."""
-    together = ""
-    for markdown in filter(None, (words(clipped(line(each), LINE)) for each in texts)):
-        if together and len(together) + len(bullet) + len(markdown) >= TEXT_SIZE:
-            yield text(together)
-            together = ""
-        together += f"\n{bullet}{markdown}" if together else f"{bullet}{markdown}"
-    if together:
-        yield text(together)
+    markdown = filter(None, (words(clipped(line(each), LINE)) for each in texts))
+    yield from map(text, joined((f"{bullet}{each}" for each in markdown), TEXT_SIZE, "\n"))
 
 
 def quotation(lines: Iterable[tuple[str, Sequence[tuple[str, bool]]]], *, above: str) -> Iterator[Block]:
     """Lines, as indentation and pieces, in a quotation, with what is quoted in bold; ``above`` is safe Markdown."""
-    together = above
-    for indentation, pieces in lines:
-        for row in _rows(indentation, pieces):
-            if together and len(together) + len(row) >= TEXT_SIZE:
-                yield text(together)
-                together = ""
-            together += f"\n{row}" if together else row
-    if together:
-        yield text(together)
+    rows = (row for indentation, pieces in lines for row in _rows(indentation, pieces))
+    yield from map(text, joined(chain([above], rows), TEXT_SIZE, "\n"))
 
 
 def _rows(indentation: str, pieces: Sequence[tuple[str, bool]]) -> Iterator[str]:
@@ -155,30 +138,7 @@ def bold(text: str) -> str:
 _STAR_IN_CODE = re.compile(r"(?<!\\)`[^`\s]*\*[^`\s]*`")
 
 
-def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
-    """The parts in order, in as few messages as hold them."""
-    message: list[Part] = []
-    for part in parts:
-        grown = _with(message, part)
-        if message and not fits(_components(grown)):
-            yield _trimmed(_components(message))
-            grown = [part]
-        message = grown
-    if message:
-        yield _trimmed(_components(message))
-
-
-def _with(message: list[Part], part: Part) -> list[Part]:
-    if message and isinstance(part, str) and isinstance(last := message[-1], str):
-        return [*message[:-1], f"{last}\n\n{part}"]
-    return [*message, part]
-
-
-def _components(message: Iterable[Part]) -> list[Block]:
-    return [text(part) if isinstance(part, str) else part for part in message]
-
-
-def _trimmed(message: list[Block]) -> list[Block]:
+def trimmed(message: list[Block]) -> list[Block]:
     """Without separators at either end."""
     first, end = 0, len(message)
     while first < end - 1 and message[first]["type"] == SEPARATOR:
@@ -195,7 +155,6 @@ def fits(components: Iterable[Block]) -> bool:
 
 
 def size(components: Iterable[Block]) -> int:
-    """Characters of the text displays among these."""
     return sum(len(each["content"]) for each in components if each["type"] == TEXT)
 
 

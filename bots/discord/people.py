@@ -1,7 +1,5 @@
 """People's names and roles in a server, and the files that they attach."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable, Mapping
@@ -9,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from bots.chat.channels import ELSEWHERE
 from bots.chat.platform import Approver, Refused, proxy_for
 from bots.chat.uploads import content_of
-from bots.discord.calls import MESSAGES, DiscordCalls
-from bots.discord.content import permissions_in
+from bots.discord.calls import CHANNEL, MESSAGES, DiscordCalls
+from bots.discord.content import PRIVATE_THREAD, permissions_in
 from bots.discord.receive import attachment_of
 from bots.discord.route import DIRECT, PLATFORM, DiscordRoute
 from bots.discord.settings import VIEW, DiscordSettings
@@ -25,7 +24,6 @@ logger = logging.getLogger(__name__)
 FILES_HOSTS = ("cdn.discordapp.com", "media.discordapp.net")  # "Image Formatting", and what attachments name
 UNKNOWN_MEMBER = "10007"  # "JSON Error Codes"
 TIMEOUT = 60.0  # seconds for one file
-PRIVATE_THREAD = 12  # "Channel Types"
 #: A mention whose name did not come with the message, and one in an option of a command; ids have 17 digits or more.
 MENTION = re.compile(r"(?:<@[!&]?|@)(\d{17,20})>?")
 
@@ -52,14 +50,14 @@ class DiscordPeople:
         if self.is_direct(route):
             return ""
         try:
-            channel = await self.calls.call("GET", "/channels/{channel_id}", channel_id=route["channel"])
+            channel = await self.calls.call("GET", CHANNEL, channel_id=route["channel"])
         except (Refused, Unreachable):
             logger.warning("the name of a channel could not be read", extra={"channel": route["channel"]})
             return ""
         return f"#{channel['name']}"
 
     def is_direct(self, route: ReplyRoute) -> bool:
-        return bool(route["server"] == DIRECT)
+        return route["server"] in (DIRECT, ELSEWHERE)  # there nobody else sees what the bot says
 
     def is_direct_message(self, conversation: Conversation) -> bool:
         return conversation.space == DIRECT
@@ -76,9 +74,7 @@ class DiscordPeople:
             return True
         server = conversation.space
         try:
-            channel: Any = await self.calls.call(
-                "GET", "/channels/{channel_id}", channel_id=conversation.channel
-            )
+            channel: Any = await self.calls.call("GET", CHANNEL, channel_id=conversation.channel)
             roles: Any = await self.calls.call("GET", "/guilds/{guild_id}/roles", guild_id=server)
         except (Refused, Unreachable):
             extra = {"channel": conversation.channel}
@@ -102,10 +98,8 @@ class DiscordPeople:
                 if refused.code != UNKNOWN_MEMBER:
                     raise
                 continue
-            roles = {
-                server,
-                *(member.get("roles") or ()),
-            }  # the id of the role of all members is the server's
+            # The id of the role of all members is the server's.
+            roles = {server, *(member.get("roles") or ())}
             found |= {rule for rule in rules if rule.rpartition("/")[2] in roles}
         return frozenset(found)
 
@@ -124,7 +118,6 @@ class DiscordPeople:
         return tuple(known)
 
     async def _roles(self, route: ReplyRoute) -> Mapping[str, str]:
-        """The names of the server's roles, by id."""
         try:
             roles = await self.calls.call("GET", "/guilds/{guild_id}/roles", guild_id=route["server"])
         except (Refused, Unreachable):
@@ -169,7 +162,6 @@ class DiscordUploads:
         return file.name, content
 
     async def _look_up(self, file: Attachment) -> Attachment:
-        """The file as its message has it now."""
         channel, _, message_id = file.found_in.partition("/")
         try:
             message: Any = await self.calls.call(

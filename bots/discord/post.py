@@ -1,7 +1,5 @@
 """Posts and edits the messages of a turn, each once: in the thread, the channel or a direct message."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,12 +7,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from bots.chat.channels import ChannelStore
+from bots.chat.channels import ELSEWHERE, ChannelStore
 from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said, Unreadable
 from bots.discord import calls
 from bots.discord.calls import (
-    MESSAGES,
-    MODAL,
+    CHANNEL,
     DiscordCalls,
     DiscordChannels,
     DiscordResponses,
@@ -24,16 +21,16 @@ from bots.discord.calls import (
 )
 from bots.discord.content import said, thread_message
 from bots.discord.parts import lines
-from bots.discord.render import Message, note
+from bots.discord.render import LAYOUT, Message
 from bots.discord.route import DIRECT, Me, conversation_of, is_outside_thread
 from bots.discord.settings import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
 from core.conversation import ThreadMessage
-from core.turns.messenger import ReplyRoute
+from core.turns.messenger import ReplyRoute, Unreachable
 from core.wording import Wording
 
 logger = logging.getLogger(__name__)
 
-CHANNEL = "/channels/{channel_id}"
+TYPING = f"{CHANNEL}/typing"
 
 #: The message to edit is deleted: it is posted again.
 _DELETED = frozenset({calls.UNKNOWN_MESSAGE, calls.UNKNOWN_CHANNEL})
@@ -50,22 +47,22 @@ class DiscordPosts:
     _channels: DiscordChannels = field(init=False)
     _responses: DiscordResponses = field(init=False)
     _threads: dict[str, str] = field(default_factory=dict)  #: first message -> where its thread is written
-    _questions: dict[str, str] = field(
-        default_factory=dict
-    )  #: turn of a command -> message with its question
+    #: Turn of a command -> message with its question.
+    _questions: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._channels = DiscordChannels(calls=self.calls, my_user_id=self.my_user_id)
         self._responses = DiscordResponses(calls=self.calls, my_user_id=self.my_user_id)
 
     async def say(self, route: ReplyRoute, turn: str, part: int, message: Message, *, is_again: bool) -> str:
-        """ "channel/message"."""
+        """ "channel/message"; nothing where the bot is not, and one person alone sees it."""
+        if route["server"] == ELSEWHERE:
+            await self._responses.answer(route["interaction"], part, message)
+            return ""
         if is_again and (found := await self.find(route, turn, part)):
             return found
-        nonce = nonce_of(turn, part)
-        return await self._post_anywhere(
-            route, turn, add_mark(message, turn, part), nonce=nonce, is_again=is_again
-        )
+        message, nonce = add_mark(message, turn, part), nonce_of(turn, part)
+        return await self._post_anywhere(route, turn, message, nonce=nonce, is_again=is_again)
 
     async def change(self, route: ReplyRoute, handle: str, turn: str, part: int, message: Message) -> None:
         try:
@@ -79,6 +76,8 @@ class DiscordPosts:
         await self._channels.delete(handle)
 
     async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
+        if route["server"] == ELSEWHERE:
+            return
         for place in dict.fromkeys((await self._home(route), route["place"])):
             with suppress(Refused):  # where it may not read, it may still write in the other place
                 for double in await self._channels.doubles(place, turn):
@@ -88,6 +87,8 @@ class DiscordPosts:
         """Discord shows nothing of a conversation beside its messages."""
 
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
+        if route["server"] == ELSEWHERE:
+            return None
         for place in dict.fromkeys((await self._home(route), route["place"])):
             with suppress(Refused):  # where it may not read, it may still write in the other place
                 if found := await self._channels.find(place, turn, part):
@@ -145,19 +146,29 @@ class DiscordPosts:
         """The first response to an interaction; it has three seconds."""
         await self._responses.respond(route["interaction"], kind, data)
 
+    async def defer(self, route: ReplyRoute) -> None:
+        """Where the bot is not, Discord itself shows that it thinks."""
+        await self._responses.defer(route["interaction"])
+
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
-        await self.respond(route, MODAL, editor)
+        await self.respond(route, calls.MODAL, editor)
 
     async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
-        return await self.say(route, turn, 0, note(work.sentence), is_again=is_again)
+        if route["server"] == ELSEWHERE:
+            await self.defer(route)
+            return ""
+        handle = await self.say(route, turn, 0, LAYOUT.note(work.sentence), is_again=is_again)
+        with suppress(Refused, Unreachable):  # the message is there without
+            await self.calls.call("POST", TYPING, channel_id=handle.partition("/")[0])
+        return handle
 
     async def progress(
         self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
     ) -> None:
         """The words in the message, and typing for ten seconds; a message of the bot ends it."""
         if is_new:
-            await self.change(route, handle, turn, 0, note(work.sentence))
-        await self.calls.call("POST", "/channels/{channel_id}/typing", channel_id=await self._home(route))
+            await self.change(route, handle, turn, 0, LAYOUT.under_way(work))
+        await self.calls.call("POST", TYPING, channel_id=await self._home(route))
 
     async def finish(
         self, route: ReplyRoute, handle: str, turn: str, message: Message, *, is_again: bool,
@@ -169,12 +180,11 @@ class DiscordPosts:
             await self.say(route, turn, 0, message, is_again=is_again)
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """The messages of a thread before the question."""
         if route["server"] == DIRECT or is_outside_thread(route):
             return ()
         within = {"limit": THREAD_CONTEXT} | ({"before": route["message"]} if route["message"] else {})
         found: list[dict[str, Any]] = await self.calls.call(
-            "GET", MESSAGES, channel_id=route["place"], **within
+            "GET", calls.MESSAGES, channel_id=route["place"], **within
         )
         context: list[ThreadMessage | None] = []
         for each in reversed(found):
@@ -187,9 +197,9 @@ class DiscordPosts:
         place, me = route["place"], Me(user_id=self.my_user_id)
         found: list[dict[str, Any]] = []
         if route["server"] != DIRECT and not is_outside_thread(route):
-            found = await self.calls.call("GET", MESSAGES, channel_id=place, limit=calls.MESSAGES_PAGE)
+            found = await self.calls.call("GET", calls.MESSAGES, channel_id=place, limit=calls.MESSAGES_PAGE)
         if message and all(each["id"] != message for each in found):
-            path = f"{MESSAGES}/{{message_id}}"
+            path = f"{calls.MESSAGES}/{{message_id}}"
             found.append(await self.calls.call("GET", path, channel_id=place, message_id=message))
         people: list[Said | None] = []
         for each in reversed(found):
@@ -203,10 +213,10 @@ class DiscordPosts:
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread; of a forum post with its title."""
         place = route["place"]
-        found = await self.calls.call("GET", MESSAGES, channel_id=place, after="0", limit=1)
+        found = await self.calls.call("GET", calls.MESSAGES, channel_id=place, after="0", limit=1)
         if not found or found[0]["id"] != place:
             return thread_message(found[0], self.my_user_id) if found else None
-        post = await self.calls.call("GET", "/channels/{channel_id}", channel_id=place)
+        post = await self.calls.call("GET", CHANNEL, channel_id=place)
         return thread_message(found[0], self.my_user_id, title=post["name"])
 
     async def _post_anywhere(
@@ -290,9 +300,8 @@ class DiscordPosts:
         if is_again and (found := await self._channels.find(route["place"], turn, 0)):
             return found
         question = Message(text=route["says"], components=(*lines([route["says"]]),))
-        handle = await self._post(
-            route["place"], route, turn, add_mark(question, turn, 0), nonce=nonce_of(turn, 0)
-        )
+        question, nonce = add_mark(question, turn, 0), nonce_of(turn, 0)
+        handle = await self._post(route["place"], route, turn, question, nonce=nonce)
         return handle.partition("/")[2]
 
     async def _send_private(self, route: ReplyRoute, turn: str, message: Message) -> Refused | None:
@@ -306,7 +315,9 @@ class DiscordPosts:
         if route["server"] == DIRECT:
             return Refused("")
         try:
-            await self._channels.post_direct(route["user"], message, nonce=nonce_of(turn, 0))
+            to = {"recipient_id": route["user"]}
+            direct = await self.calls.call("POST", "/users/@me/channels", json=to)
+            await self._channels.post(direct["id"], message, nonce=nonce_of(turn, 0))
         except Refused as refused:
             logger.info("a person takes no direct messages", extra={"reason": refused.code})
             return refused

@@ -9,30 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from bots.chat.incoming import (
-    ChatCommand,
-    CommandName,
-    Feedback,
-    FollowUp,
-    IncomingMessage,
-    Press,
-    Request,
-    ThreadState,
-    interpret,
-    is_small_talk,
-    pressed,
-)
+from bots.chat import incoming
+from bots.chat.channels import ELSEWHERE
 from bots.chat.texts import ENGLISH, say_in
-from bots.discord.content import (
-    CHANNEL_MENTION,
-    ROLE_MENTION,
-    USER_MENTION,
-    beside,
-    json_of,
-    plain_text,
-    text_of,
-    words_of,
-)
+from bots.discord import content
 from bots.discord.route import DIRECT, PLATFORM, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
 from bots.discord.settings import KEEP
 from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, value
@@ -57,13 +37,15 @@ class Interaction:
     language: str = ENGLISH  #: of the person who acted, ISO 639-1
 
     @property
-    def press(self) -> Press:
-        return Press(
+    def press(self) -> incoming.Press:
+        return incoming.Press(
             id=turn_id(self.route, self.id), conversation=conversation_of(self.route), author=self.route["user"],
             at=said_at(self.id), groups=self.roles, language=self.language,
         )  # fmt: skip
 
-    def command(self, name: CommandName, argument: str = "", *, is_private: bool = False) -> ChatCommand:
+    def command(
+        self, name: incoming.CommandName, argument: str = "", *, is_private: bool = False
+    ) -> incoming.ChatCommand:
         given = tuple(self.files.values())
         return replace(self.press.command(name, argument), files=given, is_private=is_private)
 
@@ -76,14 +58,14 @@ class Interaction:
         return str(options.get(name, ""))
 
 
-def read_press(interaction: Interaction) -> Request | None:
+def read_press(interaction: Interaction) -> incoming.Request | None:
     """None for an unknown button; the part of a button's id before a colon says what it does."""
     action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
-    return pressed(interaction.press, action, argument)
+    return incoming.pressed(interaction.press, action, argument)
 
 
-def read_form(interaction: Interaction) -> Decision | Feedback | None:
-    """The edited query of a form, or what was wrong; QuestionRejected when a query is empty or too long."""
+def read_form(interaction: Interaction) -> Decision | incoming.Feedback | incoming.ChatCommand | None:
+    """The edited query of a form, what was wrong, or what to learn; QuestionRejected when a query is empty or too long."""
     name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
     entered: dict[str, Mapping[str, Any]] = {}  # by the name of the field
     for each in interaction.data.get("components") or ():
@@ -96,10 +78,13 @@ def read_form(interaction: Interaction) -> Decision | Feedback | None:
         (fault,) = entered["fault"]["values"]
         remark, person = str(entered["remark"].get("value") or ""), entered.get("person", {}).get("values")
         return interaction.press.explanation(about, fault=fault, remark=remark, wants_person=bool(person))
+    if name == "learn":
+        address = str((entered.get("url") or {}).get("value") or "").strip()
+        return interaction.command("learn", address, is_private=True)
     return None
 
 
-def read_command(interaction: Interaction) -> Request | None:
+def read_command(interaction: Interaction) -> incoming.Request | None:
     """QuestionRejected when a question is too long or empty."""
     read = _COMMANDS.get(str(interaction.data.get("name", "")))
     return read(interaction) if read else None
@@ -111,14 +96,14 @@ def _ask_about(interaction: Interaction) -> Question:
     return interaction.question(interaction.target_text)
 
 
-def _learn(interaction: Interaction) -> ChatCommand:
+def _learn(interaction: Interaction) -> incoming.ChatCommand:
     chosen = interaction.option("file")
     files = {chosen: interaction.files[chosen]} if chosen in interaction.files else {}
     return replace(interaction, files=files).command("learn", interaction.option("url"), is_private=True)
 
 
 #: The commands of :mod:`bots.discord.settings`.
-_COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
+_COMMANDS: Mapping[str, Callable[[Interaction], incoming.Request]] = {
     "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,
     KEEP: lambda interaction: interaction.command("keep", interaction.route["message"]),
@@ -130,7 +115,7 @@ _COMMANDS: Mapping[str, Callable[[Interaction], Request]] = {
 }
 
 #: By the interaction's type, "Interaction Type".
-READERS: Mapping[str, Callable[[Interaction], Request | None]] = {
+READERS: Mapping[str, Callable[[Interaction], incoming.Request | None]] = {
     "component": read_press,
     "modal_submit": read_form,
     "application_command": read_command,
@@ -207,10 +192,10 @@ def channel_name(message: discord.Message) -> dict[str, str]:
 
 
 def _quoted(message: discord.Message, reply: discord.Message | None, me: Me) -> tuple[ThreadMessage, ...]:
-    text, source = beside(json_of(message)), message
+    text, source = content.beside(content.json_of(message)), message
     if not text and reply is not None:
-        text, source = words_of(json_of(reply)), reply
-    text = plain_text(text, _names(source), me)
+        text, source = content.words_of(content.json_of(reply)), reply
+    text = content.plain_text(text, _names(source), me)
     return (ThreadMessage(author=source.author.display_name, text=text),) if text else ()
 
 
@@ -246,30 +231,24 @@ def _names(message: discord.Message) -> dict[str, str]:
 def attachment_of(file: Mapping[str, Any], found_in: str = "") -> Attachment:
     """``found_in`` is "channel/message"; empty for a file that came with a command."""
     return Attachment(
-        id=str(file["id"]),
-        name=file["filename"],
-        url=file["url"],
-        media_type=file.get("content_type") or "",
-        size=int(file.get("size") or 0),
-        found_in=found_in,
-    )
+        id=str(file["id"]), name=file["filename"], url=file["url"], media_type=file.get("content_type") or "",
+        size=int(file.get("size") or 0), found_in=found_in,
+    )  # fmt: skip
 
 
 def interaction_event(interaction: discord.Interaction, me: Me) -> Interaction:
     """A press, a submitted form or a command from the gateway."""
     data: dict[str, Any] = dict(interaction.data or {})
     user: Any = interaction.user
-    target = _target(data) or {}
+    target, route = _target(data) or {}, _route_of_interaction(interaction, data, me)
+    files = () if route["server"] == ELSEWHERE else target.get("attachments", ())
     return Interaction(
         id=str(interaction.id),
         data=data,
-        route=_route_of_interaction(interaction, data, me),
+        route=route,
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
-        target_text=text_of(target, me),
-        target_files=tuple(
-            attachment_of(file, f"{target['channel_id']}/{target['id']}")
-            for file in target.get("attachments", ())
-        ),
+        target_text=content.text_of(target, me),
+        target_files=tuple(attachment_of(file, f"{target['channel_id']}/{target['id']}") for file in files),
         language=str(interaction.locale)[:2],
         files={file["id"]: attachment_of(file) for file in _resolved(data, "attachments").values()},
     )
@@ -281,14 +260,21 @@ def _resolved(data: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _target(data: dict[str, Any]) -> dict[str, Any] | None:
-    """The message whose menu was used."""
-    found: dict[str, Any] | None = _resolved(data, "messages").get(str(data.get("target_id")))
-    return found
+    return _resolved(data, "messages").get(str(data.get("target_id")))
 
 
 def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any], me: Me) -> DiscordRoute:
     from discord import ChannelType, InteractionType, Thread
 
+    is_brought = interaction.is_user_integration() and not interaction.is_guild_integration()
+    if is_brought and not interaction.context.dm_channel:
+        # Each command is a conversation of its own; what is pressed on its answer belongs to it.
+        made_by = interaction.message.interaction_metadata if interaction.message else None
+        return DiscordRoute(
+            server=ELSEWHERE, channel=str(interaction.channel_id), thread=str(made_by.id if made_by else interaction.id),
+            place=str(interaction.channel_id), message="", user=str(interaction.user.id),
+            interaction={"id": str(interaction.id), "token": interaction.token},
+        )  # fmt: skip
     channel: Any = interaction.channel
     server = str(interaction.guild_id) if interaction.guild_id else DIRECT
     is_thread = isinstance(channel, Thread)
@@ -308,7 +294,7 @@ def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any]
     elif message is not None and not is_thread:
         route["thread"] = _first_of(message)
     elif target and takes_threads:
-        route |= {"thread": str(target["id"]), "opens": text_of(target, me)}
+        route |= {"thread": str(target["id"]), "opens": content.text_of(target, me)}
     if interaction.type is InteractionType.application_command and data.get("name") == "ask":
         question = str(next(each["value"] for each in data["options"] if each["name"] == "question"))
         say = say_in(language_of(question))
@@ -322,15 +308,11 @@ def route_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> 
     """Where the answer to a message goes; ``moved`` is the conversation that continues in this thread."""
     thread = thread_of(event)
     route = DiscordRoute(
-        server=event.server,
-        channel=event.channel,
-        thread=moved.thread if moved else thread,
-        place=event.place,
-        message=event.id,
-        user=event.author,
-    )
+        server=event.server, channel=event.channel, thread=moved.thread if moved else thread,
+        place=event.place, message=event.id, user=event.author,
+    )  # fmt: skip
     is_new = event.takes_threads and thread == event.id
-    return {**route, "opens": plain_text(event.text, event.names, me)} if is_new else route
+    return {**route, "opens": content.plain_text(event.text, event.names, me)} if is_new else route
 
 
 def thread_of(event: MessageEvent) -> str:
@@ -345,14 +327,14 @@ def thread_of(event: MessageEvent) -> str:
 
 
 def read(
-    event: MessageEvent, me: Me, thread: ThreadState, route: DiscordRoute
-) -> Question | ChatCommand | None:
+    event: MessageEvent, me: Me, thread: incoming.ThreadState, route: DiscordRoute
+) -> Question | incoming.ChatCommand | None:
     """None for what the bot leaves alone; QuestionRejected when a question is too long or empty."""
     says_anything = event.text or event.title or event.quoted or event.files  # a sticker alone does not
     if not event.is_written or event.author == me.user_id or not says_anything:
         return None
     is_for_me = is_called(event, me)
-    follow_up: FollowUp | None = "addressed" if is_for_me else None
+    follow_up: incoming.FollowUp | None = "addressed" if is_for_me else None
     if not is_for_me and event.answers is None:  # a reply to another person never is
         if event.title or event.takes_threads:
             follow_up = thread.opening(f"{event.title}\n{event.text}".strip())
@@ -361,39 +343,32 @@ def read(
     if follow_up is None:
         return None
     bare = event.text  # without people, roles and channels
-    for pattern in (USER_MENTION, ROLE_MENTION, CHANNEL_MENTION):
+    for pattern in (content.USER_MENTION, content.ROLE_MENTION, content.CHANNEL_MENTION):
         bare = pattern.sub("", bare)
     says_words = any(sign.isalnum() for sign in bare)
-    text = plain_text(event.text, event.names, me) if says_words else ""
-    return interpret(
-        IncomingMessage(
-            id=turn_id(route, event.id),
-            conversation=conversation_of(route),
-            author=event.author,
-            text=f"{event.title}\n{text}".strip(),
-            said_at=event.edited_at or said_at(event.id),
-            files=event.files,
-            quoted=event.quoted,
-            is_called=is_for_me,
-            is_addressed=follow_up == "addressed",
-            is_in_thread=event.is_thread,
-            is_edit=bool(event.edited_at),
-            replies_to=event.replies_to,
-        )
-    )
+    text = content.plain_text(event.text, event.names, me) if says_words else ""
+    message = incoming.IncomingMessage(
+        id=turn_id(route, event.id), conversation=conversation_of(route), author=event.author,
+        text=f"{event.title}\n{text}".strip(), said_at=event.edited_at or said_at(event.id),
+        files=event.files, quoted=event.quoted, replies_to=event.replies_to,
+        is_called=is_for_me, is_addressed=follow_up == "addressed",
+        is_in_thread=event.is_thread, is_edit=bool(event.edited_at),
+    )  # fmt: skip
+    return incoming.interpret(message)
 
 
 def is_called(event: MessageEvent, me: Me) -> bool:
     """By a mention of the bot or of its role, by a reply to it, or in a direct message."""
     # Discord gives the names of the mentioned even where it hides the text.
-    mentioned = {*USER_MENTION.findall(event.text), *ROLE_MENTION.findall(event.text), *event.names}
+    written = (*content.USER_MENTION.findall(event.text), *content.ROLE_MENTION.findall(event.text))
+    mentioned = {*written, *event.names}
     return event.server == DIRECT or event.answers_me or bool(mentioned & {me.user_id, *me.role_ids})
 
 
-def with_thread(route: DiscordRoute, request: Request | None) -> DiscordRoute:
+def with_thread(route: DiscordRoute, request: incoming.Request | None) -> DiscordRoute:
     """Only a question opens a thread, which is named from it; small talk is answered where it stands."""
     there = route.copy()
-    if "opens" in there and isinstance(request, Question) and not is_small_talk(request):
+    if "opens" in there and isinstance(request, Question) and not incoming.is_small_talk(request):
         there["opens"] = request.text
     else:
         there.pop("opens", None)

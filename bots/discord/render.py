@@ -1,10 +1,7 @@
 """An outcome or a command's reply -> messages. Pure; text of others passes through :mod:`bots.discord.parts`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import dropwhile
 from textwrap import wrap
 from typing import Any
@@ -14,9 +11,9 @@ from bots.chat.incoming import FAULTS, REMARK
 from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import is_blank, line, web_link
-from bots.chat.platform import Approver, Consultation, ExplanationForm, Footnotes
+from bots.chat.platform import Approver, Footnotes
 from bots.chat.proposals import marked_lines, places_in
-from bots.chat.render import QUESTION_SHOWN, Block, Layout, Part
+from bots.chat.render import Block, Layout, Part
 from bots.chat.texts import ENGLISH, QUOTE_SHOWN, clipped, columns_of, omissions, place_of, remarks, say_in
 from bots.discord import parts
 from bots.discord.dialect import DISCORD
@@ -29,12 +26,19 @@ QUOTE_PIECE = 1_500  # characters; escaping doubles them at most
 LINK_SHOWN = 1_000  # characters of a URL; a longer one would crowd out the other footnotes
 PIECE = 3_500  # characters of one piece of an answer; leaves room for the line above it
 ANSWER_SHOWN = 3_000  # characters; of one that is escaped to more than fits, half as many
+LEARNED = "learn"  # the custom id of the form in which files are uploaded
+FILES_UPLOADED = 10  # "Component Reference, File Upload"
 SELECT, SHORT = 3, 1  # a select of texts, and the style of a text input of one line
 
 _SMALL = re.compile("^-# ", re.MULTILINE)
 _STRUCTURE = re.compile("^[> ]*```.*$|[>#─-]", re.MULTILINE)  # marks without words: fences, lines
 #: The card's edge, 0xRRGGBB: amber while it waits, green and grey once it was decided.
-_COLOURS: Mapping[Verdict | None, int] = {None: 0xF0B232, "approve": 0x23A55A, "deny": 0x80848E}
+_COLOURS: Mapping[Verdict | None, int] = {
+    None: 0xF0B232,
+    "approve": 0x23A55A,
+    "deny": 0x80848E,
+    "expire": 0x80848E,
+}
 
 
 @value
@@ -46,13 +50,9 @@ class Message:
     pings: tuple[Approver, ...] = ()  #: the only ones whom it notifies
 
 
-def message_of(made: Sequence[Block], told: str = "") -> Message:  # noqa: ARG001 - a notification shows no words
+def message_of(made: Sequence[Block], told: str = "", pings: Sequence[Approver] = ()) -> Message:  # noqa: ARG001 - a notification shows no words
     markdown = "\n".join(each["content"] for each in parts.walk(made) if each["type"] == TEXT)
-    return Message(text=_SMALL.sub("", markdown), components=tuple(made))
-
-
-def window(_footnotes: Footnotes) -> None:
-    """Discord has none: an ephemeral message shows the quotes."""
+    return Message(text=_SMALL.sub("", markdown), components=tuple(made), pings=tuple(pings))
 
 
 def _quotes(footnotes: Footnotes) -> Iterator[Part]:
@@ -70,10 +70,6 @@ def _quotes(footnotes: Footnotes) -> Iterator[Part]:
         for piece in wrap(line(sentence), QUOTE_PIECE, break_on_hyphens=False) or [""]:
             yield text("\n".join(filter(None, (above, f"> {words(piece)}" if piece else ""))))
             above = ""
-
-
-def quotes(footnotes: Footnotes) -> tuple[Message, ...]:
-    return LAYOUT.shown(_quotes(footnotes))
 
 
 def _footnote(citation: Citation, language: str, with_quote: bool) -> Block:
@@ -96,64 +92,43 @@ def _linked(url: str | None, title: str) -> str:
     return shown if shown and DISCORD.is_harmless(shown, (url or "",)) else words(title)
 
 
-def call_approvers(proposal: Proposal, approvers: Sequence[Approver]) -> Message:
-    mentions = [f"<@&{one.id}>" if one.is_group else f"<@{one.id}>" for one in approvers]
-    made = text(proposals.call_approvers(proposal, mentions=mentions, name=words))
-    return replace(message_of([made]), pings=tuple(approvers))
-
-
-def consultation(asked: Consultation) -> Message:
-    say = say_in(asked.language)
-    mentions = ", ".join(f"<@&{one.id}>" if one.is_group else f"<@{one.id}>" for one in asked.experts)
-    question = clipped(asked.question, QUESTION_SHOWN)
-    made = [
-        text(say("call_experts", who=mentions, asker=words(asked.asker), question=words(question))),
-        *parts.rows([parts.button(say("keep_answer"), "keep", "reply")]),
-        *parts.small(say("can_be_kept")),
-    ]
-    return replace(message_of(made), pings=asked.experts)
-
-
 def editor(proposal: Proposal, _route: ReplyRoute) -> dict[str, Any]:
-    """The data of a modal, for the response to an interaction."""
     say = say_in(language_of(proposal.question))
     field = {
-        "type": parts.TEXT_INPUT,
-        "custom_id": "query",
-        "style": parts.PARAGRAPH,
-        "value": line(proposal.query)[:QUERY_LIMIT],
-        "min_length": 1,
-        "max_length": QUERY_LIMIT,
-        "required": True,
-    }
-    label = {"type": parts.LABEL, "label": say("edit_label"), "component": field}
-    return {
-        "title": say("edit_title"),
-        "custom_id": parts.custom_id("edit", proposal.id),
-        "components": [label],
-    }
+        "type": parts.TEXT_INPUT, "style": parts.PARAGRAPH, "value": line(proposal.query)[:QUERY_LIMIT],
+        "min_length": 1, "max_length": QUERY_LIMIT, "required": True,
+    }  # fmt: skip
+    label = _label(say("edit_label"), "query", field)
+    return _form(say("edit_title"), parts.custom_id("edit", proposal.id), label)
 
 
-def explanation(form: ExplanationForm, _route: ReplyRoute) -> dict[str, Any]:
-    """The data of a modal, for the response to an interaction."""
-    say = say_in(form.language)
+def explanation(turn_id: str, language: str, can_consult: bool, _route: ReplyRoute) -> dict[str, Any]:
+    say = say_in(language)
     faults = [{"label": say(key), "value": fault} for fault, key in FAULTS.items()]
+    remark = {"type": parts.TEXT_INPUT, "style": SHORT, "max_length": REMARK, "required": False}
     made = [
         _label(say("what_was_wrong"), "fault", {"type": SELECT, "options": faults}),
-        _label(
-            say("in_a_line"), "remark",
-            {"type": parts.TEXT_INPUT, "style": SHORT, "max_length": REMARK, "required": False},
-        ),
-    ]  # fmt: skip
-    if form.can_consult:
+        _label(say("in_a_line"), "remark", remark),
+    ]
+    if can_consult:
         yes = [{"label": say("ask_person_too"), "value": "yes"}]
         person = {"type": SELECT, "options": yes, "min_values": 0, "required": False}
         made.append(_label(say("ask_person"), "person", person))
-    return {
-        "title": say("what_was_wrong"),
-        "custom_id": parts.custom_id("explain", form.turn_id),
-        "components": made,
-    }
+    return _form(say("what_was_wrong"), parts.custom_id("explain", turn_id), *made)
+
+
+def uploading(language: str) -> dict[str, Any]:
+    """A form in which files are uploaded to be learned, or the address of a page."""
+    say = say_in(language)
+    files = {"type": parts.FILE_UPLOAD, "max_values": FILES_UPLOADED, "required": False}
+    address = {"type": parts.TEXT_INPUT, "style": SHORT, "required": False}
+    labels = [_label(say("learn_files"), "files", files), _label(say("learn_page"), "url", address)]
+    return _form(say("learn_title"), LEARNED, *labels)
+
+
+def _form(title: str, name: str, *labels: Block) -> dict[str, Any]:
+    """The data of a modal, for the response to an interaction."""
+    return {"title": title, "custom_id": name, "components": [*labels]}
 
 
 def _label(label: str, name: str, component: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,7 +143,6 @@ def _pieces(markdown: str, language: str, links: Collection[str] = ()) -> tuple[
 
 
 def _exactly(query: str) -> Block:
-    """The query as code."""
     return parts.text(DISCORD.fence(proposals.whole_query(query), ""))
 
 
@@ -187,14 +161,16 @@ def _boxed(made: Sequence[Block], verdict: Verdict | None) -> list[Block]:
 
 
 LAYOUT: Layout[Message] = Layout(
-    message=message_of, packed=parts.packed, fits=parts.fits, pieces=_pieces, failure=_pieces,
-    words=words, text=text, small=lambda markup: text(f"-# {markup}"), lines=parts.lines, exact=_exactly,
+    message=message_of, markdown=text, fits=parts.fits, trimmed=parts.trimmed, pieces=_pieces,
+    failure=_pieces, words=words, text=text, small=lambda markup: text(f"-# {markup}"), lines=parts.lines, exact=_exactly,
     quoted=_quoted, footnote=_footnote, button=parts.button, rows=parts.rows, feedback=parts.feedback,
     choice=lambda _option, turn: turn, boxed=_boxed, time=parts.time,
+    date=lambda seconds: f"<t:{int(seconds)}:f>",
     bold="**", italic="", code="", bullet="- ", line_size=parts.LINE, label_size=parts.BUTTON_LABEL,
+    mention=lambda one: f"<@&{one.id}>" if one.is_group else f"<@{one.id}>", quoted_parts=_quotes,
+    call=lambda said, below, called: message_of([text(said(words)), *below], pings=called),
+    editor=editor, explanation=explanation, ended=lambda first, _outcome: first,
+    window=lambda _footnotes: None,  # an ephemeral message shows the quotes
     divider=parts.DIVIDER, has_one_row=True, with_buttons=(parts.ROW,),
     room=(*_boxed([text("x" * 300)] * 6, None), *parts.rows(parts.feedback("", say_in(ENGLISH)))),
 )  # fmt: skip
-messages, note, sources, kept = LAYOUT.messages, LAYOUT.note, LAYOUT.sources, LAYOUT.kept
-proposal_card, decided_already = LAYOUT.proposal_card, LAYOUT.decided_already
-reading_allowed = LAYOUT.reading_allowed

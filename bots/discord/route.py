@@ -1,7 +1,5 @@
 """The route of a message or an interaction in Discord: where it came from, and where its answer goes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
@@ -30,9 +28,8 @@ class DiscordRoute(TypedDict):
     place: str  #: the channel, thread or direct message it came from
     message: str  #: that was written, or whose button was pressed; empty for a command
     user: str
-    opens: NotRequired[
-        str
-    ]  #: the question that names a thread to open on the message, or on what is posted first
+    #: The question that names a thread to open on the message, or on what is posted first.
+    opens: NotRequired[str]
     says: NotRequired[str]  #: what is posted first: the question of a command, which the others did not see
     interaction: NotRequired[InteractionToken]
 

@@ -4,8 +4,6 @@ discord.py's own loop ends when the first try fails, and later waits up to a qua
 tries. Only its sockets are used here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random
@@ -25,13 +23,12 @@ from bots.chat.channels import ChannelStore
 from bots.chat.inbox import Inbox
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import Unreadable
-from bots.discord import render
 from bots.discord.backfill import Watermark
 from bots.discord.calls import DiscordCalls
 from bots.discord.client import DiscordListeners, FootnoteClient
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
-from bots.discord.render import Message
+from bots.discord.render import LAYOUT, Message
 from bots.discord.route import PLATFORM
 from bots.discord.settings import API_URL, SLASH_COMMANDS, Application, DiscordSettings, application_of
 from core.bootstrap import Footnote
@@ -239,7 +236,7 @@ async def open_discord(
         )  # fmt: skip
         people = channel_store.people[PLATFORM] = DiscordPeople(calls=calls)
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=posts, renderer=render, people=people,
+            footnote, channel_store, posts=posts, renderer=LAYOUT, people=people,
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
             slash_commands=SLASH_COMMANDS,
         )  # fmt: skip

@@ -64,8 +64,10 @@ def read_discord_settings(
     return DiscordSettings(token=token, api_url=(address or API_URL).rstrip("/"))
 
 
-#: "Application Flags": the message content intent, for a verified bot and for others.
-READS_CONTENT = (1 << 18) | (1 << 19)
+#: "Application Flags": the message content intent, once Discord has reviewed it and before.
+REVIEWED_CONTENT = 1 << 18
+READS_CONTENT = REVIEWED_CONTENT | (1 << 19)
+VERIFIED_BOT = 1 << 16  # "User Flags"
 SERVERS_PAGE = 200  # servers in one reply at most, "Get Current User Guilds"
 TIMEOUT = 10.0  # seconds
 USER_AGENT = "DiscordBot (footnote, 0.1)"  # "API Reference, User Agent": requests without one may be blocked
@@ -108,9 +110,8 @@ async def open_api(settings: DiscordSettings, seconds: float) -> AsyncIterator[D
 
     headers = {"Authorization": f"Bot {settings.token}", "User-Agent": USER_AGENT}
     async with ClientSession(timeout=ClientTimeout(total=seconds)) as session:
-        yield DiscordApi(
-            session=session, headers=headers, api_url=settings.api_url, proxy=proxy_for(settings.api_url)
-        )
+        proxy = proxy_for(settings.api_url)
+        yield DiscordApi(session=session, headers=headers, api_url=settings.api_url, proxy=proxy)
 
 
 @value
@@ -122,6 +123,8 @@ class Application:
     user_id: str  #: of the bot
     user_name: str
     reads_content: bool  #: whether the bot may read messages that do not mention it
+    is_reviewed: bool  #: whether Discord has reviewed that
+    is_verified: bool
     needs_code: bool  #: whether adding it to a server needs an OAuth2 code, which Footnote does not support
     posts_interactions: bool  #: whether interactions are sent to a URL instead of the gateway
     gateway: str = ""  #: URL of the events
@@ -133,14 +136,13 @@ def read_application(about: Any) -> Application:
     try:
         user = about.get("bot") or {"id": about["id"], "username": about["name"]}
         return Application(
-            id=about["id"],
-            name=about["name"],
-            user_id=user["id"],
-            user_name=user["username"],
+            id=about["id"], name=about["name"], user_id=user["id"], user_name=user["username"],
             reads_content=bool(int(about.get("flags") or 0) & READS_CONTENT),
+            is_reviewed=bool(int(about.get("flags") or 0) & REVIEWED_CONTENT),
+            is_verified=bool(int(user.get("public_flags") or 0) & VERIFIED_BOT),
             needs_code=bool(about.get("bot_require_code_grant")),
             posts_interactions=bool(about.get("interactions_endpoint_url")),
-        )
+        )  # fmt: skip
     except (AttributeError, KeyError, TypeError) as error:
         raise Refused("200") from error
 
@@ -157,9 +159,14 @@ async def application_of(settings: DiscordSettings) -> Application:
 
 
 async def register_commands(settings: DiscordSettings, application_id: str) -> list[str]:
-    """Replace all commands of the application; returns their names. Raises SettingsError."""
+    """Let people install the application, and replace all its commands; returns their names. Raises SettingsError."""
     commands = [dict(command) for command in COMMANDS]
     async with _startup_api(settings) as api:
+        about = await api.get("/applications/@me")
+        installed = {"0": {}, **(about.get("integration_types_config") or {})}
+        if "1" not in installed:  # else Discord refuses commands that people bring along
+            both = {"integration_types_config": {**installed, "1": FOR_PEOPLE}}
+            await api.request("PATCH", "/applications/@me", json=both)
         registered, _ = await api.request("PUT", f"/applications/{application_id}/commands", json=commands)
     return [command["name"] for command in registered]
 
@@ -172,16 +179,20 @@ async def _startup_api(settings: DiscordSettings) -> AsyncIterator[DiscordApi]:
     except Refused as refused:
         if refused.code == "401":
             raise SettingsError("Discord refused DISCORD_TOKEN: the token is not valid.") from refused
-        raise SettingsError(
-            f"Discord answered {refused.code}; check DISCORD_API_URL or try again."
-        ) from refused
+        why = f"Discord answered {refused.code}; check DISCORD_API_URL or try again."
+        raise SettingsError(why) from refused
     except Unreachable as lost:
         raise SettingsError("Discord cannot be reached; check the network and DISCORD_API_URL.") from lost
 
 
 STRING, ATTACHMENT = 3, 11  # types of an option
 IN_A_MESSAGES_MENU = 3  # type of a command in the context menu of messages
-EVERYWHERE = [0, 1]  # in servers and in direct messages with the bot, "Interaction Context Types"
+#: "Application Integration Types": servers and people install it; "Interaction Context Types": in servers, in direct
+#: messages with the bot, and in those between others.
+WHERE_THE_BOT_IS: Mapping[str, Any] = {"integration_types": [0], "contexts": [0, 1]}
+EVERYWHERE: Mapping[str, Any] = {"integration_types": [0, 1], "contexts": [0, 1, 2]}
+#: What a person installs who brings the bot along, "Application Integration Type Configuration Object".
+FOR_PEOPLE = {"oauth2_install_params": {"scopes": ["applications.commands"], "permissions": 0}}
 
 KEEP = "Keep this answer"  # in the menu of a message
 
@@ -195,9 +206,11 @@ FOLLOWED = {
 }
 
 
-def _command(name: str, description: str, *options: Mapping[str, Any]) -> ApplicationCommand:
+def _command(
+    name: str, description: str, *options: Mapping[str, Any], offered: Mapping[str, Any] = WHERE_THE_BOT_IS
+) -> ApplicationCommand:
     given = {"options": [*options]} if options else {}
-    return {"name": name, "description": description, **given, "contexts": EVERYWHERE}
+    return {"name": name, "description": description, **given, **offered}
 
 
 def _option(kind: int, name: str, description: str, **more: Any) -> Mapping[str, Any]:
@@ -208,6 +221,7 @@ COMMANDS: Sequence[ApplicationCommand] = (
     _command(
         "ask", "Ask your documents",
         _option(STRING, "question", "What you want to know", required=True, max_length=QUESTION_LIMIT),
+        offered=EVERYWHERE,
     ),
     _command("help", "What I read here, and what I know"),
     _command("sources", "The documents that this channel reads"),
@@ -223,8 +237,8 @@ COMMANDS: Sequence[ApplicationCommand] = (
         "learn", "Read a file or a page, for this channel",
         _option(ATTACHMENT, "file", "A document"), _option(STRING, "url", "The address of a page"),
     ),
-    {"type": IN_A_MESSAGES_MENU, "name": "Ask about this", "contexts": EVERYWHERE},
-    {"type": IN_A_MESSAGES_MENU, "name": KEEP, "contexts": EVERYWHERE},
+    {"type": IN_A_MESSAGES_MENU, "name": "Ask about this", **EVERYWHERE},
+    {"type": IN_A_MESSAGES_MENU, "name": KEEP, **WHERE_THE_BOT_IS},
 )  # fmt: skip
 
 #: Those that are typed; the others stand in a menu.

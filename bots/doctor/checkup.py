@@ -1,7 +1,5 @@
 """The checkup: all checks run side by side, each with a time limit, and none stops another."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -68,23 +66,32 @@ class Check:
     after: str = ""  #: the check that must not have failed
 
 
+MODELS = "models"  # as people name them to the command
+
+
 def checks_for(names: Collection[str]) -> tuple[Check, ...]:
     """All checks. A platform that is named has to work, the others only where one of their tokens is set. Where the
-    sources are named, there has to be one; where nothing else is, only what they stand on is looked at too.
+    sources are named, there has to be one; where nothing else is, only what they stand on is looked at too, and of
+    models that are named alone nothing else.
     """
     read_sources = partial(sources.examine, is_named=sources.NAME in names, kinds=source_kinds(None))
     folder = Check(name=stores.NAME, examine=_in_thread(stores.examine), reads=("DATA_DIR",))
     of_sources = Check(name=sources.NAME, examine=read_sources, reads=SOURCE_SETTINGS, after=folder.name)
+    of_models = (
+        Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
+        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
+        Check(name=models.RERANKER, examine=_in_thread(models.examine_reranker), reads=("RERANKER",)),
+    )
     if set(names) == {sources.NAME}:
         return (_settings_check(SOURCE_SETTINGS), folder, of_sources)
+    if set(names) == {MODELS}:
+        return (_settings_check((*MODEL_SETTINGS, *EMBEDDING_SETTINGS, "RERANKER")), *of_models)
     return (
         _settings_check(),
         folder,
         Check(name=index.NAME, examine=_in_thread(index.examine), reads=("DATA_DIR",), after=folder.name),
         of_sources,
-        Check(name=models.NAME, examine=models.examine, reads=MODEL_SETTINGS),
-        Check(name=models.EMBEDDING, examine=_in_thread(models.examine_embedding), reads=EMBEDDING_SETTINGS),
-        Check(name=models.RERANKER, examine=_in_thread(models.examine_reranker), reads=("RERANKER",)),
+        *of_models,
         Check(name=search.NAME, examine=search.examine, reads=SEARCH_SETTINGS),
         Check(
             name=stores.TURNS,

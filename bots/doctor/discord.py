@@ -4,8 +4,6 @@ It only reads, and gives every request a few seconds. It opens the gateway witho
 1,000 may be begun in a day ("Session Start Limit Object").
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -15,30 +13,8 @@ from typing import Any
 
 from bots.chat.platform import Refused
 from bots.chat.texts import counted
+from bots.discord import settings as discord
 from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
-from bots.discord.settings import (
-    API_URL,
-    COMMANDS,
-    HISTORY,
-    NEEDED,
-    OPEN,
-    PERMISSIONS,
-    SEND,
-    SEND_IN_THREADS,
-    SERVERS_PAGE,
-    VIEW,
-    Application,
-    ApplicationCommand,
-    DiscordApi,
-    DiscordSettings,
-    channel_permissions,
-    invite_url,
-    names,
-    open_api,
-    read_application,
-    read_discord_settings,
-    server_permissions,
-)
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.settings import Configuration, faults_by_setting
 from bots.doctor.stores import report_events, thread_ids
@@ -77,7 +53,7 @@ _MEANINGS: Mapping[str, tuple[str, str]] = {
 }
 _FIXES = {
     "DISCORD_TOKEN": TOKEN,
-    "DISCORD_API_URL": f"Take it out to use {API_URL}, or give the address of your proxy.",
+    "DISCORD_API_URL": f"Take it out to use {discord.API_URL}, or give the address of your proxy.",
 }
 #: Other values on the application's pages, by their shape.
 _NO_TOKENS = (
@@ -108,7 +84,7 @@ async def examine(configuration: Configuration) -> list[Finding]:
     settings, found = read(configuration)
     if settings is None:
         return [*found, skipped(BOT, "Not looked at until the settings of Discord can be read.")]
-    async with open_api(settings, PATIENCE) as api:
+    async with discord.open_api(settings, PATIENCE) as api:
         bot = await identify(api)
         if isinstance(bot, Finding):
             because = "Not looked at until Discord accepts DISCORD_TOKEN."
@@ -125,11 +101,11 @@ async def examine(configuration: Configuration) -> list[Finding]:
     return [*found, *of_bot(bot), *commands, *gateway, *of_them, *invited, events]
 
 
-def read(configuration: Configuration) -> tuple[DiscordSettings | None, list[Finding]]:
+def read(configuration: Configuration) -> tuple[discord.DiscordSettings | None, list[Finding]]:
     """The settings, None if they cannot be used, and what is wrong with them."""
     values = {name: configuration.values.get(name, "").strip() for name in SETTINGS}
     try:
-        settings = read_discord_settings(values, None)
+        settings = discord.read_discord_settings(values, None)
     except SettingsError as fault:
         return None, [failed(READ, text, _FIXES[name]) for name, text in faults_by_setting(fault).items()]
     return settings, list(_check_shape(values["DISCORD_TOKEN"]))
@@ -157,10 +133,10 @@ def _events(settings: Settings, servers: Collection[str] | None) -> Finding:
     return warning(EVENTS, "None has come yet.", "Mention the bot in a channel while `footnote run` runs.")
 
 
-async def identify(api: DiscordApi) -> Application | Finding:
+async def identify(api: discord.DiscordApi) -> discord.Application | Finding:
     """The bot, or why it could not be identified."""
     try:
-        return read_application(await api.get("/applications/@me"))
+        return discord.read_application(await api.get("/applications/@me"))
     except Refused as refused:
         text, fix = _MEANINGS.get(refused.code, (f"Discord answered HTTP {refused}.", NETWORK))
         return failed(BOT, text, fix)
@@ -168,7 +144,7 @@ async def identify(api: DiscordApi) -> Application | Finding:
         return failed(BOT, f"Discord cannot be reached, or does not answer within {PATIENCE:g} s.", NETWORK)
 
 
-def of_bot(bot: Application) -> Iterator[Finding]:
+def of_bot(bot: discord.Application) -> Iterator[Finding]:
     page = f"{PORTAL}/{bot.id}"
     yield ok(BOT, f"@{bot.user_name} of the application {bot.name}.")
     if bot.posts_interactions:
@@ -188,7 +164,7 @@ def of_bot(bot: Application) -> Iterator[Finding]:
 
 
 def invite(application_id: str, *, needs_code: bool) -> Iterator[Finding]:
-    yield ok(INVITE, f"Add it to a server: {invite_url(application_id)}")
+    yield ok(INVITE, f"Add it to a server: {discord.invite_url(application_id)}")
     if needs_code:
         needed, place = "Requires OAuth2 Code Grant", f"{PORTAL}/{application_id}/bot › Authorization Flow"
         closed = f"{needed} is on: nobody can add it to a server."
@@ -205,7 +181,7 @@ def application_id_in(token: str) -> str:
     return id_ if id_.isdecimal() else ""
 
 
-async def of_commands(api: DiscordApi, application_id: str) -> list[Finding]:
+async def of_commands(api: discord.DiscordApi, application_id: str) -> list[Finding]:
     try:
         registered = await api.get(f"/applications/{application_id}/commands")
     except Refused as refused:
@@ -215,11 +191,11 @@ async def of_commands(api: DiscordApi, application_id: str) -> list[Finding]:
     return list(compare(registered))
 
 
-def compare(registered: Sequence[ApplicationCommand]) -> Iterator[Finding]:
+def compare(registered: Sequence[discord.ApplicationCommand]) -> Iterator[Finding]:
     """The registered commands, compared with COMMANDS."""
     known, used = (
         {(each.get("type", 1), each["name"]): visible_fields(each) for each in those}  # unique within a type
-        for those in (registered, COMMANDS)
+        for those in (registered, discord.COMMANDS)
     )
     missing = [name for kind, name in used if (kind, name) not in known]
     changed = [key[1] for key in used if key in known and known[key] != used[key]]
@@ -234,7 +210,7 @@ def compare(registered: Sequence[ApplicationCommand]) -> Iterator[Finding]:
         yield warning(REGISTERED, f"Registered, but not Footnote's: {', '.join(more)}.", fix)
 
 
-def visible_fields(command: ApplicationCommand) -> Mapping[str, Any]:
+def visible_fields(command: discord.ApplicationCommand) -> Mapping[str, Any]:
     """The fields that people see, with defaults."""
     options = [
         {name: given.get(name, default) for name, default in _OPTION.items()}
@@ -242,10 +218,11 @@ def visible_fields(command: ApplicationCommand) -> Mapping[str, Any]:
         for given in command.get("options") or ()
     ]
     whole = {name: command.get(name, default) for name, default in _COMMAND.items()}
-    return whole | {"contexts": sorted(command.get("contexts") or ()), "options": options}
+    places = {name: sorted(command.get(name) or ()) for name in ("contexts", "integration_types")}
+    return whole | places | {"options": options}
 
 
-async def of_gateway(api: DiscordApi) -> list[Finding]:
+async def of_gateway(api: discord.DiscordApi) -> list[Finding]:
     try:
         about = await api.get("/gateway/bot")
         await _wait_for_hello(api, about["url"])
@@ -268,7 +245,7 @@ def starts(limit: dict[str, Any]) -> Finding:
     return ok(GATEWAY, f"{state}.")
 
 
-async def _wait_for_hello(api: DiscordApi, url: str) -> None:
+async def _wait_for_hello(api: discord.DiscordApi, url: str) -> None:
     """Returns when the gateway has sent its first message. Raises Unreachable."""
     from aiohttp import ClientError, ClientWSTimeout, WSMsgType
     from yarl import URL
@@ -310,37 +287,65 @@ class ServerChannel:
     @property
     def is_answered_in(self) -> bool:
         """In the channel itself, or in a thread of it."""
-        in_threads = SEND_IN_THREADS in self.needs and not {OPEN, SEND_IN_THREADS} & {*self.lacks}
-        return in_threads or (SEND in self.needs and SEND in self.may)
+        needed = {discord.OPEN, discord.SEND_IN_THREADS}
+        in_threads = discord.SEND_IN_THREADS in self.needs and needed.isdisjoint(self.lacks)
+        return in_threads or (discord.SEND in self.needs and discord.SEND in self.may)
 
 
-SERVERS = "Discord servers"
+SERVERS, REVIEW = "Discord servers", "Discord review"
+APPLIES_FROM, VERIFIED_FROM = 75, 100  # servers
+NEAR_REVIEW, REVIEWED_FROM = 8_000, 10_000  # people
 
 EXAMINED = 10  # servers; three requests for each, all at once, and 50 a second are allowed
 NAMED = 5  # channels of one server
 
 
-async def of_servers(api: DiscordApi, bot: Application) -> tuple[tuple[str, ...] | None, list[Finding]]:
+async def of_servers(
+    api: discord.DiscordApi, bot: discord.Application
+) -> tuple[tuple[str, ...] | None, list[Finding]]:
     """The ids of the servers, None where Discord does not list them, and what is found there."""
     try:
-        known = await api.get("/users/@me/guilds")
+        known = await api.get("/users/@me/guilds?with_counts=true")
     except Refused as refused:
         return None, [skipped(SERVERS, f"Discord does not list them: HTTP {refused}.")]
     except Unreachable:
         return None, [skipped(SERVERS, f"Discord did not list them within {PATIENCE:g} s.")]
     ids = tuple(each["id"] for each in known)
     if not ids:
-        how = f"Open {invite_url(bot.id)}"
+        how = f"Open {discord.invite_url(bot.id)}"
         return ids, [warning(SERVERS, "The bot is in no server: only direct messages reach it.", how)]
     results = await asyncio.gather(*(_examine(api, bot, each) for each in known[:EXAMINED]))
     found = [finding for findings in results for finding in findings]
+    people = sum(int(each.get("approximate_member_count") or 0) for each in known)
+    found += of_reviews(bot, len(ids), people)
     if (more := len(ids) - EXAMINED) > 0:
-        least = " or more" if len(ids) == SERVERS_PAGE else ""
+        least = " or more" if len(ids) == discord.SERVERS_PAGE else ""
         found.append(skipped(SERVERS, f"{more:,}{least} other servers were not examined."))
     return ids, found
 
 
-async def _examine(api: DiscordApi, bot: Application, known: Mapping[str, Any]) -> list[Finding]:
+def of_reviews(bot: discord.Application, servers: int, people: int) -> Iterator[Finding]:
+    """What Discord wants to look at as the bot grows; ``people``: the members of all its servers, some counted twice.
+
+    Sources: "Getting Started with Privileged Intent Review" (since 10 June 2026), "App Verification".
+    """
+    page = f"{PORTAL}/{bot.id}"
+    if servers >= APPLIES_FROM and not bot.is_verified:
+        limit = (
+            f"In {servers} servers: from {VERIFIED_FROM} on nobody can add it until Discord has verified it."
+        )
+        yield warning(REVIEW, limit, f"{page}/verification: apply, which takes some days.")
+    if bot.reads_content and not bot.is_reviewed and people >= NEAR_REVIEW:
+        limit = (
+            f"About {people:,} people can see it: from {REVIEWED_FROM:,} on Discord reviews Message Content, "
+            "and each year again. Meanwhile it goes on."
+        )
+        yield warning(REVIEW, limit, f"{page}/bot › Privileged Gateway Intents: apply for Message Content.")
+
+
+async def _examine(
+    api: discord.DiscordApi, bot: discord.Application, known: Mapping[str, Any]
+) -> list[Finding]:
     path = f"/guilds/{known['id']}"
     try:
         about, channels, member = await asyncio.gather(
@@ -351,22 +356,21 @@ async def _examine(api: DiscordApi, bot: Application, known: Mapping[str, Any]) 
         return [skipped(SERVERS, f"{known['name']}: {why}")]
     except Unreachable:
         return [skipped(SERVERS, f"{known['name']}: Discord did not answer within {PATIENCE:g} s.")]
-    permissions = server_permissions(about, member)
+    permissions = discord.server_permissions(about, member)
     visible = tuple(
-        ServerChannel(name=f"#{channel['name']}", needs=NEEDED[channel["type"]], may=may)
+        ServerChannel(name=f"#{channel['name']}", needs=discord.NEEDED[channel["type"]], may=may)
         for channel in channels
-        if channel["type"] in NEEDED
-        and VIEW in (may := names(channel_permissions(channel, member, bot.user_id, permissions)))
+        if channel["type"] in discord.NEEDED
+        and discord.VIEW
+        in (may := discord.names(discord.channel_permissions(channel, member, bot.user_id, permissions)))
     )
-    return list(of_server(known["name"], names(permissions), visible, bot))
+    return list(of_server(known["name"], discord.names(permissions), visible, bot))
 
 
 def of_server(
-    server: str, rights: frozenset[str], channels: Sequence[ServerChannel], bot: Application
+    server: str, rights: frozenset[str], channels: Sequence[ServerChannel], bot: discord.Application
 ) -> Iterator[Finding]:
-    """How many channels are usable; then what the bot's role lacks, then what single channels deny. ``rights``: of the
-    bot's roles, before the overwrites of a channel.
-    """
+    """What is usable, what the bot's role lacks, whose ``rights`` these are, and what single channels deny."""
     if not channels:
         yield failed(
             SERVERS,
@@ -380,7 +384,7 @@ def of_server(
     lacking = [channel for channel in channels if channel.lacks]
     of_role = [
         name
-        for name in PERMISSIONS
+        for name in discord.PERMISSIONS
         if name not in rights and any(name in channel.lacks for channel in lacking)
     ]
     if of_role:
@@ -388,7 +392,7 @@ def of_server(
             SERVERS,
             f"{server}: the bot's role lacks {', '.join(of_role)}.",
             f"In Discord: {server} › Server Settings › Roles › {bot.user_name} › Permissions: switch on what "
-            f"is missing. Or add the bot again: {invite_url(bot.id)}",
+            f"is missing. Or add the bot again: {discord.invite_url(bot.id)}",
         )
     denied = [
         (channel.name, here)
@@ -409,8 +413,8 @@ def _count(channels: Sequence[ServerChannel]) -> str:
     if not any(channel.lacks for channel in channels):
         return f"{seen} and may do there what it needs to."
     answered = sum(channel.is_answered_in for channel in channels)
-    opens = sum(OPEN in channel.may for channel in channels if OPEN in channel.needs)
-    reads = sum(HISTORY in channel.may for channel in channels)
+    opens = sum(discord.OPEN in channel.may for channel in channels if discord.OPEN in channel.needs)
+    reads = sum(discord.HISTORY in channel.may for channel in channels)
     return f"{seen}, can answer in {answered:,}, open threads in {opens:,} and read back in {reads:,}."
 
 

@@ -1,7 +1,5 @@
 """Findings of a checkup, as values, as lines for a person and as JSON; no secret is shown in either."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The index, opened read-only: what it holds, whether its vectors can be used, and what changed on the disk."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing

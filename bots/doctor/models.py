@@ -1,4 +1,9 @@
-"""The models: one tiny call to each chat model, and where vectors come from, without fetching anything."""
+"""The models: one tiny call to each chat model, and where vectors come from, without fetching anything.
+
+A model on a server of one's own is proved by three small calls more: whether it is held to a schema, how much it reads,
+and how fast it reads and writes. Servers take a schema and ignore it (vLLM its older parameters, Ollama where some
+models think), or cut off the beginning of a long prompt, and reply with a 200 all the same.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +12,15 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from bots.chat.texts import duration
 from bots.doctor.findings import Finding, State, from_error, ok, warning
-from bots.doctor.model_proofs import prove
 from bots.doctor.settings import Configuration
 from core.errors import SettingsError
 from core.library.embedding.embedder import Embedder
-from core.reasoning import faults
+from core.reasoning import faults, providers
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.local_servers import find_local_servers
-from core.reasoning.providers import ANTHROPIC, GOOGLE, KEYS, OLLAMA, OPENAI, connect, disconnect, split_name
 from core.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,13 +38,13 @@ _NETWORK = "Check the network, HTTPS_PROXY and {address}."
 
 #: By provider: which models it serves, and the setting with its address.
 _MODELS: Mapping[str, str] = {
-    GOOGLE: "https://ai.google.dev/gemini-api/docs/models lists Google's",
-    OPENAI: "https://platform.openai.com/docs/models lists OpenAI's",
-    ANTHROPIC: "https://docs.claude.com/en/docs/about-claude/models lists Anthropic's",
-    OLLAMA: "`ollama list` lists those that were pulled",
+    providers.GOOGLE: "https://ai.google.dev/gemini-api/docs/models lists Google's",
+    providers.OPENAI: "https://platform.openai.com/docs/models lists OpenAI's",
+    providers.ANTHROPIC: "https://docs.claude.com/en/docs/about-claude/models lists Anthropic's",
+    providers.OLLAMA: "`ollama list` lists those that were pulled",
 }
 _ADDRESSES: Mapping[str, str] = {
-    GOOGLE: "GOOGLE_GEMINI_BASE_URL", OPENAI: "OPENAI_BASE_URL", ANTHROPIC: "ANTHROPIC_BASE_URL", OLLAMA: "OLLAMA_HOST",
+    providers.GOOGLE: "GOOGLE_GEMINI_BASE_URL", providers.OPENAI: "OPENAI_BASE_URL", providers.ANTHROPIC: "ANTHROPIC_BASE_URL", providers.OLLAMA: "OLLAMA_HOST",
 }  # fmt: skip
 
 #: By the key of a fault: how bad it is, and what to do. ``{setting}`` is CHAT_MODEL or GRADER_MODEL; the other braces
@@ -60,7 +62,7 @@ _OTHERWISE: tuple[State, str] = ("failed", "Choose another {setting}; LOG_LEVEL=
 async def examine(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
     if not settings.has_chat_model:
-        offers = [each.told for each in await find_local_servers()]
+        offers = [each.told for each in await providers.find_local_servers()]
         return [
             warning(
                 NAME,
@@ -89,16 +91,14 @@ async def _examine_model(setting: str, name: str, settings: Settings, open_now: 
 
 def _is_own(name: str, settings: Settings) -> bool:
     """True for a model on a server of the operator's, which may be held to less than a provider's."""
-    provider, _ = split_name(name)
-    return provider == OLLAMA or (provider == OPENAI and bool(settings.openai_base_url))
+    provider, _ = providers.split_name(name)
+    return provider == providers.OLLAMA or (provider == providers.OPENAI and bool(settings.openai_base_url))
 
 
 async def _call(
     setting: str, name: str, settings: Settings, open_now: AsyncExitStack
 ) -> tuple[BaseChatModel, float]:
-    """The model, and the seconds until it answered; ``open_now`` disconnects. Raises SettingsError, TimeoutError,
-    CallFailed.
-    """
+    """The model, and its seconds; ``open_now`` disconnects. SettingsError, TimeoutError, CallFailed."""
     from langsmith import tracing_context
 
     from core.bootstrap import access_of
@@ -106,8 +106,8 @@ async def _call(
     from core.reasoning.replies import check_ending
 
     timeout = min(TIMEOUT, settings.model_timeout)
-    model = await asyncio.to_thread(connect, setting, name, access_of(settings, timeout=timeout))
-    open_now.push_async_callback(disconnect, model)
+    model = await asyncio.to_thread(providers.connect, setting, name, access_of(settings, timeout=timeout))
+    open_now.push_async_callback(providers.disconnect, model)
     begun = time.monotonic()
     try:
         with tracing_context(enabled=False):
@@ -130,11 +130,11 @@ def report_time(setting: str, name: str, seconds: float) -> Finding:
 
 def _report_fault(setting: str, name: str, fault: Fault) -> Finding:
     state, fix = _FIXES.get(fault.key, _OTHERWISE)
-    provider, _ = split_name(name)
-    key = f"Check {KEYS.get(provider, f'the key that {provider} reads from the environment')}."
+    provider, _ = providers.split_name(name)
+    key = f"Check {providers.KEYS.get(provider, f'the key that {provider} reads from the environment')}."
     words = {
         "setting": setting,
-        "key": _KEY if provider == GOOGLE else key,
+        "key": _KEY if provider == providers.GOOGLE else key,
         "models": _MODELS.get(provider, "its provider's page lists them"),
         "address": _ADDRESSES.get(provider, "the provider's address"),
     }
@@ -163,10 +163,10 @@ def examine_embedding(configuration: Configuration) -> list[Finding]:
 
 def describe_fit(embedder: Embedder) -> str:
     """Whether the confidence that documents answer was fitted for what makes the vectors. Raises SettingsError."""
-    from core.library.coefficients import BY_NETWORK
+    from core.library.confidence import fitted
     from core.library.embedding.scale import network_of
 
-    if network_of(embedder.name) in BY_NETWORK:
+    if network_of(embedder.name) in fitted():
         return "The confidence in what is found was fitted for it."
     own = embedder.cosine_range
     used = "taken as they are" if own is None else "rescaled" if own.is_usable else "left out of it"
@@ -187,13 +187,16 @@ def examine_reranker(configuration: Configuration) -> list[Finding]:
         reranker.scores("ready", ["ready"])
     except SettingsError as error:
         return [from_error(RERANKER, error, "Correct RERANKER, or take it out.")]
-    return [ok(RERANKER, f"{reranker.name} ranks the first twenty passages.")]
+    return [
+        ok(
+            RERANKER,
+            f"{reranker.name} ranks the first twenty passages; the confidence in them stays that of the search.",
+        )
+    ]
 
 
 def load_embedder(settings: Settings) -> Embedder | None:
-    """The embedder that EMBEDDING_MODEL names; None for words alone, and for a network that was not downloaded yet.
-    Raises SettingsError for a model that cannot be loaded.
-    """
+    """What EMBEDDING_MODEL names; None for none, or not downloaded yet. SettingsError if it cannot load."""
     from core.bootstrap import make_embedder
     from core.library.embedding.minilm import published_by_chroma
     from core.library.embedding.repository import Repository
@@ -217,3 +220,82 @@ def _is_of_hub(settings: Settings) -> bool:
 def _is_local(settings: Settings) -> bool:
     is_local = _is_minilm(settings) or _is_of_hub(settings)
     return is_local or (settings.embedding_model != "auto" and ":" not in settings.embedding_model)
+
+
+PROOF_TIMEOUT = 90.0  # seconds for one of the calls
+WORD = "harbour-417"
+#: Characters of the longest prompt of ours, about 14,000 tokens.
+LONGEST_PROMPT = 48_000
+FILLER = "The ferry leaves pier three at half past nine and comes back before noon. "
+COUNT = "Count from 1 to 60 in digits, with a space after each number, and say nothing else."
+SLOW_WRITING = 15.0  # tokens a second; an answer and its checks take half a minute then
+CUT_OFF = "It reads less than the longest prompts of Footnote, about 14,000 tokens: questions over much text go wrong."
+LENIENT = "It is not held to a schema: Footnote tells it the schema in the prompt, and asks again where a reply is none."
+
+
+async def prove(setting: str, name: str, model: BaseChatModel, answered: Finding) -> Finding:
+    """The finding about a model that ``answered`` its first call, with what can be expected of it."""
+    try:
+        is_bound, _ = await _timed(_is_bound(model))
+        long = f"The word is {WORD}.\n\n{FILLER * (LONGEST_PROMPT // len(FILLER))}\n\nReply with the word from the first line alone."
+        said, read, _, reading = await _asked(model, long)
+        _, _, written, writing = await _asked(model, COUNT)
+        read_rate, write_rate = (read or len(long) / 4) / reading, (written or 60) / writing
+    except TimeoutError:
+        return warning(
+            NAME,
+            f"{answered.text} A small task took it more than {PROOF_TIMEOUT:.0f} s.",
+            f"Choose a faster {setting}.",
+        )
+    except Exception as fault:  # noqa: BLE001 - the boundary to the model's client, whichever that is
+        return warning(
+            NAME,
+            f"{answered.text} It refused a small task ({type(fault).__name__}).",
+            f"Look at the log of the server of {name}.",
+        )
+    rates = f"It reads {read_rate:,.0f} and writes {write_rate:,.0f} tokens a second."
+    text = f"{answered.text} {rates}"
+    if WORD not in said:
+        return warning(
+            NAME, f"{text} {CUT_OFF}", "Give it a larger context where it is served, or choose another model."
+        )
+    if not is_bound:
+        return warning(
+            NAME, f"{text} {LENIENT}", f"Choose a {setting} that supports structured output, for fewer calls."
+        )
+    if write_rate < SLOW_WRITING:
+        return warning(NAME, text, f"Choose a faster {setting}, and raise MODEL_TIMEOUT and TURN_TIMEOUT.")
+    return answered if answered.state != "ok" else ok(NAME, text)
+
+
+async def _is_bound(model: BaseChatModel) -> bool:
+    """True if it replies in JSON though the prompt asks for prose."""
+    from pydantic import BaseModel
+
+    from core.reasoning.calls import StructuredModel
+
+    class Colour(BaseModel):
+        colour: Literal["red", "green", "blue"]
+
+    asked: Any = (("system", "You write one sentence of prose, and never JSON."), ("human", "Name a colour."))
+    shape: Any = Colour
+    return (await StructuredModel(model).ask(shape, asked)).parsed is not None
+
+
+async def _asked(model: BaseChatModel, prompt: str) -> tuple[str, int, int, float]:
+    """What it said, the tokens that it read and wrote, as far as it tells, and the seconds that it took."""
+    from core.reasoning.calls import CALL_CONFIG
+
+    reply, seconds = await _timed(model.ainvoke(prompt, config=CALL_CONFIG))
+    told: Any = getattr(reply, "usage_metadata", None) or {}
+    return str(reply.text), told.get("input_tokens", 0), told.get("output_tokens", 0), seconds
+
+
+async def _timed(work: Any) -> tuple[Any, float]:
+    from langsmith import tracing_context
+
+    begun = time.monotonic()
+    with tracing_context(enabled=False):
+        async with asyncio.timeout(PROOF_TIMEOUT):
+            done = await work
+    return done, max(time.monotonic() - begun, 0.001)

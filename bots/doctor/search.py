@@ -4,8 +4,6 @@ A request for the root shows whether a host answers. SearXNG says more: without 
 page answers 400 where JSON is enabled and 403 where it is not (searx/webapp.py, "search").
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from urllib.parse import urlsplit

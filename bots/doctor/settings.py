@@ -1,7 +1,5 @@
 """The settings that an operator made, and what is wrong with them. One wrong setting does not keep the others from being read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields

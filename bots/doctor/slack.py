@@ -13,33 +13,25 @@ import logging
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from bots.chat import channels
 from bots.chat.platform import Refused, is_reached_directly
 from bots.chat.texts import counted
 from bots.doctor.findings import Finding, failed, from_error, ok, skipped, warning
 from bots.doctor.settings import Configuration, faults_by_setting
 from bots.doctor.stores import find_owner, report_events, stored_rows, thread_ids
+from bots.slack import settings as slack
 from bots.slack.calls import open_calls
 from bots.slack.route import PLATFORM
-from bots.slack.settings import (
-    API_URL,
-    CLOCK_SKEW,
-    EVENTS_PATH,
-    NAMES,
-    SCOPES,
-    STORE,
-    SlackSettings,
-    read_slack_settings,
-    settings_of,
-)
 from core.errors import SettingsError
 from core.settings import Settings
 from core.storage.storage import file_of
 from core.turns.messenger import Unreachable
+from core.web.request import http_moment
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -55,7 +47,7 @@ SOURCES: Mapping[str, str] = {
     "SLACK_APP_TOKEN": f"{APP} Basic Information › App-Level Tokens: generate one with connections:write.",
     "SLACK_SIGNING_SECRET": f"{APP} Basic Information › App Credentials: copy the Signing Secret.",
     "SLACK_CLIENT_SECRET": f"{APP} Basic Information › App Credentials: copy the Client Secret.",
-    "SLACK_API_URL": f"Take it out to use {API_URL}, or give the address of your proxy.",
+    "SLACK_API_URL": f"Take it out to use {slack.API_URL}, or give the address of your proxy.",
 }
 
 
@@ -114,7 +106,9 @@ class Bot:
     skew: float | None  #: seconds that our clock is ahead of Slack's
 
 
-async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot | None, list[Finding]]:
+async def bot_side(
+    client: AsyncWebClient, settings: slack.SlackSettings, needed: Sequence[str]
+) -> tuple[Bot | None, list[Finding]]:
     if not settings.bot_token and settings.has_oauth:
         return None, []
     if not settings.bot_token:
@@ -130,7 +124,12 @@ async def bot_side(client: AsyncWebClient, settings: SlackSettings) -> tuple[Bot
         finding = failed(BOT, f"Slack cannot be reached, or does not answer within {PATIENCE:g} s.", NETWORK)
     else:
         found = ok(BOT, f"@{bot.name} in the workspace {bot.team}.")
-        return bot, [found, *scopes(bot.scopes), *clock(bot.skew, settings), await _channels(client, bot)]
+        return bot, [
+            found,
+            *scopes(bot.scopes, needed),
+            *clock(bot.skew, settings),
+            await _channels(client, bot),
+        ]
     because = "Not looked at until Slack takes SLACK_BOT_TOKEN."
     return None, [finding, *(skipped(check, because) for check in (SCOPED, CLOCK, CHANNELS))]
 
@@ -142,7 +141,7 @@ async def _identify(client: AsyncWebClient) -> Bot:
         name=str(reply.get("user", "")), team=str(reply.get("team", "")),
         team_id=str(reply.get("team_id", "")), app_id=await _app_of(client, str(reply.get("bot_id", ""))),
         scopes=None if granted is None else frozenset(filter(None, re.split(r"[,\s]+", granted))),
-        skew=_skew(headers.get("Date", "")),
+        skew=None if (now := http_moment(headers.get("Date", ""))) is None else time.time() - now,
     )  # fmt: skip
 
 
@@ -154,22 +153,35 @@ async def _app_of(client: AsyncWebClient, bot_id: str) -> str:
     return str(reply.get("bot", {}).get("app_id", ""))
 
 
-def scopes(granted: frozenset[str] | None) -> Iterator[Finding]:
-    """The scopes that the token has, compared with those that it needs."""
+def scopes_needed(settings: Settings) -> list[str]:
+    """The scopes that the settings and what is stored need; what cannot be read needs none."""
+    groups, readers = [], []
+    with suppress(SettingsError, sqlite3.Error):
+        groups = stored_rows(settings, channels.STORE, "SELECT id FROM access WHERE kind = 'group'")
+    with suppress(SettingsError, sqlite3.Error):
+        readers = stored_rows(settings, "library", "SELECT 1 FROM readers LIMIT 1")
+    return slack.needed_scopes(settings, (row[0] for row in groups), has_readers=bool(readers))
+
+
+def scopes(granted: frozenset[str] | None, needed: Sequence[str]) -> Iterator[Finding]:
+    """The scopes that the token has, compared with those that it needs; one that only others need is a hint."""
     if granted is None:
         yield skipped(SCOPED, "Slack's reply does not say which are granted; a proxy may have taken it out.")
         return
-    for scope in sorted(SCOPES.keys() - granted):
+    for scope in sorted({*needed} - granted):
         fix = f"{APP} OAuth & Permissions › Scopes: add {scope}, then Reinstall to Workspace."
-        yield failed(SCOPED, f"{scope} is missing: {SCOPES[scope]}.", fix)
-    if SCOPES.keys() <= granted:
-        yield ok(SCOPED, f"All {len(SCOPES)} are granted.")
-    if more := sorted(granted - SCOPES.keys()):
+        yield failed(SCOPED, f"{scope} is missing: {slack.SCOPES[scope]}.", fix)
+    if granted.issuperset(needed):
+        later = "".join(
+            f" {each} is not granted, and not needed so far." for each in sorted(slack.SOME_NEED - granted)
+        )
+        yield ok(SCOPED, f"All {len(needed)} that are needed are granted.{later}")
+    if more := sorted(granted - slack.SCOPES.keys()):
         fix = f"{APP} OAuth & Permissions › Scopes: take them away, then Reinstall to Workspace."
         yield warning(SCOPED, f"Granted, but not used: {', '.join(more)}.", fix)
 
 
-def clock(skew: float | None, settings: SlackSettings) -> Iterator[Finding]:
+def clock(skew: float | None, settings: slack.SlackSettings) -> Iterator[Finding]:
     if skew is None:
         yield skipped(CLOCK, "Slack's reply does not say what time it is.")
         return
@@ -177,18 +189,11 @@ def clock(skew: float | None, settings: SlackSettings) -> Iterator[Finding]:
     fix = "Switch on network time: `timedatectl set-ntp true`"
     if abs(skew) < SKEWED:
         yield ok(CLOCK, "Within a minute of Slack's.")
-    elif settings.signing_secret and abs(skew) >= CLOCK_SKEW:
+    elif settings.signing_secret and abs(skew) >= slack.CLOCK_SKEW:
         yield failed(CLOCK, f"{difference}: no request over HTTP is taken for genuine.", fix)
     else:
-        apart = f"{CLOCK_SKEW} s apart, no request over HTTP is taken for genuine."
+        apart = f"{slack.CLOCK_SKEW} s apart, no request over HTTP is taken for genuine."
         yield warning(CLOCK, f"{difference}; {apart}", fix)
-
-
-def _skew(date: str) -> float | None:
-    try:
-        return time.time() - parsedate_to_datetime(date).timestamp()
-    except ValueError:
-        return None
 
 
 async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
@@ -223,17 +228,17 @@ _GRANTED = (
 
 
 async def workspaces(
-    client: AsyncWebClient, settings: SlackSettings, configuration: Configuration
+    client: AsyncWebClient, settings: slack.SlackSettings, configuration: Configuration
 ) -> list[Finding]:
     """The workspaces that installed the app, and whether Slack still takes the token of each."""
     if not settings.has_oauth:
         return []
     try:
-        rows = await asyncio.to_thread(stored_rows, configuration.settings, STORE, _GRANTED)
+        rows = await asyncio.to_thread(stored_rows, configuration.settings, slack.STORE, _GRANTED)
     except SettingsError as error:
         return [from_error(INSTALLED, error)]
     except sqlite3.Error as error:
-        file = file_of(configuration.settings.data_dir, STORE)
+        file = file_of(configuration.settings.data_dir, slack.STORE)
         logger.info("%s: %s", file, error)
         return [failed(INSTALLED, f"{file} cannot be opened or is damaged.", f"Move it away. {INSTALL}")]
     granted = {
@@ -281,7 +286,7 @@ _APP_TOKEN_ERRORS: Mapping[str, tuple[str, str]] = {
 
 
 async def socket_side(
-    client: AsyncWebClient, settings: SlackSettings, configuration: Configuration
+    client: AsyncWebClient, settings: slack.SlackSettings, configuration: Configuration
 ) -> tuple[str, list[Finding]]:
     """The app's id, if a socket named it, and the findings."""
     if not settings.app_token:
@@ -309,7 +314,7 @@ def _beside(others: int, owner: str) -> Finding:
     return ok(SOCKET, f"It opens{f', beside {others:,} of {owner}' if others > 0 else ''}.")
 
 
-async def _hello(client: AsyncWebClient, settings: SlackSettings) -> dict[str, Any]:
+async def _hello(client: AsyncWebClient, settings: slack.SlackSettings) -> dict[str, Any]:
     """Slack's "hello" on a socket that is closed at once.
 
     While it is open, Slack sends it a share of the app's events. They are not acknowledged, so Slack
@@ -338,20 +343,22 @@ async def _hello(client: AsyncWebClient, settings: SlackSettings) -> dict[str, A
     raise Unreachable
 
 
-def over_http(settings: SlackSettings) -> Iterator[Finding]:
+def over_http(settings: slack.SlackSettings) -> Iterator[Finding]:
     if not settings.signing_secret:
         return
     if not _SIGNING_SECRET.fullmatch(settings.signing_secret):
         odd = "SLACK_SIGNING_SECRET does not look like one: they have 32 signs of 0-9 and a-f."
         yield warning(HTTP, odd, SOURCES["SLACK_SIGNING_SECRET"])
         return
-    yield ok(HTTP, f"The signing secret is there. Whether Slack can reach …{EVENTS_PATH} was not tested.")
+    yield ok(
+        HTTP, f"The signing secret is there. Whether Slack can reach …{slack.EVENTS_PATH} was not tested."
+    )
 
 
 TITLE = "Slack"
 SETUP = "`footnote manifest slack` prints the app to create; the README says what follows."
 TOKENS: tuple[str, ...] = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
-SETTINGS = NAMES
+SETTINGS = slack.NAMES
 
 ID = re.compile(r"[UWS][A-Z0-9]{2,}")  # of people and user groups
 ID_HELP = "In Slack: the person's profile › ⋮ › Copy member ID; of a user group, the id that begins with S."
@@ -372,7 +379,7 @@ async def examine(configuration: Configuration) -> list[Finding]:
         return [*found, skipped(BOT, "Slack is not asked until SLACK_API_URL can be read.")]
     async with open_calls(settings) as calls:
         (bot, of_bot), (app_id, of_socket), of_workspaces = await asyncio.gather(
-            bot_side(calls.client, settings),
+            bot_side(calls.client, settings, scopes_needed(configuration.settings)),
             socket_side(calls.client, settings, configuration),
             workspaces(calls.client, settings, configuration),
         )
@@ -382,17 +389,17 @@ async def examine(configuration: Configuration) -> list[Finding]:
     return [*found, *of_bot, *of_socket, *over_http(settings), *of_workspaces, events]
 
 
-def read_settings(configuration: Configuration) -> tuple[SlackSettings, dict[str, str]]:
+def read_settings(configuration: Configuration) -> tuple[slack.SlackSettings, dict[str, str]]:
     """The settings, with faulty ones left empty, and the faults by the setting's name."""
     given = {name: configuration.values.get(name, "").strip() for name in SETTINGS}
     faults: dict[str, str] = {}
     try:
-        if read_slack_settings(given, None) is None:
+        if slack.read_slack_settings(given, None) is None:
             faults = {TOKENS[0]: f"{TOKENS[0]} is not set."}
     except SettingsError as fault:
         faults = faults_by_setting(fault)
     sound = {name: "" if name in faults else value for name, value in given.items()}
-    return settings_of(sound), faults
+    return slack.settings_of(sound), faults
 
 
 def _fix_of(name: str, configuration: Configuration) -> str:

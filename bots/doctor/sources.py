@@ -1,7 +1,5 @@
 """The sources: whether each can be read now, and how its last syncs went. Nothing of them is stored."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import shlex
@@ -13,7 +11,7 @@ from datetime import datetime
 from typing import cast
 
 from bots.arguments import span_of
-from bots.chat.channel_source import ADDRESSES, ingest_command
+from bots.chat.addresses import ADDRESSES, ingest_command
 from bots.chat.texts import counted, told_of
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration

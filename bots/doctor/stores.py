@@ -21,7 +21,7 @@ from bots.doctor.settings import Configuration
 from bots.stores.source import IN_FOLDER, IN_POSTGRES, files_in
 from core.bootstrap import is_served
 from core.errors import SettingsError, VersionMismatch
-from core.library.data_lock import PRIVATE_UMASK
+from core.library import data_lock
 from core.settings import Settings
 from core.storage.database import VERSIONS, check, version_in
 from core.storage.storage import file_of, queue_file
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 NAME, TURNS = "data folder", "turns"
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
 NO_SPACE = 20_000_000  # bytes; a day of conversations may need more
-CONNECT_TIMEOUT = 5  # seconds for a database server
 
-#: Turns without an outcome, in the table of DBOS; on PostgreSQL it is in DBOS's own schema.
-_PENDING = "SELECT count(*) FROM {table} WHERE status IN ('ENQUEUED', 'PENDING', 'DELAYED')"
+#: Turns that are due and have no outcome, in the table of DBOS; on PostgreSQL it is in DBOS's own schema.
+_PENDING = "SELECT count(*) FROM {table} WHERE status IN ('ENQUEUED', 'PENDING')"
 
 logger = logging.getLogger(__name__)
 
@@ -47,9 +46,7 @@ def query(file: Path, sql: str) -> list[Any]:
 
 
 def stored_rows(settings: Settings, store: str, sql: str) -> list[Any]:
-    """Rows of a store, wherever it is; none where nothing was stored yet. SettingsError if PostgreSQL cannot be asked,
-    sqlite3.Error where the file is damaged.
-    """
+    """Rows of a store, if it is there. SettingsError if PostgreSQL is away, sqlite3.Error if damaged."""
     if settings.postgres_url:
         return server_rows(settings.postgres_url, sql)
     file = file_of(settings.data_dir, store)
@@ -69,22 +66,10 @@ def examine(configuration: Configuration) -> list[Finding]:
 
 
 def find_owner(data_dir: Path) -> str:
-    """ "process 123, footnote run": the process that uses the folder now; empty when there is none.
-
-    A killed process leaves its note behind, so the lock decides. It is tried only where there is a note,
-    and as a shared lock for a moment, so that a process that starts now is not turned away.
-    """
-    import fcntl
-
-    try:
-        note = (data_dir / "owner").read_text(encoding="utf-8", errors="replace")
-        with (data_dir / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return note or "another Footnote, just starting"
-    except OSError:
+    """ "process 123, footnote run": the process that uses the folder now; empty when there is none."""
+    if (owner := data_lock.find_owner(data_dir)) is None:
         return ""
-    return ""
+    return owner.name if owner.is_named else "another Footnote, just starting"
 
 
 def _examine_parent(folder: Path) -> Iterator[Finding]:
@@ -104,7 +89,7 @@ def _examine_access(folder: Path) -> Iterator[Finding]:
     status = folder.stat()
     if status.st_uid != os.geteuid():
         yield warning(NAME, f"{folder} belongs to another user.", f"`sudo chown -R $(id -un) {folder}`")
-    if status.st_mode & PRIVATE_UMASK:
+    if status.st_mode & data_lock.PRIVATE_UMASK:
         yield warning(NAME, f"Others on this machine may look into {folder}.", f"`chmod 700 {folder}`")
 
 
@@ -171,22 +156,14 @@ def _examine_queue_file(file: Path, settings: Settings) -> Finding:
 
 
 def _examine_queue_server(settings: Settings) -> Finding:
-    from sqlalchemy import create_engine, text
-    from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
-
-    driver = settings.database_url.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
-        engine = create_engine(driver, connect_args={"connect_timeout": CONNECT_TIMEOUT})
-        with closing(engine.connect()) as connection:
-            connection.execute(text("SET TRANSACTION READ ONLY"))
-            pending = connection.execute(text(_PENDING.format(table="dbos.workflow_status"))).scalar_one()
-    except ProgrammingError:  # it opened, and there is no such table
-        return ok(TURNS, "DATABASE_URL opens; the first `footnote run` makes its tables.")
-    except SQLAlchemyError as error:
-        logger.info("the database of the turns could not be opened: %s", type(error).__name__)
+        rows = server_rows(settings.database_url, _PENDING.format(table="dbos.workflow_status"))
+    except SettingsError:
         fix = "Check its host, name, user and password, and that PostgreSQL runs."
         return failed(TURNS, "DATABASE_URL names a database that cannot be opened.", fix)
-    return _report_pending(pending, "DATABASE_URL", settings)
+    if not rows:
+        return ok(TURNS, "DATABASE_URL opens; the first `footnote run` makes its tables.")
+    return _report_pending(rows[0][0], "DATABASE_URL", settings)
 
 
 def _report_pending(pending: int, where: str, settings: Settings) -> Finding:
@@ -236,9 +213,7 @@ def examine_server(check: str, url: str) -> list[Finding]:
 
 
 def server_rows(url: str, query: str, *values: object) -> list[Any]:
-    """The rows of a table that need not exist, or may be of another version. SettingsError if PostgreSQL
-    cannot be asked.
-    """
+    """The rows of a table that may be missing or older. SettingsError if PostgreSQL cannot be asked."""
     import psycopg
 
     with _reading(url) as connection:

@@ -1,18 +1,17 @@
 """Whoever asks over MCP, as somebody whose rights are known: what they read is decided as in a direct message."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import quote
 
-from bots.chat.platform import Approver
+from bots.chat.platform import Approver, People
 from bots.page.threads import PLATFORM as PAGE
 from bots.page.threads import named_channel
 from core.conversation import Conversation, value
 from core.errors import SettingsError
 from core.library.readers import whole_address
-from core.turns.messenger import ReplyRoute
+from core.turns.messenger import ReplyRoute, Unreachable
 
 PLATFORM = "mcp"
 BY_EMAIL = "email"  # the space of people who are known by an address alone
@@ -81,6 +80,24 @@ def caller_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
     return Caller(platform=PAGE, space=space, channel=named_channel({typed}), author=name)
 
 
+_CHANNELS = (
+    (SLACK, re.compile(r"(?:slack/)?(?:([TE][A-Z0-9]+)/)?([CG][A-Z0-9]{8,})")),
+    (DISCORD, re.compile(r"discord/(\d{15,20})/(\d{15,20})")),
+)
+EVERYONE, ANYWHERE = "everyone", "-"
+
+
+def reader_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
+    """Whose rights a question is tested with: a caller of ``--as``, ``everyone``, or a channel of Slack or Discord."""
+    if typed == EVERYONE:
+        return Caller(platform=PLATFORM, space=EVERYONE, channel=EVERYONE, author=EVERYONE)
+    for platform, pattern in _CHANNELS:
+        if found := pattern.fullmatch(typed):
+            return Caller(platform=platform, space=found[1] or ANYWHERE, channel=found[2], author=name)
+    caller = caller_named(typed, name, collections)
+    return replace(caller, space=caller.space or ANYWHERE)
+
+
 class PeopleByEmail:
     """The People of those who are known by an address alone."""
 
@@ -115,3 +132,21 @@ class PeopleByEmail:
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:  # noqa: ARG002 - a port
         return ()
+
+
+class RememberedPeople(PeopleByEmail):
+    """The People of a platform that is not asked: what was opened to their ids, and addresses that were set, count."""
+
+    def is_direct_message(self, conversation: Conversation) -> bool:
+        return conversation.channel.startswith((OF_SLACK, PLATFORM))
+
+    async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - a port
+        raise Unreachable
+
+    async def email_of(self, space: str, user: str) -> str:  # noqa: ARG002 - a port
+        raise Unreachable
+
+
+def remembered_people() -> dict[str, People]:
+    """Of every platform, for a process that serves none."""
+    return {SLACK: RememberedPeople(), DISCORD: RememberedPeople(), PLATFORM: PeopleByEmail()}

@@ -1,12 +1,13 @@
 """The MCP server over HTTP: one path, behind a door. The SDK speaks the protocol; aiohttp serves it like all else."""
 
-from __future__ import annotations
-
 import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -18,22 +19,26 @@ from mcp.server.transport_security import TransportSecuritySettings
 from bots.http_server import serve
 from bots.mcp.callers import Caller
 from bots.mcp.identity import Identities, UnknownCaller
-from bots.mcp.server import Service, build_server
+from bots.mcp.server import build_server
+from bots.mcp.tools import Service, Tools
 from bots.page.settings import LOOPBACK, PageSettings
 from core.errors import FootnoteError
 
 PATH = "/mcp"
 PROTECTED = "/.well-known/oauth-protected-resource"  # RFC 9728
 BODY_LIMIT = 256 * 1024  # bytes; a question has 4,000 characters
+CALLS = 16  # of one caller at once
+TOO_LONG = f"A request may have {BODY_LIMIT // 1024} KB."
+TOO_MANY = f"At most {CALLS} calls of one caller are answered at once. Send this again when one has ended."
+ONLY_POST = "Requests of MCP are posted here."
 LOOK_EVERY = 0.5  # seconds between two looks whether the client is still there
 NEEDS_TLS = "This is only served over https, through the proxy that PAGE_PROXIES names."
-OTHER_HOST, OTHER_ORIGIN = (
-    "This is not served under this name.",
-    "This came from another page, so nothing was done.",
-)
+OTHER_HOST = "This is not served under this name."
+OTHER_ORIGIN = "This came from another page, so nothing was done."
 #: Headers that say who asks: of two, a proxy may have looked at the other one.
 ONCE = ("Authorization", "X-Slack-Signature", "X-Slack-Request-Timestamp", "Host", "Origin")
 TWICE = "This says twice who asks."
+CANCELLED = "notifications/cancelled"
 CALLER = "footnote.caller"  # in the scope of a request
 
 Message = MutableMapping[str, Any]
@@ -61,37 +66,55 @@ class McpSite:
     identities: Identities
     place: PageSettings
     issuer: str = ""  #: the address of who issues OAuth tokens
+    calls: Counter[str] = field(default_factory=Counter)  #: that run now, by caller
 
     @asynccontextmanager
     async def routes(self, key: str) -> AsyncIterator[list[web.RouteDef]]:
         """``key``: seals what clients carry between two calls; all processes have the same."""
         security = RequestStateSecurity(keys=[key], bind_principal=lambda context: _caller_in(context).id)
-        server = build_server(self.service, caller_of, security=security)
+        tools = Tools(self.service, caller_of)
+        server = build_server(tools, security=security)
         # The door has looked at host and origin.
         server.streamable_http_app(
             stateless_http=True, max_request_body_size=BODY_LIMIT,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )  # fmt: skip
         async with server.session_manager.run():
-
-            async def answer(request: web.Request) -> web.StreamResponse:
-                if (refused := self._refusal(request)) is not None:
-                    return refused
-                body = await request.read()
-                try:
-                    caller = await self.identities.caller_of(request.headers, body)
-                except UnknownCaller as fault:
-                    return self._unauthorized(str(fault), request)
-                except FootnoteError as fault:
-                    return _sorry(str(fault), 503)
-                exchange = _Exchange(request, body, caller)
-                await server.session_manager.handle_request(exchange.scope(), exchange.receive, exchange.send)
-                return exchange.reply
-
-            routes = [web.post(PATH, answer)]
+            answer = partial(self._answer, tools, server.session_manager.handle_request)
+            routes = [web.post(PATH, answer), web.route("*", PATH, _not_allowed)]
             if self.issuer:
                 routes += [web.get(f"{PROTECTED}{path}", self._describe) for path in ("", PATH)]
             yield routes
+
+    async def _answer(
+        self, tools: Tools, handle: Callable[..., Awaitable[None]], request: web.Request
+    ) -> web.StreamResponse:
+        if (refused := self._refusal(request)) is not None:
+            return refused
+        try:
+            # The page takes longer ones.
+            body = await request.clone(client_max_size=BODY_LIMIT).read()
+            caller = await self.identities.caller_of(request.headers, body)
+        except web.HTTPRequestEntityTooLarge:
+            return _sorry(TOO_LONG, 413)
+        except UnknownCaller as fault:
+            return self._unauthorized(str(fault), request)
+        except FootnoteError as fault:
+            return _sorry(str(fault), 503)
+        # This protocol has no session that would know it.
+        if (unwanted := cancelled_in(body)) is not None:
+            tools.cancel(caller, unwanted)
+        if self.calls[caller.id] >= CALLS:
+            return _sorry(TOO_MANY, 429)
+        self.calls[caller.id] += 1
+        exchange = _Exchange(request, body, caller)
+        try:
+            await handle(exchange.scope(), exchange.receive, exchange.send)
+        finally:
+            self.calls.subtract([caller.id])
+            if not self.calls[caller.id]:
+                del self.calls[caller.id]
+        return exchange.reply
 
     def url(self, request: web.Request) -> str:
         """The address of the server, as clients have it."""
@@ -132,6 +155,22 @@ class McpSite:
                 "scopes_supported": ["openid", "email"],
             }
         )
+
+
+def cancelled_in(body: bytes) -> object | None:
+    """The request that a notification says is not wanted any more; None for any other message."""
+    with suppress(ValueError, RecursionError):
+        message = json.loads(body)
+        params = message.get("params") if isinstance(message, dict) else None
+        if isinstance(params, dict) and message.get("method") == CANCELLED:
+            return params.get("requestId")
+    return None
+
+
+async def _not_allowed(_request: web.Request) -> web.Response:
+    refused = _sorry(ONLY_POST, 405)
+    refused.headers["Allow"] = "POST"
+    return refused
 
 
 def _sorry(sentence: str, status: int) -> web.Response:

@@ -2,8 +2,6 @@
 issuer of OAuth tokens names.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -32,10 +30,8 @@ NOBODY = Caller(platform=PLATFORM, space=SLACK, channel="nobody", author="nobody
 BEARER = "bearer "
 ALGORITHMS = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA")
 ISSUER_TIMEOUT = 10.0  # seconds
-KEYS_KEPT, KEYS_PAUSE = (
-    3_600.0,
-    60.0,
-)  # seconds; between two looks at the issuer's keys for one that is unknown
+#: Seconds; the pause is between two looks at the issuer's keys for one that is unknown.
+KEYS_KEPT, KEYS_PAUSE = 3_600.0, 60.0
 LEEWAY = 60  # seconds that clocks may differ by
 METADATA = (".well-known/openid-configuration", ".well-known/oauth-authorization-server")  # OpenID; RFC 8414
 
@@ -80,7 +76,12 @@ class Issuer:
             now = self.clock()
             if now - self._looked_at > (KEYS_PAUSE if key_id not in self._keys else KEYS_KEPT):
                 self._looked_at = now
-                self._keys = await self._look()
+                try:
+                    self._keys = await self._look()
+                except UnknownCaller:
+                    # The issuer is away: what it signed with a key that is known still counts.
+                    if key_id not in self._keys:
+                        raise
         if (key := self._keys.get(key_id)) is None or key.algorithm_name not in ALGORITHMS:
             raise UnknownCaller("This token was signed with a key that its issuer does not have.")
         return key
@@ -122,10 +123,7 @@ class Identities:
             if self.issuer is None or token.startswith(PREFIX):
                 raise UnknownCaller("This token is unknown, revoked or expired.")
             caller = await self.issuer.caller_of(token)
-        return self._with_space(caller)
-
-    def _with_space(self, caller: Caller) -> Caller:
-        """A person of Slack without a workspace is of the only one that is served."""
+        # A person of Slack without a workspace is of the only one that is served.
         if caller.platform != SLACK or caller.space in (spaces := self.spaces()):
             return caller
         if caller.space or len(spaces) != 1:

@@ -1,7 +1,5 @@
 """What the tools give back: structured content of a fixed form, and the same as text for clients that read text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 
@@ -43,6 +41,9 @@ class ApprovalNeeded(BaseModel):
     query: str = Field(description="Exactly what would be sent")
     engine: str
     reason: str
+    expires_at: str | None = Field(
+        default=None, description="Until when it can be decided, ISO 8601; null: for ever"
+    )
 
 
 class AskResult(BaseModel):
@@ -58,6 +59,7 @@ class AskResult(BaseModel):
     sure: bool | None = Field(description="False: a quote that may be the answer")
     missing: str = Field(description="What of the question the sources do not answer; empty: nothing")
     left_out: list[str] = Field(description="Sentences that were drafted and that the sources do not support")
+    unsettled: list[str] = Field(description="Sentences of the text, marked (?), that no check settled")
     approval_needed: ApprovalNeeded | None
     thread: str = Field(description="Give it back to follow up")
     turn: str
@@ -105,8 +107,10 @@ def answered(outcome: Outcome, *, thread: str, engine: str, documents: DocumentN
         closest=[] if answer else [_cited(each, documents) for each in outcome.closest],
         sure=answer.is_sure if answer else None, missing=answer.missing if answer else "",
         left_out=[each.text for each in answer.left_out] if answer else [],
+        unsettled=list(answer.unsettled) if answer else [],
         approval_needed=ApprovalNeeded(
-            proposal_id=proposal.id, query=proposal.query, engine=engine, reason=proposal.reason
+            proposal_id=proposal.id, query=proposal.query, engine=engine, reason=proposal.reason,
+            expires_at=iso(proposal.expires_at) if proposal.expires_at else None,
         )
         if proposal and proposal.is_open
         else None,

@@ -1,7 +1,5 @@
 """The settings of the MCP server over HTTP: where it listens, and who issues OAuth tokens for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path

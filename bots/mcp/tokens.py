@@ -2,8 +2,6 @@
 signed requests were seen.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

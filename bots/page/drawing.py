@@ -2,8 +2,6 @@
 on top of each other and as lines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import groupby, pairwise

@@ -1,7 +1,5 @@
 """Reports of gaps for the page: grouping takes seconds where there are thousands of questions, so it is kept a while."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable

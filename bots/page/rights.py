@@ -1,7 +1,5 @@
 """The rights of somebody who is in: what they read of what others asked, and who reads an answer that is kept."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,7 +13,7 @@ from core.conversation import Conversation, value
 from core.gaps.questions import GapQuestion
 from core.library.library import DEFAULT_COLLECTION
 from core.library.readers import ReaderSets, base_of, is_restricted
-from core.traces.log import LoggedQuestion
+from core.traces.figures import LoggedQuestion
 from core.traces.trace import Trace
 
 
@@ -104,9 +102,7 @@ async def all_audiences(visit: Visit, *more: str) -> tuple[Audience, ...]:
 
 
 async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[Audience, ...]:
-    """The audiences that people who asked one of these questions belong to: first that of what their channel
-    learned, which is made when it is first used.
-    """
+    """Those that people who asked these belong to: first what their channel learned, made at first use."""
     reads = await reads_in(visit.site, ((each.conversation, each.author) for each in questions))
     turns: dict[str, set[str]] = {}
     for each in questions:
@@ -158,9 +154,7 @@ async def names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, st
 
 
 def _breadth(audience: Audience, rules: Sequence[AccessRule]) -> tuple[bool, int, bool, int, str]:
-    """How many read a collection, as far as its rules say; those of a channel have none. Of equally narrow ones, first
-    that of a channel, and where most asked.
-    """
+    """How many read a collection, as far as rules say; then a channel's first, and the most asked."""
     kinds = [rule.kind for rule in rules]
     named = len(kinds) - kinds.count(CLOSED)
     return EVERYONE in kinds, named, not audience.is_of_channel, -len(audience.turns), audience.collection

@@ -4,8 +4,6 @@ Every request passes one door: the host that it names, TLS in front where others
 session, and for a change the origin and the role. A view is only asked after that.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -91,9 +89,8 @@ class OwnWork:
     turns: Turns
     operations: Operations
     meters: Meters
-    platforms: Mapping[str, Callable[[], Awaitable[bool]]] = field(
-        default_factory=dict
-    )  #: by what people call them, whether each is connected
+    #: by what people call them, whether each is connected
+    platforms: Mapping[str, Callable[[], Awaitable[bool]]] = field(default_factory=dict)
 
     async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
         await self.turns.accept(turn, route)
@@ -119,9 +116,7 @@ async def open_page(
     answers: Answers, gaps: GapReports, channels: ChannelStore, database: AsyncDatabase,
     work: ServingProcess, meters: Meters | None = None, routes: Sequence[web.RouteDef] = (),
 ) -> AsyncIterator[str]:  # fmt: skip
-    """Serve it; a link for one editor. SettingsError where it cannot listen. ``meters``: of the process that answers. ``routes``:
-    of what else is served there.
-    """
+    """Serve it; a link for one editor. SettingsError where it cannot listen. ``routes``: beside it."""
     sessions = PageSessions(database=database)
     site = Site(
         settings=settings, page=page, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
@@ -228,9 +223,7 @@ class Door:
         return await self.site.work.trouble()
 
     async def _lets_probe(self, request: web.Request) -> bool:
-        """True if it may ask for readiness and figures: from this machine by its name, from a named address, or who
-        is in.
-        """
+        """True for readiness and figures: from this machine or a named address, or for who is in."""
         peer = self._address(request)
         is_here = is_loopback(peer) and "X-Forwarded-For" not in request.headers
         is_named = names_this_machine(request.headers.get("Host", "")) or self._origin(request) is not None

@@ -5,8 +5,6 @@ A link and a session are known by their SHA-256 alone: who reads the store can e
 holds no words of questions, answers and documents, so that it stays when these are forgotten.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets
@@ -21,7 +19,7 @@ from typing import Literal
 from uuid import uuid4
 
 from core.conversation import value
-from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema
+from core.storage.database import AsyncDatabase, Database, Row, Schema
 from core.storage.storage import Storage
 
 PageRole = Literal["reader", "editor"]
@@ -55,45 +53,18 @@ CREATE TABLE IF NOT EXISTS page_turns (
 );
 CREATE INDEX IF NOT EXISTS page_turns_by_conversation ON page_turns (conversation, said_at);
 CREATE INDEX IF NOT EXISTS page_turns_by_channel ON page_turns (channel, said_at);
-"""
-_CHANGES = (
-    """CREATE TABLE IF NOT EXISTS page_changes (
+CREATE TABLE IF NOT EXISTS page_changes (
     id TEXT PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, session TEXT NOT NULL, did TEXT NOT NULL,
     about TEXT NOT NULL, path TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
     collections TEXT NOT NULL  -- that it concerns: a JSON list, or null for all
-)""",
-    "CREATE INDEX IF NOT EXISTS page_changes_by_time ON page_changes (at, id)",
-)
-_FEEDBACK = (
-    """CREATE TABLE IF NOT EXISTS page_feedback (  -- the questions whose answers somebody looked at
+);
+CREATE INDEX IF NOT EXISTS page_changes_by_time ON page_changes (at, id);
+CREATE TABLE IF NOT EXISTS page_feedback (  -- the questions whose answers somebody looked at
     turn TEXT PRIMARY KEY, done_at REAL NOT NULL, who TEXT NOT NULL
-)""",
-)
-
-
-def _tell_uses(database: Connection) -> None:
-    """When and where a session was used."""
-    for column in (
-        "began_at REAL NOT NULL DEFAULT 0",
-        "used_at REAL NOT NULL DEFAULT 0",
-        "place TEXT NOT NULL DEFAULT ''",
-    ):
-        database.execute(f"ALTER TABLE page_sessions ADD COLUMN {column}")
-    now = time.time()
-    database.execute("UPDATE page_sessions SET began_at = expires_at - ?, used_at = ?", (SESSION_LIFE, now))
-
-
-def _adding(tables: Iterable[str]) -> Callable[[Connection], None]:
-    def add(database: Connection) -> None:
-        for statement in tables:
-            database.execute(statement)
-
-    return add
-
-
+);
+"""
 SCHEMA = Schema(
-    tables=_TABLES + ";\n".join((*_CHANGES, *_FEEDBACK, "")),
-    migrations=(_tell_uses, _adding(_CHANGES), _adding(_FEEDBACK)),
+    tables=_TABLES,
     cure="Move it away: `footnote page --link` then lets people in again, and what was asked on the page is gone.",
 )
 _MOVE = (
@@ -154,18 +125,13 @@ class PageSessions:
         return token
 
     async def asks_name(self, token: str) -> bool | None:
-        """Whether who enters by this link should say who they are, as what an editor writes is cited under it: where
-        the link is named after its role. None for a link that is used, expired or unknown.
-        """
+        """Whether who enters should say who they are: nobody is named. None for a link that does not work."""
         query = "SELECT role, name FROM page_links WHERE digest = ? AND expires_at > ?"
         rows = await self.database.rows(query, (_digest(token), self.now()))
         return rows[0] == ("editor", "editor") if rows else None
 
     async def enter(self, token: str, name: str = "", *, place: str = "") -> str | None:
-        """The cookie of a new session, and the end of the link; None for a link that is used, expired or unknown.
-
-        ``name``: of who enters, where the link names nobody.
-        """
+        """The cookie for a link, which ends; None for one that is used or unknown. ``name``: who enters."""
         cookie = secrets.token_urlsafe(TOKEN_BYTES)
         enter = partial(_enter, typed=name[:NAME_LIMIT], place=place[:PLACE_LIMIT], now=self.now())
         is_in = await self.database.call(enter, self.database.database, token, cookie)

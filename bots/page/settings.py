@@ -1,7 +1,5 @@
 """The settings of the operators' page: where it listens, which proxies stand before it, and who probes it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network

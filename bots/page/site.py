@@ -2,8 +2,6 @@
 people and channels, which are read from the store, and looked up by the bot where none is known.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import zlib
@@ -129,19 +127,15 @@ class ServingProcess(Protocol):
 
     async def accept(self, turn: Turn | Command, route: ReplyRoute) -> None:
         """Store a turn in the durable queue: once this returns, it will end."""
-        ...
 
     async def carry_out(self, name: str, details: Record) -> Record:
         """The result of an operation of :mod:`bots.terminal.operations`; FootnoteError with what went wrong."""
-        ...
 
     async def trouble(self) -> str:
         """Why questions are not answered now, as a sentence; empty: they are."""
-        ...
 
     async def gauges(self) -> Gauges:
         """How the queue and the models are, as far as it is known here."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,10 +248,9 @@ class Visit:
         except FootnoteError:
             logger.warning("a change on the page could not be recorded", exc_info=True)
 
-    def download(self, text: str, name: str) -> web.Response:
-        """A CSV file."""
+    def download(self, text: str, name: str, *, kind: str = "text/csv") -> web.Response:
         disposition = f'attachment; filename="{name}"'
-        return web.Response(text=text, content_type="text/csv", headers={"Content-Disposition": disposition})
+        return web.Response(text=text, content_type=kind, headers={"Content-Disposition": disposition})
 
     def sorry(self, sentence: str, *, status: int = 404) -> web.Response:
         """A page of one sentence."""

@@ -209,7 +209,17 @@ def _inline(tokens: Iterable[Token], turn: str, numbers: Collection[int]) -> Ite
 
 def _piece(token: Token, turn: str, numbers: Collection[int]) -> Markup:
     if token.type == "text":
-        return _with_markers(clean(token.content), turn, numbers)
+        text = clean(token.content)
+        pieces = _MARKER.split(text)
+        shown = [escape(pieces[0])]
+        for number, after in zip(pieces[1::2], pieces[2::2], strict=True):
+            if int(number) in numbers:
+                link = Markup('<a class="marker" href="#{}-{}" aria-label="Footnote {}">{}</a>')
+                shown.append(link.format(f"footnote-{turn}", number, number, number))
+            else:
+                shown.append(escape(f"[{number}]"))
+            shown.append(escape(after))
+        return Markup("").join(shown)
     if token.type == "code_inline":
         return Markup("<code>{}</code>").format(clean(token.content))
     if token.type == "hardbreak":
@@ -228,16 +238,3 @@ def _address(token: Token, following: Iterable[Token]) -> str | None:
             break
         label += each.content
     return None if address is None or names_another_host(label, address) else address
-
-
-def _with_markers(text: str, turn: str, numbers: Collection[int]) -> Markup:
-    pieces = _MARKER.split(text)
-    shown = [escape(pieces[0])]
-    for number, after in zip(pieces[1::2], pieces[2::2], strict=True):
-        if int(number) in numbers:
-            link = Markup('<a class="marker" href="#{}-{}" aria-label="Footnote {}">{}</a>')
-            shown.append(link.format(f"footnote-{turn}", number, number, number))
-        else:
-            shown.append(escape(f"[{number}]"))
-        shown.append(escape(after))
-    return Markup("").join(shown)

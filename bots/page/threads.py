@@ -4,36 +4,34 @@ kept as long as nobody forgets it. The Messenger writes it there, wherever the b
 
 # ruff: noqa: ARG002 - the Messenger's port has the arguments that platforms need
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import cast
 from urllib.parse import quote, unquote
 
-from bots.chat.messenger import ThrottledProgress
+from bots.chat.messenger import ThrottledProgress, first_progress
 from bots.chat.texts import language_of_turn, progress_note
 from bots.page.sessions import PageSession
 from core.conversation import (
+    Answer,
     Command,
     Conversation,
     Outcome,
     Progress,
     Question,
-    ThreadMessage,
     Turn,
     log_fields,
     value,
 )
 from core.errors import FootnoteError
 from core.storage.database import AsyncDatabase
-from core.turns.archive import outcome_from, plain, turn_from
-from core.turns.messenger import ReplyRoute, Unreachable
+from core.turns import archive
+from core.turns.messenger import Messenger, ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +44,7 @@ class PageTurn:
 
     turn: Turn
     stage: str = ""  #: a sentence, until it ends
+    beginning: Answer | None = None  #: the beginning of its answer that is checked by now
     outcome: Outcome | None = None
 
 
@@ -72,10 +71,11 @@ class PageThreads:
         await self.database.write(
             "INSERT INTO page_turns (turn, conversation, channel, said_at, content) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (turn) DO NOTHING",
-            (turn.id, conversation.id, conversation.channel_id, at, json.dumps(plain(turn))),
+            (turn.id, conversation.id, conversation.channel_id, at, json.dumps(archive.plain(turn))),
         )
 
-    async def note(self, turn: str, stage: str) -> None:
+    async def note(self, turn: str, sentence: str, progress: Progress) -> None:
+        stage = json.dumps({"sentence": sentence, "progress": asdict(progress)})
         await self.database.write(
             "UPDATE page_turns SET stage = ? WHERE turn = ? AND outcome = ''", (stage, turn)
         )
@@ -83,14 +83,17 @@ class PageThreads:
     async def end(self, turn: str, outcome: Outcome) -> None:
         await self.database.write(
             "UPDATE page_turns SET stage = '', outcome = ? WHERE turn = ?",
-            (json.dumps(plain(outcome)), turn),
+            (json.dumps(archive.plain(outcome)), turn),
         )
 
     async def look(self, turn: str) -> tuple[str, Outcome | None]:
-        """What a turn is doing, as a sentence, and its outcome once it has ended; empty and None if it is unknown."""
+        """What a turn is doing, as a sentence, or what is checked of its answer, and its outcome once it has ended; empty and
+        None if it is unknown."""
         rows = await self.database.rows("SELECT stage, outcome FROM page_turns WHERE turn = ?", (turn,))
         stage, outcome = rows[0] if rows else ("", "")
-        return stage, outcome_from(json.loads(outcome)) if outcome else None
+        sentence, beginning = _stage_of(stage)
+        said = beginning.text if beginning else sentence
+        return said, archive.read(Outcome, json.loads(outcome)) if outcome else None
 
     async def turns(self, conversation: Conversation) -> tuple[PageTurn, ...]:
         """Oldest first."""
@@ -98,17 +101,16 @@ class PageThreads:
             "SELECT content, stage, outcome FROM page_turns WHERE conversation = ? ORDER BY said_at, turn",
             (conversation.id,),
         )
-        return tuple(
-            PageTurn(
-                turn=turn_from(json.loads(content)),
-                stage=stage,
-                outcome=outcome_from(json.loads(outcome)) if outcome else None,
-            )
-            for content, stage, outcome in rows
-        )
+        turns = []
+        for content, written, outcome in rows:
+            stage, beginning = _stage_of(written)
+            ended = archive.read(Outcome, json.loads(outcome)) if outcome else None
+            turn = archive.turn_from(json.loads(content))
+            turns.append(PageTurn(turn=turn, stage=stage, beginning=beginning, outcome=ended))
+        return tuple(turns)
 
     async def progress(self, conversation: Conversation) -> dict[str, tuple[str, bool]]:
-        """By turn, what it is doing, and whether it has ended."""
+        """By turn, what it is doing, as it is stored, and whether it has ended."""
         rows = await self.database.rows(
             "SELECT turn, stage, outcome <> '' FROM page_turns WHERE conversation = ?", (conversation.id,)
         )
@@ -136,8 +138,16 @@ class PageThreads:
         )
 
 
+def _stage_of(written: str) -> tuple[str, Answer | None]:
+    """The sentence, and the beginning of the answer."""
+    if not written.startswith("{"):
+        return written, None
+    stored = json.loads(written)
+    return stored["sentence"], archive.read(Progress, stored["progress"]).answer
+
+
 def _summary(conversation: str, began_at: float, turns: int, content: str) -> ThreadSummary:
-    first = turn_from(json.loads(content))
+    first = archive.turn_from(json.loads(content))
     text = first.text if isinstance(first, Question) else ""
     return ThreadSummary(
         conversation=Conversation.parse(conversation), began_at=began_at, text=text, turns=turns
@@ -178,11 +188,12 @@ def collections_of(channel: str) -> frozenset[str] | None:
     return frozenset(unquote(name) for name in names if name)
 
 
+BETWEEN = 0.3  # seconds between two notes
 REFRESH = 3_600.0  # seconds; what stands in the store does not fade
 
 
 @dataclass(frozen=True, slots=True)
-class PageMessenger:
+class PageMessenger(Messenger):
     """Shows turns in the threads of the page."""
 
     threads: PageThreads
@@ -190,22 +201,12 @@ class PageMessenger:
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         await self._reach(self.threads.put(turn))
+        await self._note(turn.id, language_of_turn(turn), first_progress(turn), True)
         return turn.id
 
-    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
-        """As it is: nobody is mentioned by an id here."""
-        return turn
-
-    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        return ()
-
-    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
-        return question
-
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
-        first = Progress(stage="reading" if isinstance(turn, Question) else "searching")
         throttled = ThrottledProgress(
-            show=partial(self._note, turn.id, language_of_turn(turn)), refresh=REFRESH, newest=first,
+            show=partial(self._note, turn.id, language_of_turn(turn)), refresh=REFRESH, between=BETWEEN, newest=first_progress(turn),
             is_ours=lambda: True,  # the store takes no note once a turn has its outcome
         )  # fmt: skip
         self._running[turn.id] = throttled
@@ -224,7 +225,7 @@ class PageMessenger:
         logger.warning("the page knows no such command", extra=log_fields(command))
 
     async def _note(self, turn: str, language: str, progress: Progress, _is_new: bool) -> None:
-        await self._reach(self.threads.note(turn, progress_note(progress, language)))
+        await self._reach(self.threads.note(turn, progress_note(progress, language), progress))
 
     async def _reach(self, writing: Awaitable[None]) -> None:
         try:

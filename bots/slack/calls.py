@@ -91,23 +91,13 @@ _PASSING = frozenset(
 _MENDABLE = frozenset(
     {"missing_scope", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "not_authed"}
 )
-#: Error codes of a token that will never work again.
+#: Those of a token that will never work again.
 GONE = frozenset({"invalid_auth", "account_inactive", "token_revoked"})
 #: Methods that only read: their arguments go into the URL, since most of them take none in JSON, "Web API methods".
-_READING = frozenset(
-    [
-        "auth.test",
-        "conversations.history",
-        "conversations.replies",
-        "chat.getPermalink",
-        "conversations.info",
-        "files.info",
-        "users.conversations",
-        "usergroups.list",
-        "usergroups.users.list",
-        "users.info",
-    ]
-)
+_READING = frozenset({
+    "auth.test", "conversations.history", "conversations.replies", "chat.getPermalink", "conversations.info",
+    "files.info", "users.conversations", "usergroups.list", "usergroups.users.list", "users.info",
+})  # fmt: skip
 
 Reply = Mapping[str, Any]
 
@@ -121,7 +111,7 @@ class NotAuthorized(Unreachable):
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
-        self.code = code
+        self.code, self.is_final = code, code in GONE
 
 
 class MissingScope(NotAuthorized):
@@ -168,7 +158,7 @@ class SlackCalls:
         try:
             return await repeat(installation.token)
         except NotAuthorized as refused:
-            if refused.code not in GONE:
+            if not refused.is_final:
                 raise
             await self._load(team)  # it may have been installed again, with another token
             newer = self.installations.get(team)
@@ -312,12 +302,9 @@ async def open_calls(settings: SlackSettings) -> AsyncIterator[SlackCalls]:
 
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT)) as session:
         client = AsyncWebClient(
-            settings.bot_token or None,
-            base_url=settings.api_url,
-            session=session,
-            retry_handlers=[],
+            settings.bot_token or None, base_url=settings.api_url, session=session, retry_handlers=[],
             logger=quiet_logger("web"),
-        )
+        )  # fmt: skip
         if is_reached_directly(settings.api_url):
             client.proxy = None
         yield SlackCalls(client=client)

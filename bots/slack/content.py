@@ -5,10 +5,10 @@ Clients show the blocks of a message where it has any. The text beside them is t
 say less or nothing. Source of the markup: "Formatting text for app surfaces"; of the events: "message event".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from math import isfinite
 from typing import Any
 
 from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
@@ -23,6 +23,14 @@ WRITTEN = (None, "file_share", "thread_broadcast")
 _CONTROLS = frozenset({"actions", "context_actions", "input", "button", "image", "file", "video"})
 #: The parts of a block or an attachment that are read, in this order.
 _PARTS = ("pretext", "title", "subtitle", "text", "body", "fields", "elements", "child_blocks")
+
+
+def moment(ts: str) -> float:
+    """Seconds since the epoch of a message's or a press's ``ts``; ValueError for what is none, such as “nan”."""
+    seconds = float(ts)
+    if not isfinite(seconds):
+        raise ValueError(ts)
+    return seconds
 
 
 def written(message: Payload) -> str:
@@ -62,7 +70,7 @@ def said(message: Payload, my_user_id: str, route: Mapping[str, Any]) -> Said | 
     words, ts = spoken(written(message), my_user_id), message["ts"]
     return Said(
         id=ts, key=key_of(route["team"], route["channel"], ts), author=message["user"], text=words.text,
-        said_at=float(ts), calls_bot=words.mentions_me, begins_thread=ts == route["thread"],
+        said_at=moment(ts), calls_bot=words.mentions_me, begins_thread=ts == route["thread"],
     )  # fmt: skip
 
 
@@ -118,7 +126,7 @@ def _text(part: Payload) -> str:
 
 
 def escaped(text: object) -> str:
-    return str(text or "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape(str(text or ""), quote=False)
 
 
 def _link(part: Payload) -> str:
@@ -157,7 +165,6 @@ _ELEMENTS: Mapping[str, Callable[[Payload], str]] = {
     "rich_text_list": _list,
     "table": _table,
 }
-
 
 #: Subtypes of notices after which a channel is read differently, or not at all.
 _NOTICES = (
@@ -208,7 +215,7 @@ def channel_message(message: Payload, place: SlackPlace, names: Mapping[str, str
         id=ts,
         author=person_of(PLATFORM, user),
         name=names.get(user, user),
-        said_at=float(ts),
+        said_at=moment(ts),
         text=markdown_of(markup, {**names, place.me.user_id: ""}),
         url=permalink(place, ts, str(message.get("thread_ts") or "")),
         files=tuple(str(file.get("name") or "?") for file in message.get("files") or ()),
@@ -222,12 +229,9 @@ def channel_entry(message: Payload, place: SlackPlace, names: Mapping[str, str])
     others = {*(message.get("reply_users") or ())} - {author, place.me.user_id}
     is_copy = message.get("subtype") == "thread_broadcast"  # it stands in its thread
     return ChannelEntry(
-        id=ts,
-        said_at=float(ts),
-        message=None if is_copy else channel_message(message, place, names),
-        thread=ts if message.get("reply_count") else "",
-        is_answered=bool(others),
-    )
+        id=ts, said_at=moment(ts), message=None if is_copy else channel_message(message, place, names),
+        thread=ts if message.get("reply_count") else "", is_answered=bool(others),
+    )  # fmt: skip
 
 
 def permalink(place: SlackPlace, ts: str, root: str = "") -> str:
@@ -311,7 +315,7 @@ def change_of(payload: Payload) -> ChannelChange | None:
     else:
         return None
     root = message.get("thread_ts")
-    date = date_of(float(root or ts))
+    date = date_of(moment(root or ts))
     # With the first reply, what it replies to leaves its day.
     items = (f"{date}/{root}", f"{date}/{DAY}") if root else (f"{date}/{DAY}",)
     return ChannelChange(id=told, channel=channel, items=items)

@@ -45,7 +45,9 @@ def _disarmed(text: str) -> str:
 def _plain(text: str, is_escaped: Callable[[int], bool]) -> str:
     """Text in which characters that were escaped, or written as entities, are escaped again."""
     if not any(map(is_escaped, range(len(text)))):
-        return _unescaped(text)
+        text = _BACKSLASH.sub(r"\\\\", text)
+        text = _ENTITY.sub("&amp;", text)
+        return _LINK_LIKE.sub(r"]\\", text).replace("<", "&lt;").replace("`", "\\`")
     signs = []
     for index, sign in enumerate(text):
         if is_escaped(index) and _PUNCTUATION.match(sign):
@@ -53,12 +55,6 @@ def _plain(text: str, is_escaped: Callable[[int], bool]) -> str:
         else:
             signs.append({"<": "&lt;", "`": "\\`"}.get(sign, sign))
     return "".join(signs)
-
-
-def _unescaped(text: str) -> str:
-    text = _BACKSLASH.sub(r"\\\\", text)
-    text = _ENTITY.sub("&amp;", text)
-    return _LINK_LIKE.sub(r"]\\", text).replace("<", "&lt;").replace("`", "\\`")
 
 
 def _code(inner: str) -> str:
@@ -97,9 +93,8 @@ def _is_harmless(markdown: str, links: Collection[str]) -> bool:
     """Parse the result again with looser rules."""
     if _CONTROL.search(markdown):
         return False
-    return all(
-        _are_harmless(found.children, links) for found in _loose_reader().parse(markdown) if found.children
-    )
+    lines = (found.children for found in _loose_reader().parse(markdown) if found.children)
+    return all(_are_harmless(line, links) for line in lines)
 
 
 @cache
@@ -124,14 +119,7 @@ def _are_harmless(line: list[Token], links: Collection[str]) -> bool:
 
 
 SLACK = Dialect(
-    plain=_plain,
-    code=_code,
-    fence=_fence,
-    link=_link,
-    emphasis=lambda node: node.markup,
-    heading=_heading,
+    plain=_plain, code=_code, fence=_fence, link=_link, emphasis=lambda node: node.markup, heading=_heading,
     marker=lambda number, sign: f"{sign} " if number is None else f"{number}{sign} ",
-    guarded=_guarded,
-    is_harmless=_is_harmless,
-    table_rows=TABLE_ROWS,
-)
+    guarded=_guarded, is_harmless=_is_harmless, table_rows=TABLE_ROWS,
+)  # fmt: skip

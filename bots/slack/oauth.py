@@ -1,9 +1,7 @@
 """OAuth: workspaces install the app by themselves, through Bolt's own flow, and their tokens are stored."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,13 +13,13 @@ from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
 from slack_sdk.oauth.installation_store import Installation as Granted
 from slack_sdk.oauth.installation_store.sqlalchemy import AsyncSQLAlchemyInstallationStore
 from slack_sdk.oauth.state_store.sqlalchemy import AsyncSQLAlchemyOAuthStateStore
-from sqlalchemy import URL, ColumnElement, and_, make_url, or_, text
+from sqlalchemy import URL, and_, make_url, or_, text, true
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from bots.slack.calls import Installation, Installations, SlackCalls, quiet_logger
 from bots.slack.route import Me
-from bots.slack.settings import REDIRECT_PATH, SCHEMA, SCOPES, STORE, SlackSettings
+from bots.slack.settings import REDIRECT_PATH, SCHEMA, STORE, SlackSettings
 from core.errors import StoreUnavailable
 from core.storage.database import AdvisoryLock
 from core.storage.storage import Storage, file_of
@@ -40,21 +38,15 @@ class InstallationStore(AsyncSQLAlchemyInstallationStore):
         await super().async_save(installation)
         self.granted(installation)
 
-    async def all(self) -> list[Any]:
-        """The rows of what was granted to this app, newest last."""
-        return await self._granted()
-
-    async def installed_in(self, space: str) -> list[Any]:
-        """The same in one workspace, or in all of one organization."""
+    async def granted_in(self, space: str) -> list[Any]:
+        """The rows of what was granted to this app, newest last: there alone, or everywhere without a ``space``."""
         bots = self.bots.c
         in_all = and_(bots.enterprise_id == space, bots.is_enterprise_install.is_(True))
         in_one = and_(bots.team_id == space, bots.is_enterprise_install.is_(False))
-        return await self._granted(or_(in_one, in_all))
-
-    async def _granted(self, *conditions: ColumnElement[bool]) -> list[Any]:
-        of_app = self.bots.select().where(self.bots.c.client_id == self.client_id, *conditions)
+        there = or_(in_one, in_all) if space else true()
+        of_app = self.bots.select().where(bots.client_id == self.client_id, there)
         async with self.engine.connect() as connection:
-            return list(await connection.execute(of_app.order_by(self.bots.c.installed_at)))
+            return list(await connection.execute(of_app.order_by(bots.installed_at)))
 
 
 class StateStore(AsyncSQLAlchemyOAuthStateStore):
@@ -103,7 +95,6 @@ async def make_all_tables(storage: Storage, file: str) -> None:
 
 logger = logging.getLogger(__name__)
 
-
 STATE_LIFETIME = 600  # seconds from the install page until Slack sends the person back, as Bolt has it
 
 
@@ -120,15 +111,10 @@ class OAuth:
         team = None if me.is_org_wide else me.team_id
         await self.store.async_delete_all(enterprise_id=me.enterprise_id or None, team_id=team)
 
-    async def load(self) -> None:
-        """Serve all that is installed."""
-        for granted in await self.store.all():
-            self.installations.add(_installation_of(granted))
-
-    async def look(self, space: str) -> None:
-        """Load what is installed there now. StoreUnavailable if that cannot be read."""
+    async def look(self, space: str = "") -> None:
+        """Serve what is installed there now, or all. StoreUnavailable if that cannot be read."""
         try:
-            for granted in await self.store.installed_in(space):
+            for granted in await self.store.granted_in(space):
                 self.installations.add(_installation_of(granted))
         except SQLAlchemyError as fault:
             logger.info("installations cannot be read: %s", type(fault).__name__)
@@ -136,10 +122,10 @@ class OAuth:
 
 
 @asynccontextmanager
-async def open_oauth(settings: SlackSettings, storage: Storage, calls: SlackCalls) -> AsyncIterator[OAuth]:
-    """Load what is installed; what is installed from now on is served at once."""
-    from bots.slack.oauth import InstallationStore, StateStore, make_tables, open_engine
-
+async def open_oauth(
+    settings: SlackSettings, storage: Storage, calls: SlackCalls, scopes: Sequence[str]
+) -> AsyncIterator[OAuth]:
+    """Load what is installed; what is installed from now on is asked for these scopes, and served at once."""
     storage.database(STORE, SCHEMA).close()
     engine = open_engine(storage, str(file_of(storage.data_dir.resolve(), STORE)))
     try:
@@ -150,20 +136,14 @@ async def open_oauth(settings: SlackSettings, storage: Storage, calls: SlackCall
         states = StateStore(expiration_seconds=STATE_LIFETIME, engine=engine)
         await make_tables(engine, store, states)
         oauth = AsyncOAuthSettings(
-            client_id=settings.client_id,
-            client_secret=settings.client_secret,
-            scopes=list(SCOPES),
-            user_scopes=[],
+            client_id=settings.client_id, client_secret=settings.client_secret, scopes=scopes, user_scopes=[],
             authorization_url=urljoin(settings.api_url, "/oauth/v2/authorize"),
-            redirect_uri_path=REDIRECT_PATH,
-            installation_store=store,
-            state_store=states,
-            state_expiration_seconds=STATE_LIFETIME,
-        )
+            redirect_uri_path=REDIRECT_PATH, installation_store=store, state_store=states, state_expiration_seconds=STATE_LIFETIME,
+        )  # fmt: skip
         log = quiet_logger("oauth", logging.ERROR)  # at lower levels it logs codes
         flow = AsyncOAuthFlow(client=calls.client, logger=log, settings=oauth)
         opened = OAuth(flow=flow, store=store, installations=calls.installations)
-        await opened.load()
+        await opened.look()
         calls.look = opened.look
         yield opened
     finally:
@@ -173,10 +153,7 @@ async def open_oauth(settings: SlackSettings, storage: Storage, calls: SlackCall
 def _installation_of(granted: Any) -> Installation:
     """From what the SDK was granted, or a row in which it stored that."""
     me = Me(
-        user_id=granted.bot_user_id,
-        bot_id=granted.bot_id or "",
-        team_id=granted.team_id or "",
-        enterprise_id=granted.enterprise_id or "",
-        is_org_wide=bool(granted.is_enterprise_install),
-    )
+        user_id=granted.bot_user_id, bot_id=granted.bot_id or "", team_id=granted.team_id or "",
+        enterprise_id=granted.enterprise_id or "", is_org_wide=bool(granted.is_enterprise_install),
+    )  # fmt: skip
     return Installation(me=me, token=granted.bot_token)

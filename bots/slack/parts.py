@@ -6,11 +6,16 @@ nothing invisible is put into the text of others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bots.chat.markdown.blocks import cells, document
+from bots.chat.markdown.pieces import joined
 from bots.chat.markdown.safe import addresses, clean, line, names_another_host
 from bots.chat.proposals import in_utc
 from bots.chat.render import Block, Part
@@ -30,15 +35,21 @@ MARKDOWN_SIZE = 12_000  # characters of all Markdown blocks of one message, "Mar
 SECTION_TEXT = 3_000  # characters, "Section block"
 BUTTON_LABEL = 75  # characters, "Button element"
 BUTTON_VALUE = 2_000  # characters, "Button element"
-ACTIONS = 25  # elements of one block, "Actions block"
 VIEW_BLOCKS = 100  # blocks of a modal, "Blocks"
 MODAL_TITLE = 24  # characters, "Modal views"
-PRIVATE_METADATA = 3_000  # characters, "Modal views"
-FALLBACK_TEXT = 4_000  # characters of `text` that every client shows, "chat.postMessage"
+FALLBACK_TEXT = 40_000  # characters of `text` that are not cut off, "chat.postMessage"
+CHANGED_TEXT = 4_000  # characters of `text`, "chat.update"
 TASK_TITLE = 256  # characters, "Task update chunk"
-TABLE_ROWS = 100  # rows, "Table block"
+TABLE_ROWS = 100  # rows, "Table block"; so many has a piece of Markdown too
 TABLE_COLUMNS = 20  # "Table block"
 TABLE_TEXT = 10_000  # characters of all cells, "Table block"
+DATA_ROWS = 200  # rows below the heading, "Data table block" and "Block Kit Design Principles"
+DATA_TEXT = 20_000  # characters of all cells of a message, the same
+DATA_CAPTION = 250  # characters, ours: it is read out before the table
+PAGE_ROWS = 20  # rows from which a table is shown in pages of as many, "Data Display Design"
+
+
+_escaped = partial(escape, quote=False)  # "Escaping text": these three signs alone
 
 
 def escaped(text: str) -> str:
@@ -63,10 +74,6 @@ def fallback(text: str) -> str:
     return shown + _escaped(words[end:])
 
 
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def mrkdwn(markup: str) -> dict[str, Any]:
     """Our own markup; with ``verbatim``, words that look like addresses do not become links."""
     return {"type": "mrkdwn", "text": markup, "verbatim": True}
@@ -81,7 +88,6 @@ def section(markup: str) -> Block:
 
 
 def context(markup: str) -> Block:
-    """A small line."""
     return {"type": "context", "elements": [mrkdwn(markup)]}
 
 
@@ -143,36 +149,14 @@ LINE = SECTION_TEXT // 5 - 1  # characters; escaping makes five of one at most
 DIVIDER: Block = {"type": "divider"}
 
 
-def packed(parts: Iterable[Part]) -> Iterator[list[Block]]:
-    """The blocks of as few messages as hold the parts in order."""
-    message: list[Block] = []
-    for part in parts:
-        grown = _with(message, part)
-        if message and not fits(grown):
-            yield message
-            grown = _with([], part)
-        message = grown
-    if message:
-        yield message
-
-
-def _with(message: list[Block], part: Part) -> list[Block]:
-    if not isinstance(part, str):
-        return [*message, part]
-    last = message[-1] if message else None
-    if last is not None and last["type"] == "markdown":
-        return [*message[:-1], {"type": "markdown", "text": f"{last['text']}\n\n{part}"}]
-    return [*message, {"type": "markdown", "text": part}]
-
-
 def fits(blocks: Sequence[Block]) -> bool:
     markdown = sum(len(block["text"]) for block in blocks if block["type"] == "markdown")
-    size = sum(_size(block) + BLOCK_OVERHEAD for block in blocks)
+    # A data table has a limit of its own, which is larger.
+    size = sum((block["type"] != "data_table" and _size(block)) + BLOCK_OVERHEAD for block in blocks)
     return len(blocks) <= MESSAGE_BLOCKS and markdown <= MARKDOWN_SIZE and size <= MESSAGE_SIZE
 
 
 def _size(value: Any) -> int:
-    """Characters of everything that is text."""
     if isinstance(value, Mapping):
         return sum(
             len(inner) if key == "text" and isinstance(inner, str) else _size(inner)
@@ -183,29 +167,26 @@ def _size(value: Any) -> int:
 
 def lines(texts: Iterable[str], *, bullet: str = "") -> Iterator[Block]:
     """Sections of escaped lines, as many as it takes; empty lines are left out."""
-    together = ""
-    for words in filter(None, (escaped(clipped(line(each), LINE)) for each in texts)):
-        row = f"{bullet}{words}"
-        if together and len(together) + 1 + len(row) > SECTION_TEXT:
-            yield section(together)
-            together = ""
-        together += f"\n{row}" if together else row
-    if together:
-        yield section(together)
+    markup = filter(None, (escaped(clipped(line(each), LINE)) for each in texts))
+    yield from map(section, joined((f"{bullet}{each}" for each in markup), SECTION_TEXT, "\n"))
 
 
 Style = dict[str, bool]
 
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
 _STYLES = {"strong": "bold", "em": "italic", "s": "strike", "code_inline": "code"}
 
 
 def with_table(pieces: Sequence[str]) -> Iterator[Part]:
-    """The pieces of an answer, its only table as a block; several, or one too large, stay Markdown."""
-    tables = {piece: table for piece in pieces if (table := _table(piece))}
-    for piece in pieces:
-        is_alone = len(tables) == 1 and pieces.count(piece) == 1
-        made = _block(tables[piece]) if is_alone and piece in tables else None
-        yield made or piece
+    """The pieces of an answer, its only table as a block, whose rows may stand in several pieces under the same heading;
+    several tables, or one too large, stay Markdown.
+    """
+    grouped = groupby(pieces, lambda each: each.startswith("|") and each.split("\n", 2)[:2])
+    runs = [[*run] for _, run in grouped]
+    tables = {number: table for number, run in enumerate(runs) if (table := _table(run))}
+    for number, run in enumerate(runs):
+        made = _block(tables[number]) if [*tables] == [number] else None
+        yield from [made] if made else run
 
 
 def table_words(block: Block) -> str:
@@ -213,24 +194,35 @@ def table_words(block: Block) -> str:
     return "\n".join(" · ".join(_words_in(cell).strip() for cell in row) for row in block["rows"])
 
 
-def _table(piece: str) -> Node | None:
-    """The table that a piece of Markdown is."""
-    tree = document(piece) if piece.startswith("|") else None
-    is_table = tree is not None and [child.type for child in tree.children] == ["table"]
-    return tree.children[0] if tree is not None and is_table else None
+def _table(run: Sequence[str]) -> Node | None:
+    """The table that pieces of Markdown are."""
+    if not run[0].startswith("|"):
+        return None
+    tree = document("\n".join((run[0], *(piece.split("\n", 2)[-1] for piece in run[1:]))))
+    children = tree.children if tree else []
+    return children[0] if [child.type for child in children] == ["table"] else None
 
 
 def _block(table: Node) -> Block | None:
-    """None if it is too large for Slack."""
+    """A long one is turned over and sorted by its readers; None if it is too large for Slack."""
     heading, *below = cells(table)
-    rows = [
-        [_cell(cell, {"bold": True}) for cell in heading],
-        *([_cell(cell, {}) for cell in row] for row in below),
-    ]
-    size = sum(len(_words_in(cell)) for row in rows for cell in row)
-    if len(rows) > TABLE_ROWS or len(heading) > TABLE_COLUMNS or size > TABLE_TEXT:
+    titles = [_cell(cell, {"bold": True}) for cell in heading]
+    rows = [[_cell(cell, {}) for cell in row] for row in below]
+    size = sum(len(_words_in(cell)) for row in (titles, *rows) for cell in row)
+    if not rows or len(heading) > TABLE_COLUMNS:
         return None
-    return {"type": "table", "rows": rows, "column_settings": [{"is_wrapped": True} for _ in heading]}
+    if len(rows) <= PAGE_ROWS and size <= TABLE_TEXT:
+        wrapped = [{"is_wrapped": True} for _ in heading]
+        return {"type": "table", "rows": [titles, *rows], "column_settings": wrapped}
+    if len(rows) > DATA_ROWS or size > DATA_TEXT:
+        return None
+    first = [{"type": "raw_text", "text": _words_in(cell)} for cell in titles]
+    for column in range(len(heading)):
+        words = [_words_in(row[column]) for row in rows]
+        for row, number in zip(rows, words, strict=True) if all(map(_NUMBER.fullmatch, words)) else ():
+            row[column] = {"type": "raw_number", "value": float(number), "text": number}
+    caption = clipped(" · ".join(_words_in(cell).strip() for cell in titles), DATA_CAPTION)
+    return {"type": "data_table", "caption": caption, "page_size": PAGE_ROWS, "rows": [first, *rows]}
 
 
 def _cell(cell: Node, style: Style) -> dict[str, Any]:
@@ -250,4 +242,6 @@ def _elements(node: Node, style: Style, url: str = "") -> Iterator[dict[str, Any
 
 
 def _words_in(cell: dict[str, Any]) -> str:
+    if "text" in cell:
+        return str(cell["text"])
     return "".join(element["text"] for section in cell["elements"] for element in section["elements"])

@@ -1,7 +1,5 @@
 """The people of a Slack workspace, their user groups, and the files that they attach."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -103,9 +101,8 @@ class SlackPeople:
         prefix = f"{PLATFORM}/{space}/"
         ours = {rule: rule.removeprefix(prefix) for rule in among}
         groups = {rule: group for rule, group in ours.items() if group.startswith("S")}
-        return frozenset(
-            [rule for rule, group in groups.items() if user in await self._members(space, group)]
-        )
+        members = self._members
+        return frozenset([rule for rule, group in groups.items() if user in await members(space, group)])
 
     async def email_of(self, space: str, user: str) -> str:
         """Without the scope users:read.email, Slack leaves the address out."""
@@ -147,7 +144,6 @@ class SlackPeople:
         return self._names[team, user]
 
     async def _handles(self, team: str) -> Mapping[str, str]:
-        """The names of the workspace's user groups, by id."""
         now = asyncio.get_running_loop().time()
         until, handles = self._group_names.get(team, (0.0, {}))
         if now >= until:

@@ -1,7 +1,5 @@
 """Posts each message once: its metadata names its turn and part, by which it is found before it is repeated."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict, deque
@@ -11,10 +9,11 @@ from functools import partial
 from typing import Any
 
 from bots.chat.platform import THREAD_CONTEXT, ProgressNote, Refused, Said, Unreadable
+from bots.slack import parts
 from bots.slack.calls import MissingScope, Reply, SlackCalls, SlackRefused, Unsure
 from bots.slack.content import said, thread_message
-from bots.slack.render import Message, note
-from bots.slack.sessions import PlanStream, SessionStatus, SlackSessions, streamed
+from bots.slack.render import LAYOUT, Message
+from bots.slack.sessions import PLANS, PlanStream, SessionStatus, SlackSessions, streamed
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute, Unreachable
 from core.wording import Wording
@@ -23,7 +22,8 @@ logger = logging.getLogger(__name__)
 
 EVENT_TYPE = "footnote_turn"  # of the metadata of our messages
 SIGN = -1  # the part of a sign of work that is a message
-STATUS, STREAM = "status", "stream "  # handles of signs: the status alone; a stream, before its timestamp
+# Handles of signs: the status, perhaps with a plan; a stream, before its timestamp.
+STATUS, STREAM = "status", "stream "
 PAGE = 200  # messages of a thread that are read at a time, as "conversations.replies" recommends
 PAGES = 10  # of a thread that are looked through
 LOOKS = 4  # tries of a post whose reply was lost
@@ -52,14 +52,13 @@ class SlackPosts:
     calls: SlackCalls
     unreadable: Unreadable = field(default_factory=Unreadable)
     sessions: SlackSessions = field(init=False)
-    #: Signs that this process showed and that still stand, by turn; with the plan, where it is one.
+    #: Signs that this process showed and that still stand, by turn; a message has no plan.
     _signs: dict[str, PlanStream | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sessions = SlackSessions(calls=self.calls)
 
     async def say(self, route: ReplyRoute, turn: str, part: int, message: Message, *, is_again: bool) -> str:
-        """Post a message and return its timestamp. ``is_again``: it may be there already, so look first."""
         for attempt in range(LOOKS):
             if is_again and (found := await self.find(route, turn, part)):
                 return found
@@ -71,7 +70,6 @@ class SlackPosts:
         raise Unreachable
 
     async def change(self, route: ReplyRoute, ts: str, turn: str, part: int, message: Message) -> None:
-        """Replace a message; post it again if it is gone."""
         try:
             await self._update(route, ts, turn, part, message)
         except SlackRefused as refused:
@@ -80,39 +78,44 @@ class SlackPosts:
             await self.say(route, turn, part, message, is_again=False)
 
     async def begin(self, route: ReplyRoute, turn: str, work: ProgressNote, *, is_again: bool) -> str:
-        """A plan; in an app that has none, the status alone; where that is not shown either, a message."""
+        """The status alone; before a search is sent, or where no status is shown, a plan at once, and where there is none
+        either, a message: so it is known that the answer can be shown there.
+        """
         if is_again:
             written, others = await self._look(route, turn, SIGN)
             await self._delete_all(route, others)
             if written:
                 return written
-        is_shown, plan = await asyncio.gather(
-            self.sessions.set_status(route, "processing", work.sentence),
-            self.sessions.start_plan(route, work),
-        )
-        if plan and plan.ts:
+        plan = PlanStream(first=work)
+        is_shown = await self.sessions.set_status(route, "processing", work.sentence)
+        if is_shown and work.stage != "searching":
+            handle = STATUS
+        elif await self.sessions.start_plan(route, plan, work) and plan.ts:
             handle = f"{STREAM}{plan.ts}"
-        elif is_shown and not self.sessions.has(route, "chat.startStream"):
+        elif is_shown and not self.sessions.has(route, PLANS):
             handle = STATUS
         else:
             try:
-                handle = await self.say(route, turn, SIGN, note(work.sentence), is_again=False)
+                handle = await self.say(route, turn, SIGN, LAYOUT.note(work.sentence), is_again=False)
             except SlackRefused:
                 await self.sessions.rest(route, "active")
                 raise
-        if plan is None or plan.ts:  # else a stream may stand there, to be looked for at the end
-            self._signs[turn] = plan
+        if plan.ts != "":  # else a stream may stand there, to be looked for at the end
+            self._signs[turn] = plan if handle == STATUS or plan.ts else None
         return handle
 
     async def progress(
         self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
     ) -> None:
-        if plan := self._signs.get(turn):
+        plan = self._signs.get(turn)
+        if plan and plan.ts:
             if is_new:
                 await self.sessions.update_plan(route, plan, work)
+        elif plan and plan.ts is None and work.stage != plan.first.stage and self.sessions.has(route, PLANS):
+            await self.sessions.start_plan(route, plan, work)
         elif not handle.startswith(STREAM):
             if is_new and handle != STATUS:
-                await self._update(route, handle, turn, SIGN, note(work.sentence))
+                await self._update(route, handle, turn, SIGN, LAYOUT.under_way(work))
             await self.sessions.set_status(route, "processing", work.sentence)
 
     async def finish(
@@ -121,12 +124,12 @@ class SlackPosts:
         """Close the plan with the message; without an open plan, post the message and take the sign away."""
         status: SessionStatus = "suspended" if is_waiting else "active"
         plan = self._signs.get(turn)
-        if plan and await self._close(route, plan, turn, message, status):
+        if plan and plan.ts and await self._close(route, plan, turn, message, status):
             del self._signs[turn]
             return
-        signs: tuple[str, ...] = (handle,)
+        signs = () if handle == STATUS else (handle,)
         written = None
-        if is_again or plan or (handle and turn not in self._signs):
+        if is_again or (plan and plan.ts is not None) or (handle and turn not in self._signs):
             written, others = await self._look(route, turn, 0)
             signs = (*dict.fromkeys((*signs, *others)),)
         self._signs.pop(turn, None)
@@ -134,17 +137,23 @@ class SlackPosts:
             await self.change(route, written, turn, 0, message)
         else:
             await self.say(route, turn, 0, message, is_again=False)
-        await self._delete_all(route, (sign for sign in signs if sign.removeprefix(STREAM) != written))
+        if signs:
+            await self._delete_all(route, (sign for sign in signs if sign.removeprefix(STREAM) != written))
         await self.sessions.rest(route, status)
 
     async def _close(
         self, route: ReplyRoute, plan: PlanStream, turn: str, message: Message, status: SessionStatus
     ) -> bool:
-        """True if Slack took the message. A stream that a person stopped, or that is too old, takes none."""
+        """True if Slack took the message. A stream that a person stopped, that is too old, or whose text is no beginning
+        of the message takes none."""
+        last = streamed(message, plan)
+        if last is None:
+            return False
         try:
             await self.calls.call(
                 "chat.stopStream", is_repeatable=False, team=route["team"], channel=route["channel"], ts=plan.ts,
-                **streamed(message, plan.task), metadata=_metadata(turn, 0), session_status=status,
+                **last, session_status=status,
+                metadata={"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": 0}},
             )  # fmt: skip
         except (SlackRefused, Unsure) as failure:
             logger.info("the plan took no answer", extra={"turn": turn, "reason": str(failure)})
@@ -212,7 +221,6 @@ class SlackPosts:
         await self.sessions.rest(route, "active")
 
     async def find(self, route: ReplyRoute, turn: str, part: int = 0) -> str | None:
-        """The timestamp of one of our messages in this thread."""
         wanted = {"turn": turn, "part": part}
         async for message in self._thread(route):
             with self.unreadable.skipped():
@@ -221,7 +229,6 @@ class SlackPosts:
         return None
 
     async def thread_context(self, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """The thread's first message and the newest before the mention."""
         if route["thread"] == route["message"]:
             return ()
         first: list[ThreadMessage] = []
@@ -256,7 +263,6 @@ class SlackPosts:
         return str(reply["permalink"])
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
-        """The first message of the thread, if it is not the bot's."""
         async for message in self._thread(route):
             return thread_message(message, await self.calls.user_id(route["team"]))
         return None
@@ -318,9 +324,8 @@ class SlackPosts:
         return say(_OBSTACLES.get(refused.code, "refused_there"), trouble=trouble)
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:
-        await self.calls.call(
-            "views.open", team=route["team"], trigger_id=route.get("trigger", ""), view=editor
-        )
+        trigger = route.get("trigger", "")
+        await self.calls.call("views.open", team=route["team"], trigger_id=trigger, view=editor)
 
     async def _update(self, route: ReplyRoute, ts: str, turn: str, part: int, message: Message) -> None:
         await self._show(route, turn, part, message, "chat.update", ts=ts)
@@ -339,7 +344,7 @@ class SlackPosts:
         """Where Slack refuses the layout, the words alone."""
         call = partial(
             self.calls.call, method, team=route["team"], channel=route["channel"],
-            metadata=_metadata(turn, part), **arguments,
+            metadata={"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}, **arguments,
         )  # fmt: skip
         try:
             return await call(text=message.text, blocks=list(message.blocks))
@@ -347,14 +352,10 @@ class SlackPosts:
             if refused.code not in _MALFORMED:
                 raise
             logger.exception("layout refused", extra={"turn": turn})
-            return await call(text=message.words or message.text, blocks=[])
-
-
-def _metadata(turn: str, part: int) -> dict[str, Any]:
-    return {"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}
+            longest = parts.CHANGED_TEXT if method == "chat.update" else parts.FALLBACK_TEXT
+            return await call(text=(message.words or message.text)[:longest], blocks=[])
 
 
 def _payload_of(message: Reply) -> Any:
-    """The turn and part of one of our messages."""
     metadata = message.get("metadata") or {}
     return metadata.get("event_payload") if metadata.get("event_type") == EVENT_TYPE else None

@@ -4,40 +4,13 @@ A payload that arrives twice is read with the same id: of a message from workspa
 timestamp, whichever event names it, and of a press from its own timestamp.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
 
-from bots.chat.incoming import (
-    BUTTONS,
-    EDIT_LIMIT,
-    ChatCommand,
-    Feedback,
-    FollowUp,
-    Incoming,
-    IncomingMessage,
-    Press,
-    Rejection,
-    Request,
-    ThreadState,
-    interpret,
-    is_small_talk,
-    pressed,
-)
-from bots.slack.content import WRITTEN, forwarded, written
-from bots.slack.route import (
-    PLATFORM,
-    Me,
-    Payload,
-    SlackRoute,
-    Spoken,
-    conversation_of,
-    id_of,
-    route_of,
-    spoken,
-)
+from bots.chat import incoming
+from bots.slack.content import WRITTEN, forwarded, moment, written
+from bots.slack.route import Me, Payload, SlackRoute, conversation_of, id_of, route_of, spoken
 from bots.slack.settings import KEEP
 from core.conversation import Attachment, Conversation, Decision, Question
 from core.errors import QuestionRejected
@@ -48,30 +21,28 @@ CALLBACK = "edit_query"  # the callback id of the modal in which a query is edit
 EXPLAIN = "explain"  # that of the modal in which a person says what was wrong
 
 
-def press(payload: Payload, route: SlackRoute) -> Request | None:
+def press(payload: Payload, route: SlackRoute) -> incoming.Request | None:
     """None for a button that is not ours; the part of an action's id before a colon says what it does."""
     action = payload["actions"][0]
     name = action.get("action_id", "").partition(":")[0]
-    if name != "feedback" and name not in BUTTONS:
+    if name != "feedback" and name not in incoming.BUTTONS:
         return None
     carried = (action.get("selected_option") or action).get("value") or ""
     # Of two presses within a millisecond, the queue takes the one whose id sorts first.
     request_id = "/".join((id_of(route), action["action_ts"], action["action_id"], route["user"]))
-    made = _press(request_id, route, float(action["action_ts"]))
+    made = _press(request_id, route, moment(action["action_ts"]))
     if name == "choose":  # the option's own text
         return made.question(carried)
     if name == "feedback":  # "good" or "bad", before the turn
         name, _, carried = carried.partition(" ")
-    return pressed(made, name, carried)
+    return incoming.pressed(made, name, carried)
 
 
 def submission(payload: Payload, route: SlackRoute, now: float) -> Decision:
-    """The edited query of a modal."""
     return _submitted(payload, route, now).decision("approve", _subject(payload), typed(payload))
 
 
-def explained(payload: Payload, route: SlackRoute, now: float) -> Feedback:
-    """A person's explanation of what is wrong."""
+def explained(payload: Payload, route: SlackRoute, now: float) -> incoming.Feedback:
     values = payload["view"]["state"]["values"]
     return _submitted(payload, route, now).explanation(
         _subject(payload),
@@ -81,21 +52,20 @@ def explained(payload: Payload, route: SlackRoute, now: float) -> Feedback:
     )
 
 
-def shortcut(payload: Payload, route: SlackRoute) -> ChatCommand | None:
-    """The reply whose menu was used is to be kept."""
+def shortcut(payload: Payload, route: SlackRoute) -> incoming.ChatCommand | None:
     if payload.get("callback_id") != KEEP:
         return None
     request_id = "/".join((id_of(route), payload["action_ts"], KEEP, route["user"]))
-    return _press(request_id, route, float(payload["action_ts"])).command("keep", route["message"])
+    return _press(request_id, route, moment(payload["action_ts"])).command("keep", route["message"])
 
 
-def _press(request_id: str, route: SlackRoute, at: float) -> Press:
-    return Press(id=request_id, conversation=conversation_of(route), author=route["user"], at=at)
+def _press(request_id: str, route: SlackRoute, at: float) -> incoming.Press:
+    return incoming.Press(id=request_id, conversation=conversation_of(route), author=route["user"], at=at)
 
 
-def _submitted(payload: Payload, route: SlackRoute, now: float) -> Press:
+def _submitted(payload: Payload, route: SlackRoute, now: float) -> incoming.Press:
     """A modal is submitted once, so its id is the request's."""
-    return _press(f"{PLATFORM}/{route['team']}/{route['channel']}/{payload['view']['id']}", route, now)
+    return _press(id_of({**route, "message": payload["view"]["id"]}), route, now)
 
 
 def _subject(payload: Payload) -> str:
@@ -119,13 +89,15 @@ def conversation_in(payload: Payload, me: Me) -> Conversation | None:
     return conversation_of(route)
 
 
-def receive(payload: Payload, me: Me, thread: ThreadState, *, now: float = 0.0) -> Incoming | None:
+def receive(
+    payload: Payload, me: Me, thread: incoming.ThreadState, *, now: float = 0.0
+) -> incoming.Incoming | None:
     """None for a payload that is not for the bot; ``now``, in seconds since the epoch: a modal has no timestamp."""
     conversation = conversation_in(payload, me)
     if conversation is None:
         return None
     route = route_of(payload, me)
-    request: Request | None
+    request: incoming.Request | None
     try:
         if payload.get("type") == "view_submission":
             is_query = payload["view"]["callback_id"] == CALLBACK
@@ -138,20 +110,17 @@ def receive(payload: Payload, me: Me, thread: ThreadState, *, now: float = 0.0) 
             request = _message(payload["event"], route, me, thread)
     except QuestionRejected as rejection:
         sentence = in_language(rejection.sentence, language_of(_text(payload)))
-        request = Rejection(
+        request = incoming.Rejection(
             id=id_of(route), conversation=conversation, author=route["user"], sentence=sentence
         )
     if request is None:
         return None
     event: Payload = payload.get("event") or {}
-    is_in_place = is_small_talk(request) and bool(event) and not event.get("thread_ts")
-    return Incoming(
-        request=request,
-        route={**route, "is_in_channel": True} if is_in_place else route,
-        is_follow_up=thread.knows_thread,
-        is_edit=bool(event.get("edited")),
-        is_in_place=is_in_place,
-    )
+    is_in_place = incoming.is_small_talk(request) and bool(event) and not event.get("thread_ts")
+    return incoming.Incoming(
+        request=request, route={**route, "is_in_channel": True} if is_in_place else route,
+        is_follow_up=thread.knows_thread, is_edit=bool(event.get("edited")), is_in_place=is_in_place,
+    )  # fmt: skip
 
 
 def _is_relevant(payload: Payload, me: Me) -> bool:
@@ -169,29 +138,35 @@ def _is_relevant(payload: Payload, me: Me) -> bool:
         event.get("type") in ("app_mention", "message")
         and event.get("subtype") in WRITTEN
         and not any(event.get(sign) for sign in ("hidden", "bot_id", "bot_profile"))
-        and (not event.get("edited") or _is_edited_soon(event))
+        # A mention that an edit adds arrives as an "app_mention" with the message's timestamp, bolt-js#960.
+        and (not event.get("edited") or (event["type"] == "app_mention" and _is_edited_soon(event)))
         and event.get("user") not in (None, "", "USLACKBOT", me.user_id)
     )
 
 
 def _is_edited_soon(event: Payload) -> bool:
-    """A mention that an edit adds arrives as an "app_mention" with the message's own timestamp, bolt-js#960."""
-    return event["type"] == "app_mention" and float(event["edited"]["ts"]) - float(event["ts"]) < EDIT_LIMIT
+    return moment(event["edited"]["ts"]) - moment(event["ts"]) < incoming.EDIT_LIMIT
 
 
-def _message(event: Payload, route: SlackRoute, me: Me, thread: ThreadState) -> Question | ChatCommand | None:
+def _message(
+    event: Payload, route: SlackRoute, me: Me, thread: incoming.ThreadState
+) -> Question | incoming.ChatCommand | None:
     is_stop = event["type"] == "agent_session_stopped"
     said = spoken(written(event), me.user_id)
     is_called = said.mentions_me or event["type"] != "message" or route["is_direct"]
-    follow_up = "addressed" if is_called else _follow_up(event, said, thread)
+    follow_up: incoming.FollowUp | None = "addressed"
+    if not is_called and event.get("thread_ts"):
+        follow_up = thread.follow_up(event["user"], said.text, moment(event["ts"]))
+    elif not is_called:
+        follow_up = thread.opening(said.text)
     if follow_up is None:
         return None
-    message = IncomingMessage(
+    message = incoming.IncomingMessage(
         id=id_of(route),
         conversation=conversation_of(route),
         author=route["user"],
         text=said.text,
-        said_at=float((event.get("edited") or {"ts": route["message"]})["ts"]),
+        said_at=moment((event.get("edited") or {"ts": route["message"]})["ts"]),
         files=tuple(attachment_of(file, route["team"]) for file in event.get("files") or ()),
         quoted=forwarded(event, me.user_id),
         is_called=is_called,
@@ -199,27 +174,18 @@ def _message(event: Payload, route: SlackRoute, me: Me, thread: ThreadState) -> 
         is_in_thread=bool(event.get("thread_ts")),
         is_edit=bool(event.get("edited")),
     )
-    request = message.command("stop") if is_stop else interpret(message)
+    request = message.command("stop") if is_stop else incoming.interpret(message)
     if isinstance(request, Question) and request.text == said.text:
         return replace(request, text=said.question)
     return request
 
 
-def _follow_up(event: Payload, said: Spoken, thread: ThreadState) -> FollowUp | None:
-    if event.get("thread_ts"):
-        return thread.follow_up(event["user"], said.text, float(event["ts"]))
-    return thread.opening(said.text)
-
-
 def attachment_of(file: Payload, team: str) -> Attachment:
     return Attachment(
-        id=file["id"],
-        name=file.get("name") or "",
+        id=file["id"], name=file.get("name") or "", media_type=file.get("mimetype") or "",
         url=file.get("url_private_download") or file.get("url_private") or "",
-        media_type=file.get("mimetype") or "",
-        size=int(file.get("size") or 0),
-        found_in=team,
-    )
+        size=int(file.get("size") or 0), found_in=team,
+    )  # fmt: skip
 
 
 def _text(payload: Payload) -> str:

@@ -1,32 +1,41 @@
 """An outcome or a command's reply -> messages. Pure; text of others passes through :mod:`bots.slack.parts`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
-from bots.chat import proposals
+from bots.chat import texts
 from bots.chat.incoming import FAULTS, REMARK
 from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.pieces import pieces
-from bots.chat.markdown.safe import clean, is_blank, line, web_link
-from bots.chat.platform import Approver, Consultation, ExplanationForm, Footnotes
+from bots.chat.markdown.safe import clean, is_blank, line, names_another_host, web_link
+from bots.chat.platform import Approver, Footnotes
 from bots.chat.proposals import NOTIFIED, first_sentence, places_in
-from bots.chat.render import QUESTION_SHOWN, Block, Layout, Part
-from bots.chat.texts import QUOTE_SHOWN, clipped, columns_of, omissions, place_of, remarks, say_in
+from bots.chat.render import Block, Layout, Part
 from bots.slack import parts
 from bots.slack.dialect import SLACK
 from bots.slack.parts import escaped, escaped_link, fallback, table_words, with_table
 from bots.slack.receive import CALLBACK, EXPLAIN
 from bots.slack.route import metadata_of
-from core.conversation import QUERY_LIMIT, Citation, Proposal, value
+from core.conversation import QUERY_LIMIT, Citation, Outcome, Proposal, value
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
+from core.wording import Wording
 
 PIECE = 11_500  # characters of one piece of an answer, below the limit of a message's Markdown
 OMISSION_PIECE = parts.SECTION_TEXT // 5  # characters; escaping makes five of one at most
 ANSWER_PIECE = parts.SECTION_TEXT // 2  # characters
+
+
+@value
+class PlanEnding:
+    """What the plan above a turn's outcome says in the end."""
+
+    title: str  #: such as "Worked for 12 s"
+    is_failed: bool = False
+    sources: tuple[Block, ...] = ()  #: the pages and documents that the answer cites, ``url`` elements
 
 
 @value
@@ -36,15 +45,15 @@ class Message:
     text: str  #: for notifications, and all that there is without blocks
     blocks: tuple[Block, ...] = ()
     words: str = ""  #: of the blocks, without their small print, in case that Slack refuses the layout
+    ending: PlanEnding | None = None  #: of the first message of an outcome
 
 
-def message_of(made: Sequence[Block], told: str = "") -> Message:
+def message_of(made: Sequence[Block], told: str = "", pings: Sequence[Approver] = ()) -> Message:  # noqa: ARG001 - a mention notifies
     """``told`` is what a notification says, in plain words; if empty, what the blocks begin with."""
     told = told or " ".join(filter(None, map(_plain_words_in, made)))
-    told = clipped(told.replace("`", ""), NOTIFIED)
-    return Message(
-        text=fallback("Footnote" if is_blank(told) else told), blocks=tuple(made), words=_words_of(made)
-    )
+    told = texts.clipped(told.replace("`", ""), NOTIFIED)
+    text = fallback("Footnote" if is_blank(told) else told)
+    return Message(text=text, blocks=tuple(made), words=_words_of(made))
 
 
 def _words_of(made: Sequence[Block]) -> str:
@@ -72,6 +81,7 @@ def _text_in(block: Block) -> str:
         "markdown": lambda: block["text"],
         "section": lambda: block["text"]["text"],
         "table": lambda: table_words(block),
+        "data_table": lambda: table_words(block),
         # A query or a quote, to be read as it is.
         "rich_text": lambda: "".join(each["text"] for each in block["elements"][0]["elements"]),
     }.get(block["type"])
@@ -83,7 +93,7 @@ def _text_in(block: Block) -> str:
 
 def window(footnotes: Footnotes) -> dict[str, Any] | None:
     """The quotes as a view for ``views.open``; None if there are too many."""
-    say, made = say_in(footnotes.outcome.language), list(_quotes(footnotes))
+    say, made = texts.say_in(footnotes.outcome.language), list(_quotes(footnotes))
     if not 0 < len(made) <= parts.VIEW_BLOCKS:
         return None
     title, close = parts.plain(say("quotes_title")), parts.plain(say("close"))
@@ -98,25 +108,35 @@ def _quotes(footnotes: Footnotes) -> Iterator[Block]:
         for excerpt in excerpts:
             yield from parts.quotation(excerpt.before, excerpt.citation.quote, excerpt.after)
             if not excerpt.is_current:
-                yield parts.context(escaped(say_in(outcome.language)("source_changed")))
-    if left_out := omissions(outcome):
-        yield parts.section(escaped(remarks(outcome)[-1]))
+                yield parts.context(escaped(texts.say_in(outcome.language)("source_changed")))
+    if left_out := texts.omissions(outcome):
+        yield parts.section(escaped(texts.remarks(outcome)[-1]))
         for words in map(line, left_out):
             for start in range(0, len(words), OMISSION_PIECE):
                 yield parts.context(escaped(words[start : start + OMISSION_PIECE]))
 
 
-def quotes(footnotes: Footnotes) -> tuple[Message, ...]:
-    return LAYOUT.shown(_quotes(footnotes))
+def _ended(first: Message, outcome: Outcome) -> Message:
+    say, sources = texts.say_in(outcome.language), {}
+    for place in texts.places_of(outcome.answer.citations if outcome.answer else ())[: texts.FOOTNOTES_SHOWN]:
+        if url := web_link(place.url):
+            title = line(texts.place_of(place, outcome.language)[0])
+            title = urlsplit(url).hostname or url if names_another_host(title, url) else title
+            sources[url] = {"type": "url", "url": url, "text": texts.clipped(title, parts.TASK_TITLE)}
+    is_failed = outcome.kind == "failed"
+    is_stopped = is_failed and outcome.reason == say("stopped")
+    took = texts.duration(outcome.timing_ms.get("total", 0.0), outcome.language)
+    how = "plan_stopped" if is_stopped else "plan_failed" if is_failed else "worked_for"
+    ending = PlanEnding(title=say(how, time=took), is_failed=is_failed, sources=tuple(sources.values()))
+    return replace(first, ending=ending)
 
 
 def _footnote(citation: Citation, language: str, with_quote: bool) -> Block:
-    """Number, title › location and source, with its quote beneath."""
     quote = ""
     if with_quote:
-        words = clipped(plain_quote(citation.quote, code="`"), QUOTE_SHOWN)
-        quote = f"\n{escaped(columns_of(citation))}“{escaped(words)}”"
-    title, origin = place_of(citation, language)
+        words = texts.clipped(plain_quote(citation.quote, code="`"), texts.QUOTE_SHOWN)
+        quote = f"\n{escaped(texts.columns_of(citation))}“{escaped(words)}”"
+    title, origin = texts.place_of(citation, language)
     beside = f" · {escaped(origin)}" if origin else ""
     url = web_link(citation.url)
     linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""
@@ -125,75 +145,41 @@ def _footnote(citation: Citation, language: str, with_quote: bool) -> Block:
     return parts.context(f"*{citation.number}* {escaped(title)}{beside}{quote}")
 
 
-def call_approvers(proposal: Proposal, approvers: Sequence[Approver]) -> Message:
-    mentions = [f"<!subteam^{one.id}>" if one.is_group else f"<@{one.id}>" for one in approvers]
-    in_block = proposals.call_approvers(proposal, mentions=mentions, name=escaped)
-    text = proposals.call_approvers(proposal, mentions=mentions, name=fallback)
-    return Message(text=text, blocks=(parts.section(in_block),))
-
-
-def consultation(asked: Consultation) -> Message:
-    say = say_in(asked.language)
-    mentions = ", ".join(f"<!subteam^{one.id}>" if one.is_group else f"<@{one.id}>" for one in asked.experts)
-    question = clipped(asked.question, QUESTION_SHOWN)
-    in_block = say("call_experts", who=mentions, asker=escaped(asked.asker), question=escaped(question))
-    text = say("call_experts", who=mentions, asker=fallback(asked.asker), question=fallback(question))
-    made = (
-        parts.section(in_block),
-        *parts.rows([parts.button(say("keep_answer"), "keep", "reply")]),
-        parts.context(escaped(say("can_be_kept"))),
-    )
-    return Message(text=text, blocks=made)
+def _mention(one: Approver) -> str:
+    return f"<!subteam^{one.id}>" if one.is_group else f"<@{one.id}>"
 
 
 def editor(proposal: Proposal, route: ReplyRoute) -> dict[str, Any]:
-    """A view for ``views.open``."""
-    say = say_in(language_of(proposal.question))
-    return {
-        "type": "modal",
-        "callback_id": CALLBACK,
-        "title": parts.plain(say("edit_title")),
-        "submit": parts.plain(say("search")),
-        "close": parts.plain(say("cancel")),
-        "private_metadata": metadata_of(proposal.id, route),
-        "blocks": [
-            {
-                "type": "input",
-                "block_id": "query",
-                "label": parts.plain(say("edit_label")),
-                "element": {
-                    "type": "plain_text_input",
-                    "action_id": "query",
-                    "initial_value": line(proposal.query)[:QUERY_LIMIT],
-                    "max_length": QUERY_LIMIT,
-                },
-            }
-        ],
-    }
+    say = texts.say_in(language_of(proposal.question))
+    query = line(proposal.query)[:QUERY_LIMIT]
+    field = {"type": "plain_text_input", "initial_value": query, "max_length": QUERY_LIMIT}
+    made = [_input("query", say("edit_label"), field)]
+    return _view(CALLBACK, say("edit_title"), made, say, send="search", about=metadata_of(proposal.id, route))
 
 
-def explanation(form: ExplanationForm, route: ReplyRoute) -> dict[str, Any]:
-    """A view for ``views.open``."""
-    say = say_in(form.language)
+def explanation(turn_id: str, language: str, can_consult: bool, route: ReplyRoute) -> dict[str, Any]:
+    say = texts.say_in(language)
     options = [_option(say(key), fault) for fault, key in FAULTS.items()]
+    line_of_text = {"type": "plain_text_input", "max_length": REMARK}
     made = [
         _input("fault", say("what_was_wrong"), {"type": "radio_buttons", "options": options}),
-        _input(
-            "remark", say("in_a_line"), {"type": "plain_text_input", "max_length": REMARK}, is_optional=True
-        ),
+        _input("remark", say("in_a_line"), line_of_text, is_optional=True),
     ]
-    if form.can_consult:
+    if can_consult:
         person = {"type": "checkboxes", "options": [_option(say("ask_person_too"), "yes")]}
         made.append(_input("person", say("ask_person"), person, is_optional=True))
+    about = metadata_of(turn_id, route)
+    return _view(EXPLAIN, say("what_was_wrong"), made, say, send="send", about=about)
+
+
+def _view(
+    callback: str, title: str, blocks: Sequence[Block], say: Wording, *, send: str, about: str
+) -> dict[str, Any]:
+    """A view for ``views.open``."""
     return {
-        "type": "modal",
-        "callback_id": EXPLAIN,
-        "title": parts.plain(say("what_was_wrong")),
-        "submit": parts.plain(say("send")),
-        "close": parts.plain(say("cancel")),
-        "private_metadata": metadata_of(form.turn_id, route),
-        "blocks": made,
-    }
+        "type": "modal", "callback_id": callback, "private_metadata": about, "title": parts.plain(title),
+        "submit": parts.plain(say(send)), "close": parts.plain(say("cancel")), "blocks": blocks,
+    }  # fmt: skip
 
 
 def _option(label: str, name: str) -> dict[str, Any]:
@@ -212,7 +198,7 @@ def _pieces(markdown: str, _language: str, links: Collection[str]) -> Iterable[P
 
 
 def _failure(said: str, language: str) -> Iterable[Block]:
-    return parts.lines([said, "" if line(said) else say_in(language)("unfinished")])
+    return parts.lines([said, "" if line(said) else texts.say_in(language)("unfinished")])
 
 
 def _quoted(answer: str) -> Iterator[Block]:
@@ -222,14 +208,15 @@ def _quoted(answer: str) -> Iterator[Block]:
 
 
 LAYOUT: Layout[Message] = Layout(
-    message=message_of, packed=parts.packed, fits=parts.fits, pieces=_pieces, failure=_failure,
+    message=message_of, markdown=lambda words: {"type": "markdown", "text": words}, fits=parts.fits,
+    trimmed=lambda blocks: blocks, pieces=_pieces, failure=_failure,
     words=escaped, text=parts.section, small=parts.context, lines=parts.lines, exact=parts.preformatted,
     quoted=_quoted, footnote=_footnote, button=parts.button, rows=parts.rows, feedback=parts.feedback,
-    choice=lambda option, _turn: line(option), boxed=lambda made, _verdict: [*made], time=parts.date,
+    choice=lambda option, _turn: line(option), boxed=lambda made, _verdict: [*made], time=parts.date, date=parts.date,
     bold="*", italic="_", code="`", bullet="• ", line_size=parts.LINE, label_size=parts.BUTTON_LABEL,
+    mention=_mention, quoted_parts=_quotes, editor=editor, explanation=explanation, window=window,
+    call=lambda said, below, _: Message(text=said(fallback), blocks=(parts.section(said(escaped)), *below)),
+    ended=_ended,
     divider=parts.DIVIDER, above_card=(parts.DIVIDER,), room=(parts.DIVIDER, *[parts.section("x" * 500)] * 6),
     has_one_row=False, with_buttons=("actions", "context_actions"),
 )  # fmt: skip
-messages, note, sources, kept = LAYOUT.messages, LAYOUT.note, LAYOUT.sources, LAYOUT.kept
-proposal_card, decided_already = LAYOUT.proposal_card, LAYOUT.decided_already
-reading_allowed = LAYOUT.reading_allowed

@@ -1,7 +1,5 @@
 """The route of a payload, where it comes from and where its answer goes, and the text of a message as its author reads it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -72,16 +70,13 @@ def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
     route = SlackRoute(
         team=team, channel=channel, thread=thread, message=at, user=user, is_direct=channel.startswith(DIRECT)
     )
-    if (home := _home_of(payload)) not in ("", route["team"]):
+    # The workspace of whoever wrote or pressed; an organization's id in its place is no help.
+    event, person = payload.get("event") or {}, payload.get("user") or {}
+    named = (event.get("user_team"), event.get("team"), person.get("team_id"), payload.get("team_id"))
+    home = next((each for each in named if isinstance(each, str) and each.startswith("T")), "")
+    if home not in ("", route["team"]):
         route["user_team"] = home
     return {**route, "trigger": payload["trigger_id"]} if "trigger_id" in payload else route
-
-
-def _home_of(payload: Payload) -> str:
-    """The workspace of whoever wrote or pressed; an organization's id in its place is no help."""
-    event, user = payload.get("event") or {}, payload.get("user") or {}
-    named = (event.get("user_team"), event.get("team"), user.get("team_id"), payload.get("team_id"))
-    return next((team for team in named if isinstance(team, str) and team.startswith("T")), "")
 
 
 def spaces_of(payload: Payload) -> tuple[str, ...]:

@@ -20,23 +20,15 @@ from bots.chat.inbox import Inbox
 from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import MALFORMED, LogLimit, Unreadable, is_reached_directly
-from bots.slack import render
-from bots.slack.calls import (
-    GONE,
-    Installation,
-    NotAuthorized,
-    SlackCalls,
-    SlackRefused,
-    open_calls,
-    quiet_logger,
-)
+from bots.slack import settings as slack
+from bots.slack.calls import Installation, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
 from bots.slack.content import change_of
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
 from bots.slack.receive import conversation_in, deleted, receive
-from bots.slack.render import Message
+from bots.slack.render import LAYOUT, Message
 from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
-from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, PROMPTS, UNINSTALLED, SlackSettings, skew_of
+from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, SlackSettings, needed_scopes, skew_of
 from core.bootstrap import Footnote
 from core.errors import SettingsError, StoreUnavailable
 from core.sources.sources import SourceSchedule
@@ -110,7 +102,7 @@ class SlackListeners:
                 logger.warning("what came from a workspace without the app was left alone", extra=extra)
             return None
         event = payload.get("event") or {}
-        if event.get("type") in UNINSTALLED:
+        if event.get("type") in slack.UNINSTALLED:
             self.inbox.begin(self._forget_if_revoked(installation))
             return None
         if event.get("type") == "app_home_opened" and event.get("tab") == "messages":
@@ -125,10 +117,9 @@ class SlackListeners:
         if conversation is None:
             return None
         me, now = installation.me, time.time()
-        thread = await self.inbox.look_up(
-            partial(self.channel_store.thread_state, conversation),
-            lambda: receive(payload, me, ThreadState(), now=now),
-        )
+        look_up = partial(self.channel_store.thread_state, conversation)
+        bare = partial(receive, payload, me, ThreadState(), now=now)
+        thread = await self.inbox.look_up(look_up, bare)
         return receive(payload, me, thread, now=now)
 
     async def _follow_channel(self, payload: Payload) -> None:
@@ -155,17 +146,16 @@ class SlackListeners:
         try:
             await self.calls.identify(installation.token)
         except NotAuthorized as revoked:
-            if self.oauth is not None and revoked.code in GONE:
+            if self.oauth is not None and revoked.is_final:
                 await self.oauth.forget(installation.me)  # first, else the next event loads it again
                 self.calls.installations.remove(space)
             logger.warning("a workspace uninstalled the app", extra={"workspace": space})
 
     async def _suggest(self, team: str, channel: str) -> None:
         """Suggest first prompts to somebody who opens the direct messages with the bot."""
-        prompts = [{"title": title, "message": message} for title, message in PROMPTS.items()]
-        await self.calls.call(
-            "assistant.threads.setSuggestedPrompts", team=team, channel_id=channel, prompts=prompts
-        )
+        prompts = [{"title": title, "message": message} for title, message in slack.PROMPTS.items()]
+        method = "assistant.threads.setSuggestedPrompts"
+        await self.calls.call(method, team=team, channel_id=channel, prompts=prompts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +189,18 @@ class SlackServer:
             unreadable=self.unreadable, schedule=schedule,
         )  # fmt: skip
         try:
-            async with _connected(listeners, self.settings, port, self._connections):
+            app = _bolt(listeners)
+            async with AsyncExitStack() as connections:
+                if port is None:
+                    await _check_app_token(self.calls, self.settings.app_token)
+                    for _ in range(SOCKETS):
+                        socket = _socket(app, self.settings, self.unreadable)
+                        self._connections.append(await connections.enter_async_context(socket))
+                else:
+                    flow = self.oauth.flow if self.oauth else None
+                    served = listening(app, flow, self.settings.signing_secret, port, self.unreadable)
+                    await connections.enter_async_context(served)
+                    self._connections.append(_is_listening)
                 logger.info("serving Slack")
                 yield
         finally:
@@ -219,12 +220,16 @@ async def open_slack(
         if settings.has_oauth and is_http:
             from bots.slack.oauth import open_oauth
 
-            oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls))
+            groups = await channel_store.database.rows("SELECT id FROM access WHERE kind = 'group'")
+            readers = footnote.library.store.database.rows("SELECT 1 FROM readers LIMIT 1")
+            named = (group for (group,) in groups)
+            scopes = needed_scopes(footnote.settings, named, has_readers=bool(readers))
+            oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls, scopes))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
         people = channel_store.people[PLATFORM] = SlackPeople(calls=calls, shown_names=footnote.log.names)
         messenger = ChatMessenger.over(
-            footnote, channel_store, posts=SlackPosts(calls=calls, unreadable=unreadable), renderer=render,
+            footnote, channel_store, posts=SlackPosts(calls=calls, unreadable=unreadable), renderer=LAYOUT,
             people=people, uploads=uploads, refresh=REFRESH,
         )  # fmt: skip
         yield SlackServer(
@@ -240,28 +245,6 @@ async def _identified(calls: SlackCalls, token: str) -> Installation:
         raise SettingsError(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
     except Unreachable as lost:
         raise SettingsError("Slack cannot be reached; check the network and SLACK_API_URL.") from lost
-
-
-@asynccontextmanager
-async def _connected(
-    listeners: SlackListeners, settings: SlackSettings, port: int | None, open_now: list[Connection]
-) -> AsyncIterator[None]:
-    """``open_now``: takes what tells whether each connection is open."""
-    from bots.slack.serve import listening
-
-    app = _bolt(listeners)
-    async with AsyncExitStack() as connections:
-        if port is None:
-            await _check_app_token(listeners.calls, settings.app_token)
-            for _ in range(SOCKETS):
-                socket = _socket(app, settings, listeners.unreadable)
-                open_now.append(await connections.enter_async_context(socket))
-        else:
-            flow = listeners.oauth.flow if listeners.oauth else None
-            served = listening(app, flow, settings.signing_secret, port, listeners.unreadable)
-            await connections.enter_async_context(served)
-            open_now.append(_is_listening)
-        yield
 
 
 async def _is_listening() -> bool:

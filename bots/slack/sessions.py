@@ -1,15 +1,15 @@
 """The session of an agent while a turn runs: a status, with which Slack offers its Stop, and a plan.
 
-The plan is a streamed message; its tasks are the stages of the turn, and the checked answer is put
-beneath them as a whole. What only shows work is tried once, since an answer comes without it too; what
-takes a sign of work away is repeated.
-Sources: "Agent sessions", "chat.startStream", "chat.stopStream".
+A quick look shows a status alone; a plan begins with the second stage that there is time to show. It is a streamed
+message: its title says where the turn is and in the end what came of it, its tasks are the stages, and the checked
+answer is put beneath them as a whole. What only shows work is tried once, since an answer comes without it too;
+what takes a sign of work away is repeated.
+Sources: "Agent sessions", "chat.startStream", "chat.stopStream", and "Agent Progress Design" of slack-skills-plugin.
 """
-
-from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress, groupby
 from typing import Any, Literal
@@ -17,16 +17,17 @@ from typing import Any, Literal
 from bots.chat.markdown.blocks import plain_words
 from bots.chat.markdown.safe import is_blank
 from bots.chat.platform import ProgressNote
+from bots.chat.render import Block
 from bots.chat.texts import clipped
 from bots.slack import parts
 from bots.slack.calls import NotAuthorized, Reply, SlackCalls, SlackRefused, Unsure
-from bots.slack.render import Message
+from bots.slack.render import LAYOUT, Message
 from core.text.inline import without_markers
 from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
-STATUS = "agents.sessions.setStatus"
+STATUS, PLANS = "agents.sessions.setStatus", "chat.startStream"
 REST = 10.0  # seconds to set the status of a session at rest, where it did not work at once
 
 SessionStatus = Literal["processing", "suspended", "active"]
@@ -34,17 +35,31 @@ SessionStatus = Literal["processing", "suspended", "active"]
 #: Errors of an app that does not have the method; one that is no agent is not authorized for sessions.
 _ABSENT = frozenset({"unknown_method", "not_allowed_token_type", "not_authorized"})
 
-
-Task = dict[str, Any]  #: a ``task_update`` chunk of a streamed plan
-
-
-def task_of(work: ProgressNote) -> Task:
-    title = clipped(work.sentence.rstrip("…"), parts.TASK_TITLE)
-    return {"type": "task_update", "id": work.stage, "title": title, "status": "in_progress"}
+Chunk = dict[str, Any]  #: of a stream
+Task = Chunk  #: a ``task_update`` of a plan
 
 
-def streamed(message: Message, task: Task) -> dict[str, Any]:
-    """A whole message beneath a plan whose last task is this, as ``chat.stopStream`` takes it.
+@dataclass(slots=True, kw_only=True)
+class PlanStream:
+    """The stages of a turn that this process shows."""
+
+    first: ProgressNote  #: shown by the status alone, until a stream is begun
+    tasks: dict[str, Task] = field(default_factory=dict)  #: by stage; the last one runs
+    said: Sequence[Chunk] | None = ()  #: of the answer so far; None: it is not known what was taken
+    ts: str | None = None  #: of its stream; None: none was begun; empty: it is not known whether one was
+
+    def grow(self, work: ProgressNote) -> list[dict[str, Any]]:
+        title = clipped(work.sentence.rstrip("…"), parts.TASK_TITLE)
+        others = {stage: task for stage, task in self.tasks.items() if stage != work.stage}
+        done = {stage: {**task, "status": "complete"} for stage, task in others.items()}
+        task = {"type": "task_update", "id": work.stage, "title": title, "status": "in_progress"}
+        self.tasks = {**done, work.stage: task}
+        return [{"type": "plan_update", "title": title}, *self.tasks.values()]
+
+
+def streamed(message: Message, plan: PlanStream) -> dict[str, Any] | None:
+    """A whole message beneath a plan, as ``chat.stopStream`` takes it; None if it does not go on from what was streamed.
+    Its sources stand on the task that read them.
 
     A streamed message has no ``text``: a notification shows the Markdown that was streamed, and the
     titles of the tasks. So Markdown is streamed; a message whose Markdown says nothing, as beneath an
@@ -56,22 +71,46 @@ def streamed(message: Message, task: Task) -> dict[str, Any]:
         not is_blank(plain_words(without_markers(block["text"])))
         for block in compress(message.blocks, is_markdown)
     )
-    words = {} if is_told else {"title": clipped(message.text, parts.TASK_TITLE)}
-    chunks: list[dict[str, Any]] = [{**task, **words, "status": "complete"}]
-    for kind, group in groupby(message.blocks[:end], lambda block: block["type"] == "markdown"):
+    left = _beyond(plan.said, _chunks(message.blocks[:end]))
+    if left is None:
+        return None
+    last, ending = next(reversed(plan.tasks)), message.ending
+    tasks = {stage: {**task, "status": "complete"} for stage, task in plan.tasks.items()}
+    if ending and ending.sources:
+        tasks["searching" if "searching" in tasks else next(iter(tasks))]["sources"] = list(ending.sources)
+    if ending and ending.is_failed:
+        tasks[last]["status"] = "error"
+    if not is_told:
+        tasks[last]["title"] = clipped(message.text, parts.TASK_TITLE)
+    title = [{"type": "plan_update", "title": ending.title}] if ending else []
+    return {"chunks": [*title, *tasks.values(), *left], "blocks": list(message.blocks[end:])}
+
+
+def _chunks(blocks: Sequence[Block]) -> list[Chunk]:
+    chunks: list[Chunk] = []
+    for kind, group in groupby(blocks, lambda block: block["type"] == "markdown"):
         if kind:
             chunks.append({"type": "markdown_text", "text": "\n\n".join(block["text"] for block in group)})
         else:
             chunks.append({"type": "blocks", "blocks": list(group)})
-    return {"chunks": chunks, "blocks": list(message.blocks[end:])}
+    return chunks
 
 
-@dataclass(slots=True, kw_only=True)
-class PlanStream:
-    """A stream that this process began, and that is open as far as it knows."""
-
-    ts: str  #: empty: it is not known whether it was begun
-    task: Task  #: the one that runs
+def _beyond(said: Sequence[Chunk] | None, chunks: Sequence[Chunk]) -> list[Chunk] | None:
+    """The chunks without those that were streamed before; None if they do not begin with these."""
+    if said is None:
+        return None
+    left = list(chunks)
+    for before in said:
+        text = before.get("text", "")
+        match left:
+            case [chunk, *rest] if chunk == before:
+                left = rest
+            case [{"text": str(more)} as chunk, *rest] if text and more.startswith(text):
+                left = [{**chunk, "text": more.removeprefix(text)}, *rest]
+            case _:
+                return None
+    return left
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,8 +128,9 @@ class SlackSessions:
         """True if it is shown: as the session's status, or without sessions as words under the thread."""
         if "is_in_channel" in route:  # outside of any thread, so of any session
             return False
+        place = {"channel_id": route["channel"], "thread_ts": route["thread"]}
         for method, shown in ((STATUS, status), ("assistant.threads.setStatus", sentence)):
-            if await self._attempt(route, method, **_thread(route), status=shown) is not None:
+            if await self._attempt(route, method, **place, status=shown) is not None:
                 return True
             if self.has(route, method):
                 return False
@@ -102,31 +142,36 @@ class SlackSessions:
             return
         try:
             async with asyncio.timeout(REST):
-                await self.calls.call(STATUS, team=route["team"], **_thread(route), status=status)
+                place = {"channel_id": route["channel"], "thread_ts": route["thread"]}
+                await self.calls.call(STATUS, team=route["team"], **place, status=status)
         except (SlackRefused, Unreachable, TimeoutError) as trouble:
             logger.warning("a session seems to work on", extra={"reason": str(trouble)})
 
-    async def start_plan(self, route: ReplyRoute, work: ProgressNote) -> PlanStream | None:
-        """None where there is no stream."""
+    async def start_plan(self, route: ReplyRoute, plan: PlanStream, work: ProgressNote) -> bool:
+        """True if its stream is there, or may be."""
+        plan.grow(plan.first)
         thread = {"channel": route["channel"], "thread_ts": route["thread"], "task_display_mode": "plan"}
         # In a channel one person sees the plan grow; a direct message takes no recipient.
         home = route.get("user_team") or route["team"]
         recipient = {"recipient_user_id": route["user"], "recipient_team_id": home}
         recipient = {} if route.get("is_direct") else recipient
-        task = task_of(work)
-        reply = await self._attempt(
-            route, "chat.startStream", **thread, **recipient,
-            chunks=[task], unfurl_links=False, unfurl_media=False,
-        )  # fmt: skip
-        return None if reply is None else PlanStream(ts=str(reply.get("ts", "")), task=task)
+        place = {**thread, **recipient, "unfurl_links": False, "unfurl_media": False}
+        reply = await self._grow(route, plan, work, PLANS, **place)
+        plan.ts = None if reply is None else str(reply.get("ts", ""))
+        return plan.ts is not None
 
     async def update_plan(self, route: ReplyRoute, plan: PlanStream, work: ProgressNote) -> None:
-        task = task_of(work)
-        before = [{**plan.task, "status": "complete"}] if plan.task["id"] != task["id"] else []
-        plan.task = task
-        await self._attempt(
-            route, "chat.appendStream", channel=route["channel"], ts=plan.ts, chunks=[*before, task]
-        )
+        await self._grow(route, plan, work, "chat.appendStream", channel=route["channel"], ts=plan.ts)
+
+    async def _grow(
+        self, route: ReplyRoute, plan: PlanStream, work: ProgressNote, method: str, **place: Any
+    ) -> Reply | None:
+        now = _chunks(LAYOUT.beginning(work.answer, work.language)) if work.answer else []
+        new = _beyond(plan.said, now) or []
+        reply = await self._attempt(route, method, **place, chunks=[*plan.grow(work), *new])
+        if new and reply is not None:
+            plan.said = now if reply else None
+        return reply
 
     async def stop_plan(self, route: ReplyRoute, ts: str) -> None:
         """End a stream without an answer, in as many tries as it takes: an open one cannot be deleted."""
@@ -150,7 +195,3 @@ class SlackSessions:
         except Unsure:
             return {}
         return None
-
-
-def _thread(route: ReplyRoute) -> dict[str, Any]:
-    return {"channel_id": route["channel"], "thread_ts": route["thread"]}

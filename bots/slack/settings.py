@@ -4,18 +4,16 @@ The manifest has exactly the scopes and events that the adapter uses, each with 
 manifest reference".
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from core.errors import SettingsError
 from core.setting_values import is_address
-from core.settings import read_env_file
+from core.settings import Settings, read_env_file
 from core.storage.database import Schema
 
 CLOCK_SKEW = 300  # seconds, "Verifying requests from Slack"
@@ -25,13 +23,9 @@ TIMESTAMP_DIGITS = 12  # seconds since the epoch fit in fewer for 30,000 years
 API_URL = "https://slack.com/api/"  # where the Web API is, "Using the Slack Web API"
 
 NAMES: tuple[str, ...] = (
-    "SLACK_BOT_TOKEN",
-    "SLACK_APP_TOKEN",
-    "SLACK_SIGNING_SECRET",
-    "SLACK_CLIENT_ID",
-    "SLACK_CLIENT_SECRET",
+    "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET",
     "SLACK_API_URL",
-)
+)  # fmt: skip
 
 _BOT_TOKENS = ("xoxb-", "xoxe.xoxb-")  # plain and rotated, "Tokens"
 _APP_TOKENS = ("xapp-",)
@@ -70,13 +64,11 @@ def read_slack_settings(
 def settings_of(given: Mapping[str, str]) -> SlackSettings:
     """The settings by their names, of which some may be empty; what they say is not checked."""
     return SlackSettings(
-        bot_token=given["SLACK_BOT_TOKEN"],
-        app_token=given["SLACK_APP_TOKEN"],
-        signing_secret=given["SLACK_SIGNING_SECRET"],
-        client_id=given["SLACK_CLIENT_ID"],
+        bot_token=given["SLACK_BOT_TOKEN"], app_token=given["SLACK_APP_TOKEN"],
+        signing_secret=given["SLACK_SIGNING_SECRET"], client_id=given["SLACK_CLIENT_ID"],
         client_secret=given["SLACK_CLIENT_SECRET"],
         api_url=f"{(given['SLACK_API_URL'] or API_URL).rstrip('/')}/",
-    )
+    )  # fmt: skip
 
 
 def _requirements(given: Mapping[str, str], *, is_served: bool) -> tuple[tuple[bool, str], ...]:
@@ -120,16 +112,18 @@ SCOPES: Mapping[str, str] = {
     "channels:history": "follow-ups and what was said before, in public channels",
     "channels:read": "which public channels the bot is in, for `footnote doctor`, and what a kept answer's channel is called",
     "chat:write": "answer",
-    "commands": "the shortcut *Keep this answer* in the menu of a message",
+    "commands": "the shortcut *Keep this answer* in the menu of a message; only with EXPERTS or LEARNERS",
     "files:read": "read files attached to a message, once somebody lets them be read or says `learn`",
     "groups:history": "follow-ups in private channels",
     "groups:read": "which private channels the bot is in, for `footnote doctor`",
     "im:history": "direct messages",
     "mpim:history": "direct messages of several people",
-    "usergroups:read": "user groups among WEB_APPROVERS, LEARNERS and EXPERTS",
+    "usergroups:read": "user groups among WEB_APPROVERS, LEARNERS, EXPERTS and readers; only if one is named",
     "users:read": "the names of who asked and who decided",
-    "users:read.email": "what sources open to a person's e-mail address",
+    "users:read.email": "what sources open to a person's e-mail address; only if one does",
 }
+#: Those that only some need: they are asked for once something does.
+SOME_NEED = frozenset({"commands", "usergroups:read", "users:read.email"})
 
 MCP_SCOPE = "mcp:connect"  # lets Slackbot ask the MCP server of the app
 
@@ -166,11 +160,23 @@ SHORTCUT: Mapping[str, str] = {
 _DESCRIPTION = "Answers questions from your team's documents, with footnotes you can check."  # 140 characters
 
 
-def manifest(address: str = "", mcp: str = "") -> dict[str, Any]:
+def needed_scopes(settings: Settings, groups: Iterable[str], *, has_readers: bool) -> list[str]:
+    """The scopes that this set-up needs: ``groups`` may read something, ``has_readers``: a source names some people."""
+    teachers = {*settings.learners, *(one for each in settings.experts.values() for one in each)}
+    named = {*teachers, *settings.web_approvers, *(group.rpartition("/")[2] for group in groups)}
+    needs = {
+        "commands": bool(teachers),
+        "usergroups:read": any(one.startswith("S") for one in named),
+        "users:read.email": has_readers,
+    }
+    return [scope for scope in SCOPES if needs.get(scope, True)]
+
+
+def manifest(address: str = "", mcp: str = "", *, scopes: Iterable[str] = tuple(SCOPES)) -> dict[str, Any]:
     """The manifest for Socket Mode, or for HTTP at an ``address`` such as https://your.host; ``mcp``: the address of the
     server that Slackbot asks.
     """
-    content = _over_sockets()
+    content = _over_sockets([*scopes])
     if mcp:
         content["oauth_config"]["scopes"]["bot"].append(MCP_SCOPE)
         content["mcp_servers"] = {"footnote": {"url": mcp, "auth_type": "slack_identity_auth"}}
@@ -184,7 +190,7 @@ def manifest(address: str = "", mcp: str = "") -> dict[str, Any]:
     return content
 
 
-def _over_sockets() -> dict[str, Any]:
+def _over_sockets(scopes: list[str]) -> dict[str, Any]:
     return {
         "_metadata": {"major_version": 2, "minor_version": 1},
         "display_information": {"name": "Footnote", "description": _DESCRIPTION},
@@ -195,7 +201,7 @@ def _over_sockets() -> dict[str, Any]:
                 "messages_tab_read_only_enabled": False,
             },
             "bot_user": {"display_name": "footnote", "always_online": True},
-            "shortcuts": [{**SHORTCUT}],
+            **({"shortcuts": [{**SHORTCUT}]} if "commands" in scopes else {}),
             "agent_view": {
                 "agent_description": _DESCRIPTION,
                 "suggested_prompts": [
@@ -203,7 +209,7 @@ def _over_sockets() -> dict[str, Any]:
                 ],
             },
         },
-        "oauth_config": {"scopes": {"bot": list(SCOPES)}},
+        "oauth_config": {"scopes": {"bot": scopes}},
         "settings": {
             "event_subscriptions": {"bot_events": list(EVENTS)},
             "interactivity": {"is_enabled": True},

@@ -1,7 +1,5 @@
 """All stores in one archive, and back: whichever database they are from, and whichever they go to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,10 +61,6 @@ class ArchiveSource:
     def vectors(self) -> Iterator[Row]:
         return self.archive.rows(VECTOR_ROWS) if VECTOR_ROWS in self.archive.manifest.members else iter(())
 
-    @property
-    def uploads(self) -> ArchiveSource:
-        return self
-
     def names(self) -> list[str]:
         return self.archive.names(UPLOADS)
 
@@ -118,7 +112,7 @@ def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
                 found = counted(table, found)
             rows += archive.add_rows(_name(store, table), found)
     vectors = archive.add_rows(VECTOR_ROWS, source.vectors())
-    uploads = list(source.uploads.names())
+    uploads = list(source.names())
     for name in uploads:
         archive.add_file(name, Path(source.data_dir) / name)
     facts = {

@@ -20,33 +20,15 @@ from typing import IO, TYPE_CHECKING
 from bots.chat.uploads import UPLOADS
 from bots.slack import settings as slack
 from bots.slack.oauth import make_all_tables
-from bots.stores.source import (
-    COMPARING,
-    IN_FOLDER,
-    OURS,
-    VECTORS,
-    Progress,
-    StoredContent,
-    Tallies,
-    Uploads,
-    tally,
-)
+from bots.stores import source as copies
 from core.errors import FootnoteError, SettingsError, reason_of
 from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
-from core.library.fts5_terms import indexed_from, places_of, words_row
+from core.library.fts5 import indexed_from, places_of, words_row
 from core.library.vacuum import DATABASE
+from core.storage import sqlite
 from core.storage.archive import line_of, row_of
 from core.storage.database import Row
-from core.storage.sqlite import (
-    StoredTable,
-    StoredTables,
-    describe,
-    make_file,
-    read_only,
-    rows_of,
-    translate_errors,
-)
 from core.storage.storage import SQLITE, Storage, file_of
 
 if TYPE_CHECKING:
@@ -83,18 +65,17 @@ class FolderUploads:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FolderSource:
+class FolderSource(FolderUploads):
     """Files of SQLite, Chroma's folder and the uploads."""
 
-    folder: Path
     data_dir: str  #: below which its uploads lie, or will lie
-    tables: Mapping[str, StoredTables]
+    tables: Mapping[str, sqlite.StoredTables]
     databases: Mapping[str, sqlite3.Connection]  #: each within a transaction that only reads
 
-    def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
-        with translate_errors(file_of(self.folder, store), IN_FOLDER[store]):
+    def rows(self, store: str, table: sqlite.StoredTable) -> Iterator[Row]:
+        with sqlite.translate_errors(file_of(self.folder, store), copies.IN_FOLDER[store]):
             # Not `yield from`: that would close the cursor, perhaps after its database.
-            for row in rows_of(self.databases[store], table):  # noqa: UP028 - as said above
+            for row in sqlite.rows_of(self.databases[store], table):  # noqa: UP028 - as said above
                 yield row
 
     def vectors(self) -> Iterator[Row]:
@@ -102,11 +83,22 @@ class FolderSource:
         passages = self.embedded()
         if not passages:
             return
-        _refuse_without_room(self.folder / VECTORS)
+        # SettingsError where a copy has no room: a full disk would look like vectors that are being written.
+        folder = self.folder / copies.VECTORS
+        temporary = tempfile.gettempdir()
+        needed = 0
+        for file in folder.rglob("*"):
+            with suppress(FileNotFoundError):  # deleted just then
+                needed += SPOOLED * file.lstat().st_size
+        if needed > shutil.disk_usage(temporary).free:
+            raise SettingsError(
+                f"{temporary} has no room for a copy of the vectors, {needed / 1e6:,.0f} MB. Free some space there, or set "
+                "TMPDIR to a folder on another disk."
+            )
         for left in reversed(range(TRIES)):
             with tempfile.TemporaryDirectory(prefix="footnote-") as copy:
                 try:
-                    found = _spool(self.folder / VECTORS, Path(copy), passages)
+                    found = _spool(self.folder / copies.VECTORS, Path(copy), passages)
                 except (SettingsError, OSError, sqlite3.Error) as fault:  # written just then
                     logger.info("the vectors could not be copied, tries left: %d (%s)", left, fault)
                     continue
@@ -126,10 +118,6 @@ class FolderSource:
             found.setdefault(collection, []).append(str(passage))
         return found
 
-    @property
-    def uploads(self) -> FolderUploads:
-        return FolderUploads(self.folder)
-
 
 @contextmanager
 def open_folder(
@@ -138,34 +126,20 @@ def open_folder(
     """``turns``: where the queue is if it is elsewhere; ``data_dir``: where the folder will be."""
     with ExitStack() as opened:
         databases = {}
-        for store in IN_FOLDER:
+        for store in copies.IN_FOLDER:
             file = turns if turns and store == "turns" else file_of(folder, store)
             if file.is_file() and file.stat().st_size:
-                with translate_errors(file, IN_FOLDER[store]):
-                    databases[store] = opened.enter_context(read_only(file))
-        tables = {store: describe(database) for store, database in databases.items()}
+                with sqlite.translate_errors(file, copies.IN_FOLDER[store]):
+                    databases[store] = opened.enter_context(sqlite.read_only(file))
+        tables = {store: sqlite.describe(database) for store, database in databases.items()}
         place = str((data_dir or folder).resolve())
         yield FolderSource(folder=folder, data_dir=place, tables=tables, databases=databases)
-
-
-def _refuse_without_room(folder: Path) -> None:
-    """SettingsError where a copy has no room: a full disk would look like vectors that are being written."""
-    temporary = tempfile.gettempdir()
-    needed = 0
-    for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # deleted just then
-            needed += SPOOLED * file.lstat().st_size
-    if needed > shutil.disk_usage(temporary).free:
-        raise SettingsError(
-            f"{temporary} has no room for a copy of the vectors, {needed / 1e6:,.0f} MB. Free some space there, or set "
-            "TMPDIR to a folder on another disk."
-        )
 
 
 def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[bytes]:
     """All vectors as lines of a file, so that a fault shows before the first of them is used."""
     shutil.copytree(folder, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns(f"{DATABASE}*"))
-    with read_only(folder / DATABASE) as source, closing(sqlite3.connect(copy / DATABASE)) as target:
+    with sqlite.read_only(folder / DATABASE) as source, closing(sqlite3.connect(copy / DATABASE)) as target:
         source.backup(target)
     with ExitStack() as opened:
         lines: IO[bytes] = opened.enter_context(tempfile.TemporaryFile())
@@ -186,7 +160,7 @@ def make_stores(folder: Path) -> None:
     from core.turns.queue import prepare_file
 
     storage = Storage(data_dir=folder)
-    for store, schema in OURS.items():
+    for store, schema in copies.OURS.items():
         storage.database(store, schema).close()
     turns = f"{SQLITE}{file_of(folder, 'turns')}"
     prepare_file(turns)
@@ -203,8 +177,7 @@ def make_stores(folder: Path) -> None:
 @contextmanager
 def empty_folder(data_dir: Path, purpose: str) -> Iterator[Path]:
     """A folder in which a copy is laid down that comes into its place at the end, whole. SettingsError where
-    ``data_dir`` holds something, unless that is what is left of a copy that was cut off.
-    """
+    ``data_dir`` holds something, unless that is what is left of a copy that was cut off."""
     with lock_data_dir(data_dir, purpose, may_be_incomplete=True):
         mark = data_dir / INCOMPLETE
         held = sorted(each for each in data_dir.iterdir() if each.name not in OF_THE_LOCK)
@@ -239,24 +212,29 @@ def _clear(data_dir: Path) -> None:
             each.unlink()
 
 
-def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progress) -> tuple[Tallies, int]:
+def lay_down(
+    source: copies.StoredContent, beside: Path, data_dir: Path, notify: copies.Progress
+) -> tuple[copies.Tallies, int]:
     """The tallies of what was copied, and how many passages have no vector any more. ``data_dir``: where
     ``beside`` will be. FootnoteError if what was written is not what was read, ValueError if it cannot be,
-    SettingsError if the disk takes nothing.
-    """
-    tallies, after = Tallies(source.data_dir), str(data_dir.resolve())
+    SettingsError if the disk takes nothing."""
+    tallies, after = copies.Tallies(source.data_dir), str(data_dir.resolve())
     try:
         for store, held in source.tables.items():
             notify(store)
-            make_file(file_of(beside, store), held, tallies.parts(source, store, after=data_dir))
-        notify(VECTORS)
-        stored = _put_vectors(tallies.vectors(source.vectors()), beside / VECTORS)
-        put_uploads(source.uploads, beside)
+            sqlite.make_file(file_of(beside, store), held, tallies.parts(source, store, after=data_dir))
+        notify(copies.VECTORS)
+        stored: set[int] = set()  # passages that have a vector
+        with closing(ChromaIndex(beside / copies.VECTORS)) as index:
+            for collection, ids, vectors in batches_of(tallies.vectors(source.vectors())):
+                index.add(collection, ids, vectors)
+                stored.update(map(int, ids))
+        put_uploads(source, beside)
         if after != source.data_dir:
             _place_words(file_of(beside, "library"), after)
-        notify(COMPARING)
+        notify(copies.COMPARING)
         with open_folder(beside, data_dir=data_dir) as copy:
-            compare(tallies, tally(copy))
+            compare(tallies, copies.tally(copy))
     except sqlite3.Error as fault:
         if getattr(fault, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in OF_THE_DISK:
             raise SettingsError(f"{data_dir} cannot be written: {fault}.") from fault
@@ -264,7 +242,7 @@ def lay_down(source: StoredContent, beside: Path, data_dir: Path, notify: Progre
     return tallies, _mark_missing(file_of(beside, "library"), stored)
 
 
-def compare(read: Tallies, written: Tallies) -> None:
+def compare(read: copies.Tallies, written: copies.Tallies) -> None:
     """FootnoteError where counts or digests differ."""
     for store in read.by_store:
         before, after = read.by_store[store], written.by_store[store]
@@ -275,7 +253,7 @@ def compare(read: Tallies, written: Tallies) -> None:
             )
 
 
-def put_uploads(uploads: Uploads, folder: Path) -> None:
+def put_uploads(uploads: copies.StoredContent, folder: Path) -> None:
     """Each is whole or not there. SettingsError where another file has the place of one."""
     for name in uploads.names():
         target = (folder / name).resolve()
@@ -296,16 +274,6 @@ def put_uploads(uploads: Uploads, folder: Path) -> None:
 def _digest(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _put_vectors(rows: Iterable[Row], folder: Path) -> set[int]:
-    """Stores the vectors, and returns the passages that have one."""
-    stored: set[int] = set()
-    with closing(ChromaIndex(folder)) as index:
-        for collection, ids, vectors in batches_of(rows):
-            index.add(collection, ids, vectors)
-            stored.update(map(int, ids))
-    return stored
 
 
 def _place_words(library: Path, data_dir: str) -> None:

@@ -2,8 +2,6 @@
 empty one, written in one transaction.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import tempfile
@@ -13,39 +11,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 
 from bots.slack.oauth import make_all_tables
+from bots.stores import source as copies
 from bots.stores.folder import FolderUploads, batches_of, compare, make_stores, open_folder, put_uploads
-from bots.stores.source import (
-    COMPARING,
-    IN_POSTGRES,
-    OF_DBOS,
-    VECTORS,
-    Progress,
-    StoredContent,
-    Tallies,
-    make_postgres_stores,
-    tally,
-)
 from core.errors import SettingsError, reason_of
 from core.library import tables
-from core.library.fts5_terms import indexed_from, places_of, words_row
+from core.library.fts5 import indexed_from, places_of, words_row
 from core.library.lexical import Indexed
 from core.library.pgvector import PgvectorIndex
 from core.library.postings import PostingsIndex
 from core.storage.database import VERSIONS, AdvisoryLock, Row
 from core.storage.postgres import INCOMPLETE, SERVER, PostgresDatabase, Statements, conninfo, translate_errors
 from core.storage.sqlite import SEQUENCES, StoredTable, StoredTables
+from core.storage.storage import Storage
 from core.turns import checkpoints, checkpoints_postgres, leases
 from core.turns.archive import TURN, counted_question
 from core.turns.rate_limits import PERIODS, asked_rows
 from core.turns.replicas import ALONE
-
-if TYPE_CHECKING:
-    from core.storage.storage import Storage
 
 DBOS_SCHEMA = "dbos"  # the schema of DBOS's tables
 AT_ONCE = 500  # rows of one round trip, or in memory
@@ -70,10 +56,7 @@ JOIN passages p ON p.id = v.passage WHERE p.embedded = 1 ORDER BY v.collection, 
 """
 
 #: Tables of the folder that have another name or another form here.
-NAMES = {
-    ("library", "words"): "passage_terms",
-    ("conversations", "writes"): "checkpoint_writes",
-}
+NAMES = {("library", "words"): "passage_terms", ("conversations", "writes"): "checkpoint_writes"}
 _PLACES = """
 SELECT p.id, d.id, d.collection FROM passages p JOIN documents d ON d.id = p.document WHERE p.id = ANY(%s)
 """
@@ -84,20 +67,18 @@ _ASKED = f"""
 SELECT coalesce(stored.inputs, turn.inputs), status FROM {DBOS_SCHEMA}.workflow_status AS turn
 LEFT JOIN {DBOS_SCHEMA}.workflow_input AS stored USING (workflow_uuid) WHERE name = %s AND turn.created_at > %s
 """
-_NOTE_ASKED = "INSERT INTO asked VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSource:
+class ServerSource(FolderUploads):
     """One transaction. Uploads are not in it: they lie in the data folder of the process that took them."""
 
     connection: psycopg.Connection[Any]
     tables: Mapping[str, StoredTables]
-    uploads: FolderUploads  #: on this machine
 
     @property
     def data_dir(self) -> str:
-        return str(self.uploads.folder.resolve())
+        return str(self.folder.resolve())
 
     def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
         match store, table.name:
@@ -121,7 +102,7 @@ class ServerSource:
     def vectors(self) -> Iterator[Row]:
         import numpy as np
 
-        if not _columns_of(self.connection, VECTORS):
+        if not _columns_of(self.connection, copies.VECTORS):
             return
         for collection, passage, vector in self._read(_VECTORS):
             yield collection, passage, np.array(vector, "<f4").tobytes()
@@ -143,7 +124,7 @@ class ServerSource:
                     yield name, last
 
     def _workflows(self, table: StoredTable) -> Iterator[Row]:
-        """What runs belongs to the one process of a folder, which takes it up when it starts."""
+        """The workflows for a folder: what runs belongs to its one process, which takes it up when it starts."""
         status, executor = table.columns.index("status"), table.columns.index("executor_id")
         for row in self._table(_place_of("turns", table.name), table):
             if row[status] == "PENDING":
@@ -185,8 +166,7 @@ def _sequence_of(connection: psycopg.Connection[Any], name: str, column: str) ->
 def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Iterator[ServerSource]:
     """Everything as of one moment, whoever writes meanwhile; ``data_dir`` has the uploads. SettingsError
     where a store has another version, or there is none; with ``is_moving`` also where a process serves or
-    another one moves.
-    """
+    another one moves."""
     with (
         tempfile.TemporaryDirectory(prefix="footnote-") as empty,  # a folder's stores: the tables that it has
         translate_errors(),
@@ -202,15 +182,14 @@ def open_snapshot(url: str, data_dir: Path, *, is_moving: bool = False) -> Itera
             tables = form.tables
             ((version,),) = form.databases["turns"].execute("SELECT max(version) FROM dbos_migrations")
         _check_queue(connection, version)
-        yield ServerSource(connection=connection, tables=tables, uploads=FolderUploads(data_dir))
+        yield ServerSource(connection=connection, tables=tables, folder=data_dir)
         if is_moving:
             _refuse_served(url)
 
 
 def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
-    """SettingsError where another process moves or serves. Until the transaction of this connection ends, none
-    begins to: a session's lock would stay with a connection that a PgBouncer hands to others.
-    """
+    """SettingsError where another process moves or serves. Until the transaction of this connection ends,
+    none begins to: a session's lock would stay with a connection that a PgBouncer hands to others."""
     taken = connection.execute(f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.COPY})").rowcount
     if not taken:
         raise SettingsError(
@@ -232,7 +211,7 @@ def _check_versions(connection: psycopg.Connection[Any]) -> None:
         raise SettingsError(f"{SERVER} holds no stores of Footnote.")
     stored = dict(connection.execute(f"SELECT store, version FROM {VERSIONS}").fetchall())
     of_libraries = {"conversations": checkpoints_postgres.SCHEMA, "turns": leases.SCHEMA}
-    for store, schema in {**IN_POSTGRES, **of_libraries}.items():
+    for store, schema in {**copies.IN_POSTGRES, **of_libraries}.items():
         version = stored.get(store, schema.version)
         if version != schema.version:
             cure = "Run `footnote migrate` first." if version < schema.version else "Install that version."
@@ -244,9 +223,8 @@ def _check_versions(connection: psycopg.Connection[Any]) -> None:
 def _check_queue(connection: psycopg.Connection[Any], version: int) -> None:
     """SettingsError unless the queue was made by the DBOS that made another one, which has this version."""
     there = f"{DBOS_SCHEMA}.dbos_migrations"
-    found = (
-        _columns_of(connection, there) and connection.execute(f"SELECT max(version) FROM {there}").fetchone()
-    )
+    query = f"SELECT max(version) FROM {there}"
+    found = _columns_of(connection, there) and connection.execute(query).fetchone()
     if not found or found[0] != version:
         raise SettingsError(
             "The queue was last served by another version of Footnote. Run `footnote migrate`, start and stop"
@@ -280,7 +258,7 @@ class ServerCopy:
             case "library", name if name == SEQUENCES:
                 for of_table, last in rows:
                     self._go_on_above(of_table, "id", int(last))
-            case _ if table.name not in OF_DBOS:
+            case _ if table.name not in copies.OF_DBOS:
                 name = _place_of(store, table.name)
                 self._copy(name, table.columns, rows)
                 for column in table.columns:
@@ -308,19 +286,15 @@ class ServerCopy:
         questions = (counted_question({"args": args}, status, since) for args, status in given)
         rows = [row for question in questions if question for row in asked_rows(question)]
         with self.connection.cursor() as cursor:
-            cursor.executemany(_NOTE_ASKED, rows)
+            cursor.executemany("INSERT INTO asked VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", rows)
 
     def _copy(self, name: str, columns: Iterable[str], rows: Iterable[Row]) -> None:
         into = f"COPY {name} ({_quoted(columns)}) FROM STDIN"
         with self.connection.cursor() as cursor, cursor.copy(into.encode()) as copy:
             for row in rows:
                 # PostgreSQL stores no NUL; the sign in its place keeps all offsets.
-                copy.write_row(
-                    [
-                        each.replace("\0", "\N{REPLACEMENT CHARACTER}") if isinstance(each, str) else each
-                        for each in row
-                    ]
-                )
+                sign = "\N{REPLACEMENT CHARACTER}"
+                copy.write_row([each.replace("\0", sign) if isinstance(each, str) else each for each in row])
 
     def _go_on_above(self, name: str, column: str, last: int | str) -> None:
         """The next id of a table is one above the last; a column that gives no ids, and an empty table, stay."""
@@ -331,12 +305,11 @@ class ServerCopy:
 
 
 def copy_to_server(
-    source: StoredContent, storage: Storage, data_dir: Path, notify: Progress
-) -> tuple[Tallies, int]:
+    source: copies.StoredContent, storage: Storage, data_dir: Path, notify: copies.Progress
+) -> tuple[copies.Tallies, int]:
     """The tallies of what was copied, and how many passages have no vector any more. ``data_dir`` gets the
     uploads. All or nothing. SettingsError where the stores hold something, or a process serves them;
-    FootnoteError if what was written is not what was read, ValueError if it cannot be.
-    """
+    FootnoteError if what was written is not what was read, ValueError if it cannot be."""
     assert storage.url is not None
     with _reserved(storage.url, source):
         asyncio.run(_make_empty(storage))
@@ -353,10 +326,11 @@ def copy_to_server(
             except (psycopg.DataError, psycopg.IntegrityError) as fault:
                 raise ValueError("the rows do not fit the tables") from fault
             # Passages that are said to have a vector and have none are embedded anew.
-            held = VECTORS if _columns_of(connection, VECTORS) else "(SELECT 0 AS passage) AS none"
+            has_vectors = _columns_of(connection, copies.VECTORS)
+            held = copies.VECTORS if has_vectors else "(SELECT 0 AS passage) AS none"
             missing = connection.execute(_MISSING.format(vectors=held).encode()).rowcount
             try:
-                put_uploads(source.uploads, data_dir)
+                put_uploads(source, data_dir)
             except OSError as fault:
                 raise SettingsError(f"{data_dir} cannot be written: {reason_of(fault)}.") from fault
             _refuse_served(storage.url)
@@ -366,29 +340,31 @@ def copy_to_server(
     return tallies, missing
 
 
-def _fill(copy: ServerCopy, source: StoredContent, data_dir: Path, notify: Progress) -> Tallies:
-    tallies = Tallies(source.data_dir)
+def _fill(
+    copy: ServerCopy, source: copies.StoredContent, data_dir: Path, notify: copies.Progress
+) -> copies.Tallies:
+    tallies = copies.Tallies(source.data_dir)
     for store in source.tables:
         notify(store)
         for table, rows in tallies.parts(source, store, after=data_dir):
             copy.put(store, table, rows)
-    notify(VECTORS)
+    notify(copies.VECTORS)
     for collection, ids, vectors in batches_of(tallies.vectors(source.vectors())):
         copy.vectors.add(collection, ids, vectors)
     copy.count_asked()
-    notify(COMPARING)
-    written = ServerSource(connection=copy.connection, tables=source.tables, uploads=FolderUploads(data_dir))
-    compare(tallies, tally(written))
+    notify(copies.COMPARING)
+    written = ServerSource(connection=copy.connection, tables=source.tables, folder=data_dir)
+    compare(tallies, copies.tally(written))
     return tallies
 
 
 async def _make_empty(storage: Storage) -> None:
-    await make_postgres_stores(storage)
+    await copies.make_postgres_stores(storage)
     await make_all_tables(storage, "")
 
 
 @contextmanager
-def _reserved(url: str, source: StoredContent) -> Iterator[None]:
+def _reserved(url: str, source: copies.StoredContent) -> Iterator[None]:
     """Nobody else uses the database meanwhile, nor after a kill, until the copy was made anew."""
     address = conninfo(url)
     with (
@@ -399,23 +375,21 @@ def _reserved(url: str, source: StoredContent) -> Iterator[None]:
     ):
         holding.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         refuse_company(holding, url)
-        _refuse_full(connection, source)
+        for store, held in source.tables.items():
+            for table in held.tables:
+                name = _place_of(store, NAMES.get((store, table.name), table.name))
+                if table.name in copies.OF_DBOS or not _columns_of(connection, name):
+                    continue
+                if connection.execute(f"SELECT FROM {name} LIMIT 1".encode()).rowcount:
+                    raise SettingsError(
+                        f"{SERVER} holds something already (in {name}). Name an empty database."
+                    )
         connection.execute(f"CREATE TABLE IF NOT EXISTS {INCOMPLETE} ()")
         try:
             yield
         finally:  # it is there after a fault, when nothing else is
             with suppress(psycopg.Error):
                 connection.execute(f"DROP TABLE IF EXISTS {INCOMPLETE}")
-
-
-def _refuse_full(connection: psycopg.Connection[Any], source: StoredContent) -> None:
-    for store, held in source.tables.items():
-        for table in held.tables:
-            name = _place_of(store, NAMES.get((store, table.name), table.name))
-            if table.name in OF_DBOS or not _columns_of(connection, name):
-                continue
-            if connection.execute(f"SELECT FROM {name} LIMIT 1".encode()).rowcount:
-                raise SettingsError(f"{SERVER} holds something already (in {name}). Name an empty database.")
 
 
 def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:

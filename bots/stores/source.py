@@ -4,8 +4,6 @@ Whichever database the rows are from, they have the form of the tables in the da
 the same tables but for the words, the conversations and the vectors.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -25,7 +23,7 @@ from core.answers import store as answers
 from core.errors import SettingsError
 from core.gaps import questions as gaps
 from core.library import tables
-from core.library.fts5_terms import indexed_from
+from core.library.fts5 import indexed_from
 from core.reasoning import limits
 from core.settings import Settings
 from core.sources import store as sources
@@ -47,20 +45,8 @@ COMPARING = "comparing the copy with what was copied"
 Progress = Callable[[str], None]  # is told what is done next
 
 
-class Uploads(Protocol):
-    """The files that people gave to channels."""
-
-    def names(self) -> Iterable[str]:
-        """Paths below the data folder."""
-
-    def copy(self, name: str, target: Path) -> None: ...
-
-    def digest_of(self, name: str) -> str:
-        """SHA-256, in hexadecimal."""
-
-
 class StoredContent(Protocol):
-    """All stores as of one moment."""
+    """All stores as of one moment, with the files that people gave to channels."""
 
     @property
     def tables(self) -> Mapping[str, StoredTables]: ...  #: by store
@@ -72,13 +58,15 @@ class StoredContent(Protocol):
         """In the order in which they were written, where that matters."""
 
     def vectors(self) -> Iterator[Row]:
-        """The collection's name, the passage's id and its vector, four little-endian bytes for each number.
+        """A collection's name, and an id and its vector of little-endian floats; sorted by collection."""
 
-        Those of a collection follow one another.
-        """
+    def names(self) -> Iterable[str]:
+        """Paths below the data folder."""
 
-    @property
-    def uploads(self) -> Uploads: ...
+    def copy(self, name: str, target: Path) -> None: ...
+
+    def digest_of(self, name: str) -> str:
+        """SHA-256, in hexadecimal."""
 
 
 @dataclass(slots=True)
@@ -189,17 +177,11 @@ def _sorted(text: str | None) -> str | None:
 
 #: Those that a folder and a PostgreSQL have, with the same tables.
 OURS: Mapping[str, Schema] = {
-    channels.STORE: channels.SCHEMA,
-    slack.STORE: slack.SCHEMA,
-    limits.STORE: limits.SCHEMA,
-    log.STORE: log.SCHEMA,
-    answers.STORE: answers.SCHEMA,
-    gaps.STORE: gaps.SCHEMA,
-    sessions.STORE: sessions.SCHEMA,
-    tokens.STORE: tokens.SCHEMA,
-    sources.STORE: sources.SCHEMA,
+    channels.STORE: channels.SCHEMA, slack.STORE: slack.SCHEMA, limits.STORE: limits.SCHEMA,
+    log.STORE: log.SCHEMA, answers.STORE: answers.SCHEMA, gaps.STORE: gaps.SCHEMA,
+    sessions.STORE: sessions.SCHEMA, tokens.STORE: tokens.SCHEMA, sources.STORE: sources.SCHEMA,
     "library": tables.SCHEMA,
-}
+}  # fmt: skip
 #: Files whose tables DBOS and LangGraph make. In PostgreSQL they make others.
 _OF_LIBRARIES: Mapping[str, Schema] = {
     "turns": queue.SCHEMA,

@@ -6,8 +6,6 @@ what is stored of it.
 
 # ruff: noqa: ARG002 - the port has the arguments that platforms need
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,10 +18,10 @@ from typing import Any
 
 from bots.chat.indexing import Watcher
 from bots.terminal.operations import Operations, Record, error_record
-from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
+from core.conversation import Command, Outcome, Progress, Turn
 from core.errors import FootnoteError
 from core.library.indexing import Phase
-from core.turns.messenger import ReplyRoute
+from core.turns.messenger import Messenger, ReplyRoute
 from core.turns.queue import FINISHED
 from core.turns.remote import OPERATOR, PROGRESS
 
@@ -37,9 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class ProgressStream:
-    """The stream of what a command is told while its work runs: every sentence, and the newest progress.
-    Takes calls of any thread.
-    """
+    """What a command is told while it runs: all sentences, the newest progress. Takes calls of any thread."""
 
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _sentences: list[Record] = field(default_factory=list)
@@ -84,7 +80,7 @@ async def _append(item: Record) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TerminalMessenger:
+class TerminalMessenger(Messenger):
     """The Messenger of an operator's commands."""
 
     operations: Operations
@@ -92,16 +88,6 @@ class TerminalMessenger:
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         return turn.id
-
-    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
-        """As it is: what is typed in a terminal mentions nobody by an id."""
-        return turn
-
-    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        return ()
-
-    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
-        return question
 
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Callable[[Progress], None]:
         stream, thinking = ProgressStream(), asyncio.current_task()

@@ -1,10 +1,8 @@
-"""Operations that a command asks of the process that serves: each takes JSON, and returns some.
+"""Operations on what is indexed and was said: each takes JSON, and returns some; and what commands ask of them.
 
 Beside a serving process, a command does not open the index and the conversations itself. What it asks is stored
 in the durable queue, as what people ask is, and carried out here.
 """
-
-from __future__ import annotations
 
 import asyncio
 import hashlib
@@ -12,9 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bots.chat.access import forget_documents, request_about
+from bots.chat.addresses import ADDRESSES
 from bots.chat.channels import ChannelStore
 from bots.chat.indexing import (
     Targets,
@@ -26,7 +25,9 @@ from bots.chat.indexing import (
 )
 from bots.chat.people import note_names
 from bots.refresh import IndexRefresher
-from core.bootstrap import Footnote, make_fetcher
+from bots.terminal.receive import CommandTurns
+from bots.terminal.screen import Screen
+from core.bootstrap import Announce, Footnote, make_fetcher
 from core.conversation import Conversation
 from core.errors import (
     FootnoteError,
@@ -37,13 +38,17 @@ from core.errors import (
     SettingsError,
     VersionMismatch,
 )
-from core.library.passage_search import plain_hits
+from core.library.indexing import Notify
+from core.library.library import Library
+from core.library.passage_search import Hits, hits_in, plain_hits
 from core.library.sync import Failure, SourceNote, SyncReport
-from core.settings import Settings
+from core.settings import Settings, WebSearch
+from core.sources.kinds import name_as_kept
 from core.turns.archive import plain
 from core.turns.remote import OLDER
 
 Record = dict[str, Any]  # JSON types only
+Forgotten = tuple[str, int]  # a source, and the number of its passages
 Details = Mapping[str, Any]
 
 #: Settings that may differ between the command and the process that serves: they change no answer and no index.
@@ -188,9 +193,7 @@ class Operations:
         return {"id": answer.id}
 
     async def change_answer(self, details: Details, _told: Watcher) -> Record:
-        """Edit a kept answer, extend, retire or forget it, if it is as it was when somebody decided so; one that is gone
-        stays so.
-        """
+        """Change a kept answer, or forget it, if it is as somebody saw it; one that is gone stays so."""
         answers, by = self.footnote.answers, details["name"]
         answer = await answers.get(details["id"])
         if answer is None:
@@ -215,6 +218,15 @@ class Operations:
         said = [(Conversation.parse(conversation), author) for conversation, author in details["said"]]
         await note_names(said, self.channel_store.people, self.footnote.log.names)
         return {}
+
+    async def public(self, details: Details, _told: Watcher) -> Record:
+        """Those of these channels that everybody on their platform may read."""
+        places = (Conversation.parse(f"{channel}/-") for channel in details["channels"])
+        asked = [(place, self.channel_store.people.get(place.platform)) for place in places]
+        public = [
+            place.channel_id for place, people in asked if people and not await people.is_private(place)
+        ]
+        return {"public": public}
 
     # Conversations
 
@@ -244,11 +256,70 @@ _OPERATIONS: Mapping[str, Callable[[Operations, Details, Watcher], Awaitable[Rec
     for each in (
         Operations.compare, Operations.prepare, Operations.ingest, Operations.sync_source, Operations.look_again,
         Operations.rebuild, Operations.refresh, Operations.search, Operations.forget, Operations.forget_document,
-        Operations.teach, Operations.change_answer, Operations.ask_person, Operations.note_names,
+        Operations.teach, Operations.change_answer, Operations.ask_person, Operations.note_names, Operations.public,
         Operations.proposals, Operations.find_proposal, Operations.knows, Operations.unfinished,
         Operations.forget_conversation,
     )
 }  # fmt: skip
+
+
+class CarryOut(Protocol):
+    async def __call__(
+        self, name: str, details: Record, *, note: Announce = ..., notify: Notify = ...
+    ) -> Record:
+        """An operation's result. FootnoteError with the sentence of what went wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """Who does the work of a command: this process itself, or the one that serves the data folder.
+
+    Both give the same answers, so the commands do not know which it is.
+    """
+
+    settings: Settings
+    library: Library  #: to be read; what changes it are the methods here
+    assistant: CommandTurns
+    carry_out: CarryOut
+    web_search: WebSearch  #: of the process that does the work
+    is_here: bool
+
+    @property
+    def vectors_of(self) -> str:
+        """The embedding model by which passages are found; empty: by their words alone."""
+        if self.is_here:
+            return self.library.embedder.name if self.library.embedder else ""
+        store = self.library.store
+        return (store.get_meta("embedding_model") or "") if store.has_vectors() else ""
+
+    async def prepare(self, targets: Targets, screen: Screen, *, with_vectors: bool) -> None:
+        """Sync the index with the disk, with new targets; ``with_vectors``, make those that are missing."""
+        await self.index("prepare", {**details_of(targets), "with_vectors": with_vectors}, screen)
+
+    async def index(self, name: str, details: Record, screen: Screen) -> Record:
+        """The result of an operation that takes its time."""
+        with screen.indexing() as notify:
+            return await self.carry_out(name, details, note=screen.note, notify=notify)
+
+    async def refresh(self, notify: Notify) -> SyncReport:
+        """Sync the index with the disk."""
+        return report_in((await self.carry_out("refresh", {}, notify=notify))["report"])
+
+    async def search(self, query: str, limit: int) -> Hits:
+        """Passages of all that is indexed."""
+        return hits_in(await self.carry_out("search", {"query": query, "limit": limit}))
+
+    async def forget(self, source: str) -> list[Forgotten]:
+        """Remove documents. NotFound if there is none of this name."""
+        done = await self.carry_out("forget", {"names": _names_of(source)})
+        return [(name, passages) for name, passages in done["forgotten"]]
+
+
+def _names_of(source: str) -> list[str]:
+    """A path is one in the folder that the command was typed in."""
+    if (kept := name_as_kept(source, ADDRESSES)) != source:
+        return [source, kept]
+    return [source] if "://" in source else [str(Path(source).expanduser().absolute()), source]
 
 
 def fingerprints(settings: Settings, salt: str) -> dict[str, str]:

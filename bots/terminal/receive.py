@@ -1,7 +1,5 @@
 """What is typed: a line -> a turn or a command, what a command needs of whoever does its work, and where lines come from."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -10,10 +8,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from bots.chat.indexing import BackgroundVectors, Targets
-from bots.terminal.screen import Screen
 from core.conversation import (
     Conversation,
     Decision,
@@ -26,14 +22,7 @@ from core.conversation import (
     value,
 )
 from core.graph.approval import checked_query
-from core.library.indexing import Notify
-from core.library.library import Library
-from core.library.passage_search import Hits
-from core.library.sync import SyncReport
-from core.settings import Settings, WebSearch
-
-if TYPE_CHECKING:
-    from core.turns.messenger import Report
+from core.turns.messenger import Report
 
 TerminalCommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
 
@@ -122,9 +111,6 @@ def _command(typed: str, argument: str) -> TerminalCommand:
     return TerminalCommand(name=known[0], argument=argument)
 
 
-Forgotten = tuple[str, int]  # a source, and the number of its passages
-
-
 class CommandTurns(Protocol):
     """The part of an Assistant that commands use."""
 
@@ -139,49 +125,6 @@ class CommandTurns(Protocol):
     async def find_proposal(self, proposal_id: str, /) -> tuple[Conversation, Proposal] | None: ...
 
     async def forget(self, conversation: Conversation, /) -> None: ...
-
-
-class Backend(Protocol):
-    """The services that commands need."""
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def library(self) -> Library:
-        """To be read; what changes it are the methods here."""
-        ...
-
-    @property
-    def assistant(self) -> CommandTurns: ...
-
-    @property
-    def web_search(self) -> WebSearch: ...
-
-    @property
-    def vectors_of(self) -> str:
-        """The embedding model by which passages are found; empty: by their words alone."""
-        ...
-
-    async def prepare(self, targets: Targets, screen: Screen, *, with_vectors: bool) -> None:
-        """Sync the index with the disk, with new targets; ``with_vectors``, make those that are missing."""
-        ...
-
-    async def refresh(self, notify: Notify) -> SyncReport:
-        """Sync the index with the disk."""
-        ...
-
-    async def background_vectors(self, targets: Targets, screen: Screen) -> BackgroundVectors | None:
-        """The work that makes the missing vectors while a conversation goes on; None where that needs nobody."""
-        ...
-
-    async def search(self, query: str, limit: int) -> Hits:
-        """Passages of all that is indexed."""
-        ...
-
-    async def forget(self, source: str) -> list[Forgotten]:
-        """Remove documents. NotFound if there is none of this name."""
-        ...
 
 
 # The lines, from a person at a keyboard, or a pipe or file
@@ -337,10 +280,7 @@ def is_interactive() -> bool:
 
 
 async def ask_line(prompt: str, *, default: str = "", completes_paths: bool = False) -> str:
-    """The reply to one question, without the spaces around it.
-
-    KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D; nothing is remembered.
-    """
+    """The reply to one question, stripped and not remembered. KeyboardInterrupt, or EOFError for Ctrl-D."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import PathCompleter
     from prompt_toolkit.history import InMemoryHistory

@@ -1,7 +1,5 @@
 """An outcome -> what a terminal shows. Pure; everything untrusted passes through :mod:`bots.terminal.screen`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby
@@ -173,6 +171,8 @@ def request(proposal: Proposal, context: ScreenContext) -> Iterator[RenderableTy
     yield Text(say("would_search", engine=context.engine))
     yield Padding(Text(line(proposal.query), style="bold cyan"), (0, 0, 0, 2), expand=False)
     yield Text(say("nothing_sent_yet"), style="dim")
+    if until := texts.open_until(proposal):
+        yield Text(until, style="dim")
 
 
 def proposal_list(proposals: Sequence[Proposal]) -> RenderableType:

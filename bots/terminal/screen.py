@@ -5,8 +5,6 @@ Documents, web pages and questions are untrusted text, and a terminal obeys cont
 They are removed on the way into every layout, and once more on the way out of the console.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,18 +14,20 @@ from urllib.parse import quote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.constrain import Constrain
+from rich.live import Live
 from rich.markdown import Heading, Markdown
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.segment import Segment
+from rich.spinner import Spinner
 from rich.text import Text
 from rich.theme import Theme
 
 from bots.chat.markdown.safe import web_link
 from bots.chat.texts import progress_note
-from core.conversation import Progress
+from core.conversation import Answer, Progress, unwatched
 from core.library.indexing import Notify, Phase
 
 #: ECMA-48 sequences with their parameters: CSI, then OSC and other strings up to their end, then the rest.
@@ -171,6 +171,8 @@ _PHASES: Mapping[Phase, str] = {
     "reading": "Reading {done:,} of {total:,} documents…",
     "pages": "Page {done:,} of {total:,}…",
     "embedding": "Indexing {done:,} of {total:,} passages by meaning…",
+    "comparing": "Comparing {done:,} of {total:,} documents…",
+    "judging": "Asking the model about {done:,} of {total:,} pairs…",
     "downloading": "Downloading…",
 }
 #: The same where it is not known how many there are.
@@ -225,9 +227,12 @@ class Screen:
 
     @contextmanager
     def waiting(self, language: str, passages: int | None = None) -> Iterator[Callable[[Progress], None]]:
-        """One line that shows progress while a turn runs, then disappears."""
+        """One line that shows progress while a turn runs, below what is checked of its answer; then they disappear."""
+        if not self.err.is_terminal:
+            yield unwatched
+            return
         with self._status(progress_note(Progress(stage="reading", count=passages), language)) as update:
-            yield lambda progress: update(progress_note(progress, language))
+            yield lambda progress: update(progress_note(progress, language), progress.answer)
 
     @contextmanager
     def looking(self, sentence: str) -> Iterator[None]:
@@ -236,12 +241,19 @@ class Screen:
             yield
 
     @contextmanager
-    def _status(self, sentence: str) -> Iterator[Callable[[str], None]]:
+    def _status(self, sentence: str) -> Iterator[Callable[..., None]]:
         if not self.err.is_terminal:
-            yield lambda _sentence: None
+            yield lambda *_: None
             return
-        with self.err.status(Text(sentence, style="dim"), spinner="dots", spinner_style="cyan") as status:
-            yield lambda newer: status.update(Text(newer, style="dim"))
+        spinner = Spinner("dots", Text(sentence, style="dim"), style="cyan")
+        with Live(spinner, console=self.err, transient=True, vertical_overflow="ellipsis") as live:
+
+            def update(newer: str, answer: Answer | None = None) -> None:
+                spinner.update(text=Text(newer, style="dim"))
+                if answer is not None:
+                    live.update(Group(Constrain(AnswerMarkdown(answer.text), WIDTH), "", spinner))
+
+            yield update
 
     @contextmanager
     def indexing(self) -> Iterator[Notify]:

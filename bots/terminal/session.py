@@ -1,7 +1,5 @@
 """The conversation at a terminal: its name, its author, and the loop from lines to outcomes."""
 
-from __future__ import annotations
-
 import asyncio
 import getpass
 import os
@@ -11,26 +9,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bots.chat import texts
 from bots.chat.indexing import BackgroundVectors
 from bots.chat.proposals import footnotes_of
 from bots.chat.texts import language_of_turn, say_in
-from bots.terminal import render
-from bots.terminal.receive import (
-    Backend,
-    CommandTurns,
-    Lines,
-    Situation,
-    TerminalCommand,
-    TerminalCommandName,
-    decide,
-    read,
-)
+from bots.terminal import receive, render
+from bots.terminal.operations import Backend
 from bots.terminal.screen import Screen, line
-from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn
+from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn, unwatched
 from core.errors import FootnoteError, SettingsError
 from core.library.documents import Scope
 from core.library.entries import Entry
@@ -38,11 +26,9 @@ from core.library.library import Library
 from core.library.overview import as_listed
 from core.library.roots import is_within
 from core.text.language import language_of
+from core.turns.messenger import Report
 from core.turns.remote import OPERATOR
 from core.wording import in_language
-
-if TYPE_CHECKING:
-    from core.turns.messenger import Report
 
 PLATFORM, SPACE, CHANNEL = "cli", "local", "terminal"
 THREAD_LIMIT = 200  # characters of a thread's name
@@ -56,14 +42,16 @@ def conversation_named(name: str) -> Conversation:
     return Conversation(platform=PLATFORM, space=SPACE, channel=CHANNEL, thread=thread)
 
 
-def fresh_conversation(channel: str = CHANNEL) -> Conversation:
+def fresh_conversation() -> Conversation:
     """A new conversation, with a name short enough to type."""
-    return replace(conversation_named(secrets.token_hex(3)), channel=channel)
+    return conversation_named(secrets.token_hex(3))
 
 
-def situation(conversation: Conversation, *, sources: tuple[str, ...] = (), passages: int = 0) -> Situation:
+def situation(
+    conversation: Conversation, *, sources: tuple[str, ...] = (), passages: int = 0
+) -> receive.Situation:
     """For the turn that begins now."""
-    return Situation(
+    return receive.Situation(
         turn_id=f"{OPERATOR}{uuid4().hex}", now=time.time(), conversation=conversation, author=author(),
         sources=sources, passages=passages,
     )  # fmt: skip
@@ -77,18 +65,11 @@ def author() -> str:
         return f"user {os.getuid()}"
 
 
-def _ignore(_: object) -> None:
-    return None
-
-
 async def run_in_order(
-    assistant: CommandTurns, turn: Turn, report: Report = _ignore, *,
-    on_unfinished: Callable[[Turn], None] = _ignore, on_finished: Callable[[Outcome], None] = _ignore,
+    assistant: receive.CommandTurns, turn: Turn, report: Report = unwatched, *,
+    on_unfinished: Callable[[Turn], None] = lambda _: None, on_finished: Callable[[Outcome], None] = lambda _: None,
 ) -> Outcome:  # fmt: skip
-    """The turn's outcome. A turn that was interrupted when a process stopped is finished first.
-
-    If the interrupted turn says the same as this one, its outcome is returned.
-    """
+    """The turn's outcome, after that of one that was interrupted, or that one's if both say the same."""
     interrupted = await assistant.unfinished(turn.conversation)
     if interrupted is not None:
         if _content(interrupted) == _content(turn):
@@ -112,7 +93,7 @@ class Session:
     backend: Backend
     conversation: Conversation
     sources: tuple[str, ...]  #: addresses that questions stay within; empty: everything
-    lines: Lines
+    lines: receive.Lines
     screen: Screen
     vectors: BackgroundVectors | None  #: None: made without this process
     turns: int = 0  #: since the conversation was opened
@@ -136,8 +117,8 @@ class Session:
         self._start_vectors()
         while (typed := await self._next_line()) is not None:
             try:
-                message = read(typed, self._situation())
-                if isinstance(message, TerminalCommand) and message.name == "quit":
+                message = receive.read(typed, self._situation())
+                if isinstance(message, receive.TerminalCommand) and message.name == "quit":
                     return
                 await self._handle(message)
             except FootnoteError as error:
@@ -153,12 +134,12 @@ class Session:
         question = self.awaiting.question if self.awaiting else ""
         return say_in(language_of(question))(key)
 
-    def _situation(self) -> Situation:
+    def _situation(self) -> receive.Situation:
         here = situation(self.conversation, sources=self.sources)
         return replace(here, awaiting=self.awaiting, options=self.options)
 
-    async def _handle(self, message: Turn | TerminalCommand | None) -> None:
-        if isinstance(message, TerminalCommand):
+    async def _handle(self, message: Turn | receive.TerminalCommand | None) -> None:
+        if isinstance(message, receive.TerminalCommand):
             await _HANDLERS[message.name](self, message.argument)
         elif message is not None:
             await self._update_index()
@@ -189,7 +170,8 @@ class Session:
         self._show(outcome)
         decided = turn.proposal_id if isinstance(turn, Decision) else None
         awaited = outcome.proposal.id if outcome.proposal else decided
-        self.awaiting = next((p for p in proposals if p.is_open and p.id == awaited), None)
+        now = self._situation().now
+        self.awaiting = next((p for p in proposals if p.is_open_at(now) and p.id == awaited), None)
         self.options = outcome.options
 
     async def _outcome_of(self, turn: Turn) -> Outcome | None:
@@ -270,7 +252,8 @@ class Session:
 
     async def show_proposals(self, argument: str) -> None:
         """List the searches that wait for a decision; with a number, ask for that decision."""
-        waiting = [p for p in await self.backend.assistant.proposals(self.conversation) if p.is_open]
+        proposals, now = await self.backend.assistant.proposals(self.conversation), self._situation().now
+        waiting = [proposal for proposal in proposals if proposal.is_open_at(now)]
         if not waiting:
             self.screen.fault("No web search is waiting for a decision.")
         elif not argument:
@@ -290,7 +273,7 @@ class Session:
         if query is None or not query.strip():
             self.screen.note(self._say("nothing_sent"))
             return
-        decision = decide(proposal.id, "approve", self._situation(), query=query)
+        decision = receive.decide(proposal.id, "approve", self._situation(), query=query)
         await self._update_index()
         await self._run(decision)
 
@@ -312,7 +295,7 @@ class Session:
         self.screen.fault(f"There is no {typed}; /help lists what there is.")
 
 
-_HANDLERS: Mapping[TerminalCommandName, Callable[[Session, str], Awaitable[None]]] = {
+_HANDLERS: Mapping[receive.TerminalCommandName, Callable[[Session, str], Awaitable[None]]] = {
     "more": Session.show_footnotes,
     "sources": Session.list_sources,
     "proposals": Session.show_proposals,

@@ -1,45 +1,28 @@
 """Answers that people taught: kept, used, reviewed and forgotten. The library follows the store."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 from core.answers import store
-from core.answers.store import (
-    SCHEMA,
-    STORE,
-    AnswerFilter,
-    AnswerVersion,
-    Change,
-    ChangeName,
-    ExpertRequest,
-    KeptAnswer,
-    ListedAnswer,
-    check_answer,
-    document_of,
-    id_of,
-    kept_in,
-)
-from core.conversation import Conversation, Outcome, Turn, check_question, log_fields
+from core.conversation import Conversation, Outcome, Question, Turn, check_question, log_fields
 from core.errors import FootnoteError
 from core.graph import rights
 from core.library.documents import ANSWER, Retrieval
 from core.library.library import Library
 from core.library.readers import ReaderSets
-from core.storage.database import AsyncDatabase, Database
+from core.storage.database import AsyncDatabase, Database, values_of
 from core.storage.storage import Storage
 from core.text.language import language_of
-from core.traces.log import DAY, QuestionLog
+from core.traces.log import DAY, Log, QuestionLog
 from core.traces.trace import Trace
 
 logger = logging.getLogger(__name__)
 
-EVERY = AnswerFilter()
+EVERY = store.AnswerFilter()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,72 +36,65 @@ class Answers:
     #: What is kept again right after is kept whole.
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def get(self, answer_id: str) -> KeptAnswer | None:
-        found = await self._select("id = ?", answer_id)
-        return found[0] if found else None
+    async def get(self, answer_id: str) -> store.KeptAnswer | None:
+        return next(iter(await self._select("id = ?", answer_id)), None)
 
-    async def of_message(self, message: str) -> KeptAnswer | None:
+    async def of_message(self, message: str) -> store.KeptAnswer | None:
         """The answer that a message holds; None if it is not kept."""
-        found = await self._select("message = ?", message)
-        return found[0] if found else None
+        return next(iter(await self._select("message = ?", message)), None)
 
-    async def of_conversation(self, conversation: Conversation) -> list[KeptAnswer]:
+    async def of_conversation(self, conversation: Conversation) -> list[store.KeptAnswer]:
         return await self._select("conversation = ?", conversation.id)
 
-    async def find(self, wanted: AnswerFilter = EVERY) -> list[str]:
+    async def find(self, wanted: store.AnswerFilter = EVERY) -> list[str]:
         """The ids of such answers, those kept last first."""
         return await self.database.call(store.find, self.database.database, wanted)
 
-    async def listed(self, ids: Sequence[str] | None = None) -> list[ListedAnswer]:
+    async def listed(self, ids: Sequence[str] | None = None) -> list[store.ListedAnswer]:
         """These answers, or every one, with how often each was used and what disputes it."""
         wanted = await self.find() if ids is None else ids
         return await self.database.call(store.listed, self.database.database, wanted)
 
     async def words(self) -> dict[str, str]:
         """The question and the text of every answer, by id."""
-        return await self.database.call(store.words, self.database.database)
+        rows = await self.database.rows("SELECT id, question, text FROM answers")
+        return {each: f"{question}\n{text}" for each, question, text in rows}
 
-    async def due(self) -> list[ListedAnswer]:
-        """The answers that are not used any more until somebody reviews them."""
-        return await self.listed(await self.find(AnswerFilter(due_at=self.now())))
-
-    async def versions(self, answer_id: str) -> list[AnswerVersion]:
+    async def versions(self, answer_id: str) -> list[store.AnswerVersion]:
         """The versions of an answer with who changed it, oldest first."""
-        return await self.database.call(store.versions, self.database.database, answer_id)
+        query = "SELECT * FROM answer_versions WHERE answer = ? ORDER BY revision"
+        return [
+            store.AnswerVersion(
+                answer=answer, revision=revision, question=question, text=text, collection=collection,
+                change=store.Change(change=change, name=name, changed_at=at),
+            )
+            for answer, revision, change, name, at, question, text, collection in await self.database.rows(query, (answer_id,))
+        ]  # fmt: skip
 
-    async def keep(self, answer: KeptAnswer) -> KeptAnswer:
-        """Write an answer down. It is not used before :meth:`use`, after it was shown to who said it.
-
-        Raises QuestionRejected or AnswerRejected.
-        """
-        question, text = check_question(answer.question), check_answer(answer.text)
+    async def keep(self, answer: store.KeptAnswer) -> store.KeptAnswer:
+        """Write an answer down, to be used once shown to who said it. QuestionRejected or AnswerRejected."""
+        question, text = check_question(answer.question), store.check_answer(answer.text)
         now = self.now()
-        new = replace(
-            answer,
-            question=question,
-            text=text,
-            state="new",
-            kept_at=now,
-            valid_until=now + self.review_after,
-        )
+        valid_until = now + self.review_after
+        new = replace(answer, question=question, text=text, state="new", kept_at=now, valid_until=valid_until)
         async with self._changing:
             return await self.database.call(store.put, self.database.database, new)
 
     async def use(self, answer_id: str) -> None:
         """Let questions find an answer. One that was forgotten meanwhile stays so."""
         async with self._changing:
-            await self.database.call(store.use, self.database.database, answer_id)
+            query = "UPDATE answers SET state = 'used' WHERE id = ? AND state = 'new'"
+            await self.database.write(query, (answer_id,))
             if (answer := await self.get(answer_id)) is not None:
                 await asyncio.to_thread(self._index, answer, answer.collection)
 
     async def edit(
-        self, answer: KeptAnswer, *, question: str, text: str, by: str, collection: str = ""
-    ) -> KeptAnswer | None:
-        """A new wording of it, which is used, and valid as long as a new answer; in another collection, if one is named.
-
-        Raises QuestionRejected or AnswerRejected. Other words are those of who edits: ``by``, as people call them.
-        """
-        question, text = check_question(question), check_answer(text)
+        self, answer: store.KeptAnswer, *, question: str, text: str, by: str, collection: str = ""
+    ) -> store.KeptAnswer | None:
+        """A new wording of it, which is used, and valid as long as a new answer; in another collection, if one
+        is named. Other words are those of who edits, ``by`` as people call them. QuestionRejected,
+        AnswerRejected."""
+        question, text = check_question(question), store.check_answer(text)
         now = self.now()
         edited = replace(
             answer, question=question, text=text, collection=collection or answer.collection,
@@ -132,12 +108,12 @@ class Answers:
 
     async def correct(
         self, *, question: str, text: str, collection: str, name: str, message: str
-    ) -> KeptAnswer:
+    ) -> store.KeptAnswer:
         """An editor's answer, which is used at once; ``message`` names the request: told again, it is the same answer."""
         now = self.now()
         answer = await self.keep(
-            KeptAnswer(
-                id=id_of(message), question=question, text=text, author="", name=name, place="",
+            store.KeptAnswer(
+                id=store.id_of(message), question=question, text=text, author="", name=name, place="",
                 conversation="", message=message, url=None, collection=collection,
                 language=language_of(question), said_at=now, kept_at=now, valid_until=now,
             )
@@ -145,28 +121,28 @@ class Answers:
         await self.use(answer.id)
         return answer
 
-    async def extend(self, answer: KeptAnswer, *, by: str) -> KeptAnswer | None:
+    async def extend(self, answer: store.KeptAnswer, *, by: str) -> store.KeptAnswer | None:
         """It was reviewed, and is valid as long as a new one."""
         extended = replace(answer, valid_until=self.now() + self.review_after, state="used")
         return await self._change(answer, extended, "extended", by)
 
-    async def retire(self, answer: KeptAnswer, *, by: str) -> KeptAnswer | None:
+    async def retire(self, answer: store.KeptAnswer, *, by: str) -> store.KeptAnswer | None:
         """It stays to be read by editors, and is not used."""
         return await self._change(answer, replace(answer, state="retired"), "retired", by)
 
     async def _change(
-        self, answer: KeptAnswer, changed: KeptAnswer, change: ChangeName, by: str
-    ) -> KeptAnswer | None:
+        self, answer: store.KeptAnswer, changed: store.KeptAnswer, change: store.ChangeName, by: str
+    ) -> store.KeptAnswer | None:
         """The answer as it is stored now, and in the library; None where it was changed or forgotten since it was read."""
         changed = replace(changed, revision=answer.revision + 1)
-        done = Change(change=change, name=by, changed_at=self.now())
+        done = store.Change(change=change, name=by, changed_at=self.now())
         async with self._changing:
             if not await self.database.call(store.change, self.database.database, changed, done):
                 return None
             await asyncio.to_thread(self._index, changed, answer.collection)
         return changed
 
-    async def forget(self, answer: KeptAnswer) -> None:
+    async def forget(self, answer: store.KeptAnswer) -> None:
         """Delete it, its document, and the traces of turns that read it."""
         async with self._changing:
             # The store first: what indexes it at the same time sees that it is gone, and takes its document back.
@@ -175,7 +151,7 @@ class Answers:
 
     async def is_current(self, retrieval: Retrieval) -> bool:
         """False if an answer was found that is not used any more; it is in the library no longer: look again."""
-        found = kept_in(hit.passage.source for hit in retrieval.passages)
+        found = store.kept_in(hit.passage.source for hit in retrieval.passages)
         if not found:
             return True
         usable = await self.database.call(store.usable_among, self.database.database, found, self.now())
@@ -186,19 +162,17 @@ class Answers:
     async def withdrawn(
         self, sources: Iterable[str], behind: Collection[str], readable: Collection[str]
     ) -> frozenset[str]:
-        """The sources among these that may not be quoted any more where these collections are readable: kept
-        answers that are not used any more, or elsewhere, and documents that others may read now.
-
-        ``behind``: the collections that the sources were cited from.
-        """
+        """The sources among these that may not be quoted where these collections are read: kept answers that
+        are not used any more, or elsewhere, and documents that others read now. ``behind``: what they were
+        cited from."""
         cited = tuple(sources)
-        asked = {f"{ANSWER}{answer}": answer for answer in kept_in(cited)}
+        asked = {f"{ANSWER}{answer}": answer for answer in store.kept_in(cited)}
         readers = ReaderSets(self.library.store.database)
         closed = await asyncio.to_thread(readers.closed, cited, behind, readable)
         if not asked:
             return closed
-        among = (tuple(asked.values()), readable, self.now())
-        usable = await self.database.call(store.readable_among, self.database.database, *among)
+        among = (tuple(asked.values()), self.now(), readable)
+        usable = await self.database.call(store.usable_among, self.database.database, *among)
         return closed.union(source for source, answer in asked.items() if answer not in usable)
 
     async def within(self, outcome: Outcome, readable: Collection[str]) -> Outcome:
@@ -214,53 +188,58 @@ class Answers:
     async def note_uses(self, turn_id: str, outcome: Outcome) -> None:
         """Count an answer that cites kept ones; the same turn counts once."""
         citations = outcome.answer.citations if outcome.answer else ()
-        if cited := kept_in(citation.source for citation in citations):
+        if cited := store.kept_in(citation.source for citation in citations):
             query = "INSERT INTO answer_uses VALUES (?, ?) ON CONFLICT DO NOTHING"
             await self.database.write_all(query, [(answer, turn_id) for answer in cited])
 
     async def note_dispute(self, answer_source: str, others: Sequence[str]) -> None:
         """A judge found that documents say something else than a kept answer. No question fails for it."""
-        rows = [(answer, other, self.now()) for answer in kept_in([answer_source]) for other in others]
+        rows = [(answer, other, self.now()) for answer in store.kept_in([answer_source]) for other in others]
         query = "INSERT INTO answer_disputes VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         try:
             await self.database.write_all(query, rows)
         except FootnoteError:
             logger.exception("that documents dispute a kept answer could not be noted")
 
-    async def note_request(self, request: ExpertRequest) -> None:
-        """Experts were asked; told again, it changes nothing."""
-        await self.database.write(
-            "INSERT INTO expert_requests VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (request.turn, request.conversation, request.question, request.asked_at),
-        )
+    async def dispute(self, conversation: Conversation, words: str, source: str) -> None:
+        """Have the answers reviewed that were kept in a conversation, or say words that a document says no longer."""
+        now = self.now()
+        for answer in await self._select("state = 'used' AND valid_until > ?", now):
+            if answer.conversation == conversation.id or words in answer.text:
+                await self.note_dispute(answer.address, [source])
+                due = "UPDATE answers SET valid_until = ? WHERE id = ? AND revision = ?"
+                async with self._changing:
+                    await self.database.write(due, (now, answer.id, answer.revision))
+                    await asyncio.to_thread(self._index, replace(answer, valid_until=now), answer.collection)
 
-    async def request_in(self, conversation: Conversation) -> ExpertRequest | None:
+    async def note_request(self, request: store.ExpertRequest) -> None:
+        """Experts were asked; told again, it changes nothing."""
+        query = "INSERT INTO expert_requests VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        await self.database.write(query, astuple(request))
+
+    async def request_in(self, conversation: Conversation) -> store.ExpertRequest | None:
         """The last request to experts in a conversation."""
-        rows = await self.database.rows(
-            "SELECT turn, conversation, question, asked_at FROM expert_requests WHERE conversation = ?"
-            " ORDER BY asked_at DESC LIMIT 1",
-            (conversation.id,),
-        )
-        names = ("turn", "conversation", "question", "asked_at")
-        return ExpertRequest(**dict(zip(names, rows[0], strict=True))) if rows else None
+        query = "SELECT * FROM expert_requests WHERE conversation = ? ORDER BY asked_at DESC LIMIT 1"
+        rows = await self.database.rows(query, (conversation.id,))
+        return next(iter(values_of(store.ExpertRequest, rows)), None)
 
     async def forget_requests(self, conversation: Conversation) -> None:
         await self.database.write("DELETE FROM expert_requests WHERE conversation = ?", (conversation.id,))
 
-    async def _select(self, where: str, *values: object) -> list[KeptAnswer]:
+    async def _select(self, where: str, *values: object) -> list[store.KeptAnswer]:
         return await self.database.call(store.select, self.database.database, where, values)
 
-    def _index(self, answer: KeptAnswer, collection_before: str) -> None:
-        documents = self.library.store
-        if collection_before != answer.collection or not answer.is_usable(self.now()):
-            documents.remove(collection_before, answer.address)
-        if answer.is_usable(self.now()):
+    def _index(self, answer: store.KeptAnswer, collection_before: str) -> None:
+        is_usable = answer.is_usable(self.now())
+        if collection_before != answer.collection or not is_usable:
+            self.library.store.remove(collection_before, answer.address)
+        if is_usable:
             index(self.database.database, self.library, answer)
 
 
-def index(database: Database, library: Library, answer: KeptAnswer) -> None:
+def index(database: Database, library: Library, answer: store.KeptAnswer) -> None:
     """Let questions find an answer, unless it is forgotten meanwhile."""
-    library.store.put(document_of(answer))
+    library.store.put(store.document_of(answer))
     if not store.select(database, "id = ?", (answer.id,)):
         forget_document(library, answer.collection, answer.address)
 
@@ -277,7 +256,7 @@ def sync(database: Database, library: Library, now: float) -> None:
     usable = {address: answer for address, answer in known.items() if answer.is_usable(now)}
     for entry in library.store.answers():
         answer = usable.get(entry.address)
-        if answer and (entry.collection, entry.hash) == (answer.collection, document_of(answer).hash):
+        if answer and (entry.collection, entry.hash) == (answer.collection, store.document_of(answer).hash):
             del usable[entry.address]
         elif entry.address in known:
             library.store.remove(entry.collection, entry.address)
@@ -288,13 +267,15 @@ def sync(database: Database, library: Library, now: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedUses:
-    """The log of questions, which also counts what kept answers are used for."""
+class CountedUses(Log):
+    """The log of questions, which also counts what kept answers are used for; not by questions that only test them."""
 
     log: QuestionLog
     answers: Answers
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
+        if isinstance(turn, Question) and turn.is_test:
+            return
         await self.log.record(turn, outcome, trace)
         try:
             await self.answers.note_uses(turn.id, outcome)
@@ -304,9 +285,12 @@ class CountedUses:
     async def forget_conversation(self, conversation: Conversation) -> None:
         await self.log.forget_conversation(conversation)
 
+    async def watched(self) -> frozenset[str]:
+        return await self.log.watched()
+
 
 @contextmanager
 def open_answers(storage: Storage, library: Library, *, review_after: int) -> Iterator[Answers]:
     """Raises SettingsError when the store cannot be used. ``review_after``: in days."""
-    with storage.asynchronous(STORE, SCHEMA) as database:
+    with storage.asynchronous(store.STORE, store.SCHEMA) as database:
         yield Answers(database=database, library=library, review_after=review_after * DAY)

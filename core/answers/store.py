@@ -4,11 +4,9 @@ The document's text is the question as a heading and the answer as it was writte
 both, cut, quoted and cited as any other, and its offsets count into that text.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Literal
 
 from core.characters import one_line, storable
@@ -18,12 +16,11 @@ from core.library.chunking import cut
 from core.library.documents import ANSWER, Document, is_kept
 from core.library.entries import NewDocument
 from core.library.formats.markdown import parse as parse_markdown
-from core.storage.database import Database, Row, Schema, placeholders
+from core.storage.database import Database, Schema, among, columns_of, rows_among, values_of
 from core.wording import Sentence, wording
 
 NAME_SHOWN = 80  # characters of a name of a person or a channel
 QUESTION_SHOWN = 300  # characters of the question as a heading
-LOOKED_UP = 500  # values of one query
 TEXT_LIMIT = 8_000  # characters of an answer, wherever it is typed, kept or shown
 
 #: "new": written down and not shown to who said it yet, so it is not used; "used"; "retired" by an editor.
@@ -100,10 +97,7 @@ def title_of(answer: KeptAnswer) -> str:
 
 
 def document_of(answer: KeptAnswer) -> NewDocument:
-    """The document of an answer, as the library holds it. The passages have the question as their heading.
-
-    Words that were edited since lead to no message: it does not say them.
-    """
+    """The document of an answer, headed by its question; edited words lead to no message."""
     question = one_line(answer.question, QUESTION_SHOWN)
     text = storable(f"# {question}\n\n{answer.text}")
     parsed = parse_markdown(text)
@@ -168,7 +162,7 @@ SCHEMA = Schema(
 #: What forgetting deletes from.
 ERASED = ("answers", "answer_versions", "answer_uses", "answer_disputes", "expert_requests")
 
-COLUMNS = tuple(field.name for field in fields(KeptAnswer))
+COLUMNS = columns_of(KeptAnswer)
 _CHANGED = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
 _PUT = (
     f"INSERT INTO answers ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -241,24 +235,13 @@ def put(database: Database, answer: KeptAnswer) -> KeptAnswer:
     return answer
 
 
-def use(database: Database, answer: str) -> None:
-    """Let it be used from now on, if it was only written down."""
-    with database.transaction() as writing:
-        writing.execute("UPDATE answers SET state = 'used' WHERE id = ? AND state = 'new'", (answer,))
-
-
 def change(database: Database, answer: KeptAnswer, done: Change) -> bool:
-    """Write an answer with the revision that follows that of the stored one; False where that is another, or none.
-
-    Told again, it is written already.
-    """
-    values = [getattr(answer, name) for name in COLUMNS[1:]]
+    """Write the revision after the stored one; False after another. Told again, it is there already."""
+    values, row = [getattr(answer, name) for name in COLUMNS[1:]], _version_row(answer, done)
     with database.transaction() as writing:
-        changed = writing.execute(_CHANGE, [*values, answer.id, answer.revision - 1])
-        if changed.rowcount:
-            writing.execute(_VERSION, _version_row(answer, done))
+        if writing.execute(_CHANGE, [*values, answer.id, answer.revision - 1]).rowcount:
+            writing.execute(_VERSION, row)
             return True
-        row = _version_row(answer, done)
         ((told,),) = writing.execute(_TOLD, [*row[:4], *row[5:]]).fetchall()
         return bool(told)
 
@@ -268,22 +251,10 @@ def _version_row(answer: KeptAnswer, done: Change) -> tuple[object, ...]:
     return (*who, answer.question, answer.text, answer.collection)
 
 
-def versions(database: Database, answer: str) -> list[AnswerVersion]:
-    """The versions of an answer, oldest first."""
-    rows = database.rows("SELECT * FROM answer_versions WHERE answer = ? ORDER BY revision", (answer,))
-    return [
-        AnswerVersion(
-            answer=answer, revision=revision, change=Change(change=change, name=name, changed_at=at),
-            question=question, text=text, collection=collection,
-        )
-        for answer, revision, change, name, at, question, text, collection in rows
-    ]  # fmt: skip
-
-
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:
     """The answers of which a condition holds, those kept last first."""
     query = f"SELECT {', '.join(COLUMNS)} FROM answers WHERE {where} ORDER BY kept_at DESC, id"
-    return [_answer(row) for row in database.rows(query, values)]
+    return values_of(KeptAnswer, database.rows(query, values))
 
 
 @value
@@ -303,8 +274,8 @@ def find(database: Database, wanted: AnswerFilter) -> list[str]:
     if wanted.is_disputed:
         conditions.append(("id IN (SELECT answer FROM answer_disputes)", ()))
     if wanted.collections is not None:
-        names = tuple(wanted.collections)
-        conditions.append((f"collection IN ({placeholders(names)})", names))
+        condition, names = among(database.dialect, wanted.collections, "text")
+        conditions.append((f"collection {condition}", (names,)))
     where = " AND ".join(condition for condition, _ in conditions)
     rows = database.rows(
         f"SELECT id FROM answers WHERE {where} ORDER BY kept_at DESC, id",
@@ -315,44 +286,26 @@ def find(database: Database, wanted: AnswerFilter) -> list[str]:
 
 def listed(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
     """These answers in the same order, as far as they are there, with how often each was used and what disputes it."""
-    found = {}
-    for start in range(0, len(ids), LOOKED_UP):
-        some = ids[start : start + LOOKED_UP]
-        disputes: dict[str, list[str]] = {}
-        among = f"IN ({placeholders(some)})"
-        query = f"SELECT answer, source FROM answer_disputes WHERE answer {among} ORDER BY found_at"
-        for answer, source in database.rows(query, some):
-            disputes.setdefault(answer, []).append(source)
-        for row in database.rows(f"SELECT {', '.join(COLUMNS)}, {_USES} FROM answers WHERE id {among}", some):
-            own = tuple(disputes.get(row[0], ()))
-            found[row[0]] = ListedAnswer(answer=_answer(row[:-1]), used=int(row[-1]), disputed_by=own)
+    disputes: dict[str, list[str]] = {}
+    query = "SELECT answer, source FROM answer_disputes WHERE answer {} ORDER BY found_at"
+    for answer, source in rows_among(database, query, ids):
+        disputes.setdefault(answer, []).append(source)
+    rows = rows_among(database, f"SELECT {', '.join(COLUMNS)}, {_USES} FROM answers WHERE id {{}}", ids)
+    answers = zip(values_of(KeptAnswer, (row[:-1] for row in rows)), rows, strict=True)
+    found = {
+        each.id: ListedAnswer(answer=each, used=int(row[-1]), disputed_by=tuple(disputes.get(each.id, ())))
+        for each, row in answers
+    }
     return [found[each] for each in ids if each in found]
 
 
-def words(database: Database) -> dict[str, str]:
-    """The question and the text of every answer, by id."""
-    rows = database.rows("SELECT id, question, text FROM answers")
-    return {each: f"{question}\n{text}" for each, question, text in rows}
-
-
-def _answer(row: Row) -> KeptAnswer:
-    return KeptAnswer(**dict(zip(COLUMNS, row, strict=True)))
-
-
-def usable_among(database: Database, ids: Collection[str], now: float) -> set[str]:
-    """The answers among these that are used now."""
-    query = f"SELECT id FROM answers WHERE id IN ({placeholders(ids)}) AND state = 'used' AND valid_until > ?"
-    rows = database.rows(query, (*ids, now))
-    return {answer for (answer,) in rows}
-
-
-def readable_among(
-    database: Database, ids: Collection[str], collections: Collection[str], now: float
+def usable_among(
+    database: Database, ids: Collection[str], now: float, readable: Collection[str] | None = None
 ) -> set[str]:
-    """The answers among these that are used now and may be read by who reads these collections."""
-    usable = usable_among(database, ids, now)
-    rows = database.rows(f"SELECT id, collection FROM answers WHERE id IN ({placeholders(ids)})", tuple(ids))
-    return {answer for answer, collection in rows if answer in usable and collection in collections}
+    """The answers among these that are used now; ``readable``: the collections that are read, None for all."""
+    query = "SELECT id, collection FROM answers WHERE state = 'used' AND valid_until > ? AND id {}"
+    rows = rows_among(database, query, ids, now)
+    return {answer for answer, collection in rows if readable is None or collection in readable}
 
 
 def forget(database: Database, ids: Collection[str]) -> None:

@@ -6,22 +6,16 @@ of a few members count: pairs of near-identical questions would otherwise win ov
 subjects are found as well as many narrow ones. `python -m benchmarks gaps` measures it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.conversation import value
+from core.library.embedding.embedder import Embedder
 from core.text.terms import query_terms
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from core.library.embedding.embedder import Embedder
 
 FEW = 100  # texts; with fewer there is too little to choose a cut by
 COUNTED = 3  # members that a group needs to count when a cut is chosen
@@ -47,10 +41,7 @@ BY_WORDS = Cuts(
 
 
 def clusters(likeness: NDArray[np.float32], cuts: Cuts) -> NDArray[np.int64]:
-    """The group of each text, numbered from 0 in the order of their first members.
-
-    ``likeness``: a symmetric matrix, 1 on its diagonal. The same matrix gives the same groups.
-    """
+    """The group of each text, numbered by first members. ``likeness``: symmetric, 1 on its diagonal."""
     merges = average_linkage(likeness)
     if len(likeness) < FEW:
         return groups_at(merges, len(likeness), cuts.usual)
@@ -60,10 +51,7 @@ def clusters(likeness: NDArray[np.float32], cuts: Cuts) -> NDArray[np.int64]:
 
 
 def average_linkage(likeness: NDArray[np.float32]) -> list[Merge]:
-    """The merges that make one group of all, found with chains of nearest neighbours (Murtagh 1983).
-
-    Quadratic in time and memory: 5,000 texts take a matrix of 100 MB.
-    """
+    """The merges to one group, by chains of nearest neighbours (Murtagh 1983); 5,000 texts take 100 MB."""
     mean = np.array(likeness, dtype=np.float32)
     np.fill_diagonal(mean, -np.inf)
     size = np.ones(len(mean), dtype=np.float32)
@@ -113,10 +101,7 @@ def groups_at(merges: list[Merge], count: int, cut: float) -> NDArray[np.int64]:
 
 
 def silhouette(likeness: NDArray[np.float32], groups: NDArray[np.int64], *, counted: int) -> float:
-    """How much closer texts are to their own group than to the next one, -1 to 1, on average.
-
-    Members of groups of fewer than ``counted`` add nothing.
-    """
+    """How much closer texts are to their own group than to the next, -1 to 1; of ``counted`` at least."""
     sizes = np.bincount(groups)
     if len(sizes) < 2:
         return 0.0
@@ -139,10 +124,7 @@ FOUND_SHARE = 0.3
 
 
 def by_words(texts: Sequence[str], languages: Sequence[str]) -> NDArray[np.float32]:
-    """A row of length one for each text, of its terms weighted by how few texts have them (TF-IDF).
-
-    A column for each term that two texts share; the others count in the length alone.
-    """
+    """A unit row for each text: TF-IDF of its terms, a column for each that two texts share."""
     held = [query_terms(text, language) for text, language in zip(texts, languages, strict=True)]
     return _weighted([dict.fromkeys(terms, 1.0) for terms in held])
 
@@ -150,10 +132,8 @@ def by_words(texts: Sequence[str], languages: Sequence[str]) -> NDArray[np.float
 def with_documents(
     rows: NDArray[np.float32], near: Sequence[Mapping[str, float]], confidence: Sequence[float]
 ) -> NDArray[np.float32]:
-    """The rows with a second part: the documents that each question found, weighted by how few questions find them.
-
-    ``near``: how well each document fits, ``confidence``: how sure the library is of what it found, both 0 to 1.
-    """
+    """The rows with a second part: the documents that each question found, weighted by how few questions find
+    them. ``near``: how well each fits, ``confidence``: how sure the library is of that, both 0 to 1."""
     share = FOUND_SHARE * np.square(np.array(confidence, dtype=np.float32))[:, None]
     return np.concatenate([np.sqrt(1 - share) * rows, np.sqrt(share) * _weighted(near)], axis=1)
 
@@ -175,10 +155,7 @@ def _weighted(held: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
 def by_meaning(
     texts: Sequence[str], embedder: Embedder, known: dict[str, NDArray[np.float32]]
 ) -> NDArray[np.float32]:
-    """A vector of length one for each text. ``known``: vectors made before; it is left with those of these texts.
-
-    Raises ModelTrouble or SettingsError when the model gives none.
-    """
+    """A unit vector for each text; ``known``, from before, ends with these. ModelTrouble, SettingsError."""
     distinct = list(dict.fromkeys(texts))
     new = [text for text in distinct if text not in known]
     if new:

@@ -1,7 +1,5 @@
 """Groups of questions that were not answered in a span of time, as somebody reads them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -12,33 +10,21 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.answers import store as answers
 from core.conversation import value
 from core.errors import ModelTrouble, SettingsError
-from core.gaps.questions import (
-    LIMIT,
-    CloseDocument,
-    GapMark,
-    GapQuestion,
-    GapState,
-    GapStore,
-    TimeSpan,
-    have_words,
-    open_gap_store,
-    read_gaps,
-)
+from core.gaps import questions as asked
+from core.gaps.questions import CloseDocument, GapMark, GapQuestion, GapState, GapStore, TimeSpan
 from core.library.embedding.embedder import Embedder
 from core.storage.database import AsyncDatabase
 from core.storage.storage import Storage
 from core.text.terms import comparable, query_terms
 from core.traces import log
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
@@ -86,9 +72,8 @@ class GapGroup:
 
     @property
     def is_open(self) -> bool:
-        """True if something is left to decide. A subject that was ignored stays so when it is asked about later; what
-        was asked before that, and not shown to who ignored it, does not.
-        """
+        """True if something is left to decide. A subject that was ignored stays so when it is asked about
+        later; what was asked before that, and not shown to who ignored it, does not."""
         if self.mark is None or self.mark.state == "asked":
             return True
         is_ignored, decided_at = self.mark.state == "ignored", self.mark.set_at
@@ -110,10 +95,7 @@ class GapGroup:
 def make_groups(
     questions: Sequence[GapQuestion], labels: NDArray[np.int64], likeness: NDArray[np.float32], span: TimeSpan
 ) -> tuple[GapGroup, ...]:
-    """The groups with a question of this span, those with most questions first, and no decisions.
-
-    ``questions``: of this span and the one before, with the group of each and how alike each two are.
-    """
+    """Groups with a question of this span, the largest first. ``questions``: of this span and the last."""
     held = [frozenset(query_terms(each.text, each.language)) for each in questions]
     counts = Counter(term for terms in held for term in terms)
     groups = []
@@ -169,11 +151,8 @@ def decided(group: GapGroup, marks: Mapping[str, GapMark]) -> GapGroup:
 
 
 def state_of(members: Sequence[GapQuestion], marks: Mapping[str, GapMark]) -> GapMark | None:
-    """The last decision about questions of a group, however it has grown since.
-
-    It holds if it was decided about at least half of those members that had been asked by then: a small group
-    that was ignored does not hide a large one that it now belongs to.
-    """
+    """The last decision about questions of a group, however it has grown since. It holds if it was made about
+    at least half of the members asked by then: a small group that was ignored hides no large one."""
     decided = [marks[each.turn] for each in members if each.turn in marks]
     if not decided:
         return None
@@ -192,7 +171,7 @@ class GapReport:
     wordless: int = 0  #: questions whose words are not kept any more
     is_by_meaning: bool = False  #: whether vectors were compared, not words
     is_cut: bool = False  #: whether only the newest were grouped
-    #: Whether those in the same words were put together alone, and none before the span.
+    #: Whether those in the same words were put together alone, and none before the span; the page says so.
     is_rough: bool = False
 
     @property
@@ -230,14 +209,11 @@ class GapFinder:
     async def report(
         self, span: TimeSpan, may_read: MayRead = everything, *, is_rough: bool = False
     ) -> GapReport:
-        """The gaps of a span, beside those of the span before it. Groups only what may be read.
-
-        Grouping takes seconds where there are thousands of questions, so it is done in a thread; a rough report
-        takes the newest alone, which is a matter of milliseconds.
-        """
+        """The gaps of a span beside those of the span before, among what may be read. Grouping thousands of
+        questions takes seconds, so a thread does it; a rough report takes the newest alone, in milliseconds."""
         both = span if is_rough else TimeSpan(since=span.before.since, until=span.until)
-        limit = ROUGHLY if is_rough else LIMIT
-        found = await asyncio.to_thread(read_gaps, self.questions.database, both, limit=limit)
+        limit = ROUGHLY if is_rough else asked.LIMIT
+        found = await asyncio.to_thread(asked.read_gaps, self.questions.database, both, limit=limit)
         allowed = await may_read(found.questions)
         readable = [each for each in found.questions if each.turn in allowed]
         make = _same_words if is_rough else self._group
@@ -266,7 +242,7 @@ class GapFinder:
     async def holds(self, report: GapReport) -> bool:
         """True if the words of all its questions are kept still."""
         turns = [turn for group in report.groups for turn in group.turns]
-        return await asyncio.to_thread(have_words, self.questions.database, turns)
+        return await asyncio.to_thread(asked.have_words, self.questions.database, turns)
 
     def _group(self, questions: Sequence[GapQuestion], span: TimeSpan) -> tuple[tuple[GapGroup, ...], bool]:
         """The groups, and whether vectors were compared."""
@@ -286,18 +262,14 @@ class GapFinder:
         if rows is None:
             rows = clusters.by_words(texts, [each.language for each in questions])
         if len(questions) >= clusters.FEW:
-            near, confidence = (
-                [dict(each.near) for each in questions],
-                [each.confidence for each in questions],
-            )
-            rows = clusters.with_documents(rows, near, confidence)
+            near = [dict(each.near) for each in questions]
+            rows = clusters.with_documents(rows, near, [each.confidence for each in questions])
         alike = clusters.alike(rows)
         labels = clusters.clusters(alike, cuts)
         return make_groups(questions, labels, alike, span), cuts is clusters.BY_MEANING
 
 
 def _same_words(questions: Sequence[GapQuestion], span: TimeSpan) -> tuple[tuple[GapGroup, ...], bool]:
-    """Questions in the same words are one group."""
     numbers: dict[str, int] = {}
     labels = [numbers.setdefault(comparable(each.text), len(numbers)) for each in questions]
     alike = np.equal.outer(labels, labels).astype(np.float32)
@@ -310,6 +282,6 @@ def open_gaps(storage: Storage, embedder: Callable[[], Embedder | None]) -> Iter
     with (
         storage.asynchronous(log.STORE, log.SCHEMA) as questions,
         storage.asynchronous(answers.STORE, answers.SCHEMA) as taught,
-        open_gap_store(storage) as gaps,
+        asked.open_gap_store(storage) as gaps,
     ):
         yield GapFinder(questions=questions, answers=taught, store=gaps, embedder=embedder)

@@ -5,19 +5,17 @@ Groups are made anew each time, so a decision is stored for each question that t
 :func:`core.gaps.groups.state_of`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal, get_args
 
 from core.answers.store import KeptAnswer
 from core.conversation import Conversation, value
 from core.library.readers import ReaderSets
 from core.library.sameness import are_same
-from core.storage.database import AsyncDatabase, Database, Row, Schema, placeholders
+from core.storage.database import AsyncDatabase, Database, Row, Schema, rows_among, values_of
 from core.storage.storage import Storage
 from core.traces.log import QuestionLog
 from core.traces.search import ALL, QuestionFilter, search
@@ -25,7 +23,6 @@ from core.traces.trace import record_of
 
 LIMIT = 5_000  # questions that are grouped, the newest ones: time and memory grow with their square
 NEAR = 5  # passages whose documents count as near
-LOOKED_UP = 500  # values of one query
 LOOKED_AT = 4  # questions that may count, for one that is wanted
 LOOKED_THROUGH = 1_000  # newest questions of a channel that a kept reply may answer too
 
@@ -41,7 +38,7 @@ class TimeSpan:
     until: float
 
     @property
-    def before(self) -> TimeSpan:
+    def before(self) -> "TimeSpan":
         """The span of the same length that ends where this one begins."""
         return TimeSpan(since=2 * self.since - self.until, until=self.since)
 
@@ -100,15 +97,12 @@ _DECIDED = f"""
 SELECT q.about, q.kind, q.outcome, q.is_sure, CASE WHEN {_RATED_DOWN} THEN 1 ELSE 0 END
 FROM questions q WHERE q.kind <> 'question' AND q.asked_at >= ? ORDER BY q.asked_at, q.turn
 """
-_TRACES = "SELECT turn, content FROM traces WHERE turn IN ({})"
-_FAULTS = "SELECT turn, fault, remark FROM ratings WHERE is_positive = 0 AND turn IN ({}) ORDER BY given_at"
+_TRACES = "SELECT turn, content FROM traces WHERE turn {}"
+_FAULTS = "SELECT turn, fault, remark FROM ratings WHERE is_positive = 0 AND turn {} ORDER BY given_at"
 
 
 def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> FoundGaps:
-    """The questions of a span that count, from the store of the log.
-
-    Where fewer than LIMIT are wanted, so many may have been decided that fewer are found.
-    """
+    """The questions of a span that count, from the log; fewer than LIMIT where so many are decided."""
     looked = ALL if limit == LIMIT else LOOKED_AT * limit
     ended = database.rows(_ENDED, (span.since, span.until, looked))
     oldest = ended[-1][6] if ended else span.until
@@ -122,9 +116,9 @@ def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> Foun
         elif reason is not None:
             wordless.append(row[6])
     kept = found[:limit]
-    traces = _rows_of(database, _TRACES, [row[0] for row, _ in kept])
+    traces = rows_among(database, _TRACES, [row[0] for row, _ in kept])
     details = {turn: record_of(bytes(content)) for turn, content in traces}
-    rated = _rows_of(database, _FAULTS, [row[0] for row, reason in kept if reason == "rated_down"])
+    rated = rows_among(database, _FAULTS, [row[0] for row, reason in kept if reason == "rated_down"])
     faults = {turn: remark or fault for turn, fault, remark in rated if remark or fault}
     questions = tuple(
         _question(row, reason, details.get(row[0]) or {}, faults.get(row[0], "")) for row, reason in kept
@@ -167,11 +161,8 @@ def _question(row: Row, reason: Reason, told: Mapping[str, Any], fault: str) -> 
 
 
 async def answered_by(log: QuestionLog, answer: KeptAnswer, *, asked: str = "") -> frozenset[str]:
-    """The turns of the questions that a reply answers which was kept where it was said.
-
-    They are the one that experts were ``asked`` about, if it is known, and those of its channel in the same words or
-    almost; where there is none of these, the only one of its thread.
-    """
+    """The turns of the questions that a reply answers which was kept where it was said: the one that experts
+    were ``asked`` about, and those of its channel in almost the same words; else the only one of its thread."""
     here = Conversation.parse(answer.conversation)
     wanted = QuestionFilter(kind="question", channel=here.channel_id, until=answer.said_at)
     found = [each.question for each in await search(log, wanted, limit=LOOKED_THROUGH)]
@@ -190,9 +181,7 @@ async def answered_by(log: QuestionLog, answer: KeptAnswer, *, asked: str = "") 
 def still_open(
     database: Database, questions: Sequence[GapQuestion], readable: Collection[str]
 ) -> frozenset[str]:
-    """The turns of those whose documents stand where these collections are read by now: one whose readers have
-    changed stands elsewhere. ``database``: the library's. Blocks.
-    """
+    """The turns whose documents these collections still read. ``database``: the library's. Blocks."""
     sources = {each.source for question in questions for each in question.closest}
     behind = {name for question in questions for name in question.collections}
     closed = ReaderSets(database).closed(sources, behind, readable)
@@ -202,15 +191,8 @@ def still_open(
 
 def have_words(database: Database, turns: Sequence[str]) -> bool:
     """True if the words of all these questions are kept still."""
-    query = "SELECT turn FROM questions WHERE question <> '' AND turn IN ({})"
-    return len(list(_rows_of(database, query, turns))) == len(turns)
-
-
-def _rows_of(database: Database, query: str, turns: Sequence[str]) -> Iterator[Row]:
-    """Of many turns, some hundreds at a time; ``{}`` in the query stands for them."""
-    for start in range(0, len(turns), LOOKED_UP):
-        some = turns[start : start + LOOKED_UP]
-        yield from database.rows(query.format(placeholders(some)), some)
+    query = "SELECT turn FROM questions WHERE question <> '' AND turn {}"
+    return len(rows_among(database, query, turns)) == len(turns)
 
 
 STORE = "gaps"
@@ -228,6 +210,14 @@ CREATE TABLE IF NOT EXISTS gap_digests (
     week TEXT NOT NULL,     -- of ISO 8601, such as 2026-W47
     shown_at REAL NOT NULL,
     PRIMARY KEY (channel, week)
+);
+CREATE TABLE IF NOT EXISTS gap_drafts (
+    answer TEXT PRIMARY KEY, -- id of the kept answer that was proposed for a document
+    collection TEXT NOT NULL,
+    address TEXT NOT NULL,   -- of the document
+    version TEXT NOT NULL,   -- of the document that was looked at last
+    made_at REAL NOT NULL,
+    url TEXT NOT NULL        -- of the pull request; empty: it is a file
 );
 """
 
@@ -256,6 +246,18 @@ class GapMark:
     answer: str = ""  #: id of the kept answer that answers it; empty: none
 
 
+@value
+class DraftNote:
+    """A kept answer that was proposed for a document."""
+
+    answer: str  #: its id
+    collection: str
+    address: str  #: of the document
+    version: str  #: of the document that was looked at last
+    made_at: float
+    url: str = ""  #: of the pull request; empty: it is a file
+
+
 @dataclass(frozen=True, slots=True)
 class GapStore:
     """Raises StoreUnavailable when nothing can be read or written now."""
@@ -279,6 +281,26 @@ class GapStore:
     async def reopen(self, turns: Iterable[str]) -> None:
         """Nothing is decided about these any more."""
         await self.database.write_all("DELETE FROM gap_states WHERE turn = ?", [(turn,) for turn in turns])
+
+    async def drafts(self) -> tuple[DraftNote, ...]:
+        """The drafts whose answer may be used still, the oldest first."""
+        rows = await self.database.rows("SELECT * FROM gap_drafts ORDER BY made_at")
+        return tuple(values_of(DraftNote, rows))
+
+    async def note_draft(self, draft: DraftNote) -> None:
+        """Remember a draft; of each answer, the last one that is a pull request, else the last one."""
+        await self.database.write(
+            "INSERT INTO gap_drafts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (answer) DO UPDATE SET"
+            " collection = excluded.collection, address = excluded.address, version = excluded.version,"
+            " made_at = excluded.made_at,"
+            " url = CASE WHEN excluded.url = '' THEN gap_drafts.url ELSE excluded.url END",
+            astuple(draft),
+        )
+
+    async def settle(self, answer: str) -> None:
+        """A document has the words of an answer, or it was forgotten: what it answered stays answered without it."""
+        await self.database.write("UPDATE gap_states SET answer = '' WHERE answer = ?", (answer,))
+        await self.database.write("DELETE FROM gap_drafts WHERE answer = ?", (answer,))
 
     async def was_shown(self, channel: str, week: str) -> bool:
         """True if the digest of a week was shown in a channel."""

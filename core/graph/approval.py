@@ -1,7 +1,5 @@
 """Who may decide about a web search, which queries may go out, and the sentences of a refusal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from core.characters import hides_something, storable, without_shaping
@@ -13,10 +11,8 @@ from core.wording import Sentence, clock
 def may_decide(
     proposal: Proposal, decision: Decision, *, approval: WebApproval, approvers: Iterable[str]
 ) -> bool:
-    """The asker, anyone, or an approver (a person, or a group the person is in), as the operator chose.
-
-    An approver may always decide; under ``never_ask`` everyone may.
-    """
+    """The asker, anyone, or an approver (a person, or a group the person is in), as the operator chose. An
+    approver may always decide; under ``never_ask`` everyone may."""
     is_asker = approval == "asker" and decision.author == proposal.asker
     return is_asker or _decides_for_others(decision.author, decision.groups, approval, approvers)
 
@@ -42,9 +38,7 @@ def fault_of_query(query: str | None) -> str | None:
         return Sentence("query_empty")
     if len(query) > QUERY_LIMIT:
         return Sentence("query_too_long", length=len(query), limit=QUERY_LIMIT)
-    if hides_something(query):
-        return Sentence("query_hides")
-    return None
+    return Sentence("query_hides") if hides_something(query) else None
 
 
 def refusal(proposal: Proposal, *, approval: WebApproval) -> str:
@@ -55,9 +49,9 @@ def refusal(proposal: Proposal, *, approval: WebApproval) -> str:
 
 
 def already_decided(proposal: Proposal) -> str:
-    """The sentence for a press after the decision."""
-    key = "already_allowed" if proposal.verdict == "approve" else "already_denied"
-    return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or 0))
+    """The sentence for a press after the decision, or after the time for one."""
+    key = {"approve": "already_allowed", "deny": "already_denied"}.get(proposal.verdict or "", "expired")
+    return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or proposal.expires_at or 0))
 
 
 def checked_query(text: str) -> str:

@@ -1,9 +1,7 @@
-"""What the nodes ask of the reasoner: grades, drafts from strips, one of them ahead of its grades, and votes on a draft."""
-
-from __future__ import annotations
+"""The requests of the nodes to the reasoner: grades, and drafts from strips, one of them ahead of its grades."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import PurePath
@@ -12,17 +10,15 @@ from core.conversation import Usage
 from core.errors import ModelTrouble
 from core.graph.context import Deps
 from core.graph.policy import Policy
-from core.graph.routing import grounding_votes, strips_for, surviving, useful_votes
+from core.graph.routing import route_of, surviving
 from core.graph.state import State, Work, history_before
 from core.grounding.claims import claims_of
 from core.grounding.strips import refine
-from core.grounding.verdicts import are_settled
 from core.library.documents import Retrieved
-from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Statement, Strip
+from core.reasoning.reasoner import DOCUMENTS, Ask, Draft, Grades, Strips
 from core.text.language import language_of
 
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
-AT_ONCE = 2  #: grounding votes; a third one decides nothing where two agree
 #: Quoting is local and needs the grades' evidence: a draft ahead of them gains nothing.
 NO_MODEL = Usage().name
 
@@ -53,14 +49,14 @@ async def grade(deps: Deps, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades
     return grades
 
 
-def strips_of(work: Work, policy: Policy) -> tuple[Strip, ...]:
+def strips_of(work: Work, policy: Policy) -> Strips:
     """The strips that the writer reads. Deterministic, so that the checkpoint need not hold them."""
     around = AROUND if work.sufficient else 0
     whole = not policy.refines and bool(work.sufficient)
     return refine(work.passages, surviving(work, policy), around=around, whole=whole)
 
 
-def strips_ahead(work: Work) -> tuple[Strip, ...]:
+def strips_ahead(work: Work) -> Strips:
     """Whole passages as numbered before grading; later without the incorrect ones, so numbers may have gaps."""
     strips = refine(work.passages, {}, around=0, whole=True)
     return tuple(strip for strip in strips if work.relevance_of(strip.retrieved) != "incorrect")
@@ -81,7 +77,9 @@ async def writing_ahead(deps: Deps, ask: Ask, work: Work) -> AsyncIterator[async
     if not may_pay(work, deps):
         yield None
         return
-    writing = asyncio.ensure_future(deps.reasoner.write(ask, strips_ahead(work)))
+    strips = strips_ahead(work)
+    hear = deps.early.begin(work, strips, counts=False)
+    writing = asyncio.ensure_future(deps.reasoner.write(ask, strips, None, hear))
     try:
         yield writing
     finally:
@@ -89,12 +87,15 @@ async def writing_ahead(deps: Deps, ask: Ask, work: Work) -> AsyncIterator[async
         await asyncio.gather(writing, return_exceptions=True)
 
 
-async def with_draft(work: Work, writing: asyncio.Future[Draft] | None) -> Work:
+async def with_draft(work: Work, writing: asyncio.Future[Draft] | None, deps: Deps) -> Work:
     """The graded work, with the draft ahead if it is kept; one that cannot be kept is not awaited."""
     if writing is None or work.next != "generate":
         return work
+    if route_of(work, deps.policy, has_web=deps.web is not None) in DOCUMENTS:
+        deps.early.count(work, strips_ahead(work))
     try:
         draft = await writing
+        draft = draft if draft.composed else deps.early.shown or draft
     except ModelTrouble:  # the node "generate" writes again and reports the trouble
         return work
     return replace(work, draft=draft, drafts=1, is_ahead=True) if is_confirmed(work, draft) else work
@@ -105,41 +106,3 @@ def is_confirmed(work: Work, draft: Draft) -> bool:
     cited = {number for claim in claims_of(draft.text) for number in claim.cited}
     remaining = {strip.number for strip in strips_ahead(work)}
     return work.next == "generate" and draft.composed and draft.answers and bool(cited) and cited <= remaining
-
-
-async def cast_votes(
-    deps: Deps,
-    ask: Ask,
-    work: Work,
-    text: str,
-    *,
-    statements: tuple[Statement, ...],
-    strips: tuple[Strip, ...],
-) -> tuple[list[Grounded], list[bool]]:
-    """Grounding and usefulness votes, side by side; a further grounding vote only where it can change a verdict. A
-    sentence with a figure that could not be computed is shown to no judge: every vote is against it.
-    """
-    faults = {each.number: each.fault for each in statements if each.fault}
-    statements = tuple(each for each in statements if each.number not in faults)
-    if not statements:
-        return [Grounded(judged=()).against(faults)] if faults else [], []
-
-    async def judge(ballot: int) -> Grounded:
-        behind = strips_for(ballot, statements, strips)
-        return await deps.reasoner.check_grounding(statements, behind, ballot)
-
-    ballots = range(grounding_votes(deps.policy))
-    usefulness = (deps.reasoner.check_usefulness(ask, text) for _ in range(useful_votes(work, deps.policy)))
-    needs_all = any(each.is_apart for each in statements)  # there one vote of three can reject
-    first = len(ballots) if needs_all else AT_ONCE
-    cast, useful = await asyncio.gather(
-        asyncio.gather(*map(judge, ballots[:first])), asyncio.gather(*usefulness)
-    )
-    grounded = list(cast)
-    if not are_settled(statements, grounded):
-        grounded += await asyncio.gather(*map(judge, ballots[first:]))
-    return [vote.against(faults) for vote in grounded], usable(useful)
-
-
-def usable(votes: Iterable[bool | None]) -> list[bool]:
-    return [vote for vote in votes if vote is not None]

@@ -4,81 +4,57 @@ LangGraph has a checkpoint stored after each node, and what the node returned on
 the durable queue already, so most of that would be written for nothing.
 """
 
-from __future__ import annotations
-
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-    copy_checkpoint,
-)
-from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint import base
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 
 from core.graph.state import State
 
 TASK_RESULT = "__return__"  # where LangGraph stores what a function returned that is a ``task``
 
 
-class Checkpoints(Protocol):
-    """The savers of both databases: what we use of LangGraph's, and what these lack."""
+#: What a checkpoint is stored with.
+Entry = tuple[RunnableConfig, Checkpoint, CheckpointMetadata]
 
-    serde: SerializerProtocol
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read."""
+class Checkpoints(base.BaseCheckpointSaver[str]):
+    """The part of the savers of both databases that LangGraph lacks. A checkpoint that cannot be read is StoreTrouble."""
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig: ...
-
-    async def put_last(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> None:
+    @abstractmethod
+    async def put_last(self, entry: Entry, new_versions: ChannelVersions, /) -> None:
         """Store the checkpoint with which a turn ends, delete the others of its thread, and wait for the disk."""
 
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None: ...
-
-    def get_next_version(self, current: Any, channel: None) -> str: ...
-
+    @abstractmethod
     async def forget(self, thread: str) -> None:
         """Delete a thread."""
 
+    @abstractmethod
     async def threads(self) -> tuple[str, ...]:
         """Ids of all conversations that are remembered."""
 
 
-class TurnCheckpoints(BaseCheckpointSaver[str]):
+class TurnCheckpoints(base.BaseCheckpointSaver[str]):
     """The checkpoints of one turn in LangGraph's saver. The turn must hold the conversation meanwhile."""
 
     def __init__(
         self, store: Checkpoints, newest: CheckpointTuple | None, is_worth_writing: Callable[[State], bool]
     ) -> None:
         super().__init__(serde=store.serde)
+        self.get_next_version = store.get_next_version  # type: ignore[method-assign]
         self._store, self._newest, self._is_worth_writing = store, newest, is_worth_writing
         #: What the newest checkpoint is written with; None if it is stored.
-        self._unwritten: tuple[RunnableConfig, Checkpoint, CheckpointMetadata] | None = None
+        self._unwritten: Entry | None = None
         self._versions: ChannelVersions = {}  #: of the channels that changed since the last one that is stored
 
     @property
     def state(self) -> State:
         """That of the newest checkpoint; empty for a new conversation."""
-        return state_of(self._newest)
+        values = self._newest.checkpoint["channel_values"] if self._newest else {}
+        return cast("State", {name: values[name] for name in State.__annotations__ if name in values})
 
     @property
     def newest(self) -> str:
@@ -88,15 +64,12 @@ class TurnCheckpoints(BaseCheckpointSaver[str]):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:  # noqa: ARG002 - the turn's own
         """A copy, since LangGraph changes what it is given."""
         newest = self._newest
-        return newest and newest._replace(checkpoint=copy_checkpoint(newest.checkpoint))
+        return newest and newest._replace(checkpoint=base.copy_checkpoint(newest.checkpoint))
 
     async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-    ) -> RunnableConfig:
+    ) -> RunnableConfig:  # fmt: skip
         own = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
         written: RunnableConfig = {"configurable": own}
         self._newest = CheckpointTuple(written, checkpoint, metadata, pending_writes=[])
@@ -118,12 +91,13 @@ class TurnCheckpoints(BaseCheckpointSaver[str]):
         """Put values into the newest checkpoint, store it as the conversation's only one, and wait for the disk."""
         assert self._unwritten is not None
         config, checkpoint, metadata = self._unwritten
-        checkpoint = copy_checkpoint(checkpoint)
+        checkpoint = base.copy_checkpoint(checkpoint)
         checkpoint["channel_values"] |= values
         for name in values:
-            version = self._store.get_next_version(checkpoint["channel_versions"].get(name), None)
+            current: Any = checkpoint["channel_versions"].get(name)
+            version = self.get_next_version(current, None)
             checkpoint["channel_versions"][name] = self._versions[name] = version
-        await self._store.put_last(config, checkpoint, metadata, self._versions)
+        await self._store.put_last((config, checkpoint, metadata), self._versions)
         self._unwritten = None
 
     async def _write(self) -> None:
@@ -133,12 +107,3 @@ class TurnCheckpoints(BaseCheckpointSaver[str]):
             await self._store.aput(*unwritten, versions)
             if self._unwritten is unwritten:
                 self._unwritten = None
-
-    def get_next_version(self, current: Any, channel: None) -> str:
-        return self._store.get_next_version(current, channel)
-
-
-def state_of(stored: CheckpointTuple | None) -> State:
-    """The state in a checkpoint; empty where there is none."""
-    values = stored.checkpoint["channel_values"] if stored else {}
-    return cast("State", {name: values[name] for name in State.__annotations__ if name in values})

@@ -3,8 +3,6 @@
 Read top to bottom it is the drawing in the README.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any

@@ -4,8 +4,6 @@ New passages never lower the worth of old ones: what was found correct stays so 
 was enough to answer from stays enough, unless nothing of a draft stood.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -52,12 +50,9 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
         # The question's own files, looked into first, say less than the rest: that decides.
         work = replace(work, confidence=surest.confidence, weights=dict(surest.weights), attached=())
     work = replace(
-        with_further(work, new, grades),
-        rewrites=work.rewrites + 1,
+        with_further(work, new, grades), rewrites=work.rewrites + 1, draft=None, is_ahead=False,
         tried=(*work.tried, *queries, *map(str, steps)),
-        draft=None,
-        is_ahead=False,
-    )
+    )  # fmt: skip
     return {"work": replace(work, next=after_looking(work, deps.policy)).with_step("regrade")}
 
 
@@ -73,7 +68,7 @@ async def asking_to_search(deps: Deps, work: Work, ask: Ask, hits: Sequence[Retr
 
 
 async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Retrieved]:
-    """What a step finds, best first."""
+    """The passages that a step finds, best first."""
     if step.kind == "search":
         within = (step.address,) if step.address else work.sources
         found = (await deps.documents.retrieve(step.words, limit=limit, within=within)).passages

@@ -5,10 +5,7 @@ Each returns only what it changes and gets its ports through ``Runtime[Deps]``. 
 thread.
 """
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -18,29 +15,22 @@ from langgraph.graph import END
 from langgraph.runtime import Runtime
 
 from core.characters import without_shaping
-from core.conversation import Decision, Exchange, Progress, Proposal, Question, Ranked
-from core.graph import asking, outcomes, routing
-from core.graph.approval import already_decided, fault_of_query, may_decide, refusal
+from core.conversation import Answer, Decision, Exchange, Progress, Proposal, Question, Ranked
+from core.graph import approval, asking, outcomes, routing
+from core.graph import state as states
+from core.graph.checking import cast_votes, usable
 from core.graph.context import Deps
 from core.graph.looking import asking_to_search
 from core.graph.rights import history_within
-from core.graph.state import (
-    State,
-    Work,
-    asked_beside,
-    context_of,
-    proposal_by_id,
-    with_proposal,
-    with_reopened,
-)
+from core.graph.state import State, Work
 from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.calculations import as_written, calculated
-from core.grounding.citations import to_answer
+from core.grounding.citations import grounding_of, to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of, verdicts_on
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
-from core.reasoning.reasoner import DOCUMENTS, Draft, Plan, Rejected, Strip
+from core.reasoning.reasoner import DOCUMENTS, Draft, Plan, Rejected, Strips
 from core.text.intent import asks_for_calculation, small_talk
 from core.wording import Sentence
 
@@ -49,11 +39,11 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     """Begin a turn: fresh work, and for a decision the proposal it is about."""
     turn, proposals = state["turn"], state.get("proposals", ())
     if state.get("outcome") is None:  # the last turn was never finished: its decision can be made again
-        proposals = with_reopened(proposals, state.get("work", Work()))
+        proposals = states.with_reopened(proposals, state.get("work", Work()))
     history = await _history(state, runtime.context)
     state = {**state, "proposals": proposals, "history": history}
     if isinstance(turn, Question):
-        beside, last = asked_beside(turn), state.get("outcome")
+        beside, last = states.asked_beside(turn), state.get("outcome")
         # The bot asked its author back just before.
         is_awaited = last is not None and last.kind == "clarify" and history[-1].author == turn.author
         work = Work(
@@ -64,20 +54,22 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
         update: State = {"work": work, "outcome": None, "proposals": proposals, "history": history}
         return {**update, "thread_context": turn.thread_context} if turn.thread_context else update
     turn = replace(turn, query=turn.query and without_shaping(turn.query))
-    proposal = proposal_by_id(state, turn.proposal_id)
-    problem = await _problem_with(turn, proposal, runtime.context)
+    proposal = states.proposal_by_id(state, turn.proposal_id)
+    if turn.verdict == "expire":
+        if proposal is None or not proposal.is_open or proposal.is_open_at(turn.decided_at):
+            return {"work": Work(), "outcome": outcomes.unshown(turn)}
+        problem = None
+    else:
+        problem = await _problem_with(turn, proposal, runtime.context)
     if proposal is None or problem:
         failure = outcomes.end_with_failure(state, Work(), problem or "")
         return {**failure, "proposals": proposals, "history": history}
     decided = proposal.with_decision(turn)
     work = Work(
-        question=proposal.question,
-        asker=proposal.asker,
-        sources=proposal.sources,
+        question=proposal.question, asker=proposal.asker, sources=proposal.sources, tried=proposal.tried,
         proposal=decided,
-        tried=proposal.tried,
-    )
-    proposals = with_proposal(proposals, decided)
+    )  # fmt: skip
+    proposals = states.with_proposal(proposals, decided)
     return {"work": work, "outcome": None, "proposals": proposals, "history": history}
 
 
@@ -94,15 +86,15 @@ async def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -
     """Why a decision cannot be carried out, as a sentence."""
     if proposal is None:
         return Sentence("no_such_proposal", id=turn.proposal_id)
-    if not may_decide(proposal, turn, approval=deps.approval, approvers=deps.approvers):
-        return refusal(proposal, approval=deps.approval)
-    if not proposal.is_open:
-        return already_decided(proposal)
+    if not approval.may_decide(proposal, turn, approval=deps.approval, approvers=deps.approvers):
+        return approval.refusal(proposal, approval=deps.approval)
+    if not proposal.is_open_at(turn.decided_at):
+        return approval.already_decided(proposal)
     if turn.verdict == "approve" and not await may_send(proposal, deps, deps.documents.collections):
         return Sentence("no_longer_readable")  # its query may have their words
     if turn.verdict == "approve" and deps.web is None:
         return Sentence("web_switched_off")
-    return fault_of_query(turn.query)
+    return approval.fault_of_query(turn.query)
 
 
 async def after_enter(state: State) -> str:
@@ -120,28 +112,9 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     if deps.policy.routes and (reply := small_talk(work.question)):  # needs neither the documents nor a model
         plan = Plan(route="none", standalone=work.question, reply=reply)
         return {"work": replace(work, plan=plan).with_step("open")}
-    deps.report(Progress(stage="reading"))
-    began = perf_counter()
-    limit = max(deps.policy.passages, work.report_passages)
-    found = await _look(state, deps, work, limit)
-    elapsed = (perf_counter() - began) * 1000
-    deps.report(Progress(stage="reading", count=found.searched))
-    passages = found.passages[: deps.policy.passages]
-    if work.attached:
-        passages = await with_beginning(deps, work, passages)
+    work = await _looked(state, deps, work)
+    passages = work.passages
     deps.report(Progress(stage="checking", count=len(passages)))
-    work = replace(
-        work,
-        passages=passages,
-        looks=dict.fromkeys((hit.passage.id for hit in passages), 0),
-        in_files=found.searched if work.attached else 0,
-        weights=dict(found.weights),
-        confidence=found.confidence,
-        languages=found.languages,
-        ranked=_ranked(found.passages[: work.report_passages]),
-        retrieve_ms=elapsed,
-        tried=(work.question,),
-    )
     if not work.is_addressed and not routing.may_join(work, deps.policy, state.get("history", ())):
         return outcomes.end_unshown(state, work)
     ask = asking.ask_of(state, work)
@@ -150,23 +123,46 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     async with asking.writing_ahead(deps, ask, work) as writing:
         plan, grades = await asyncio.gather(deps.reasoner.plan(ask), asking.grade(deps, ask, passages))
         work = replace(work, plan=plan).with_grades(grades)
-        work = await asking.with_draft(replace(work, next=routing.after_looking(work, deps.policy)), writing)
+        work = replace(work, next=routing.after_looking(work, deps.policy))
+        work = await asking.with_draft(work, writing, deps)
     if not work.is_addressed and not routing.is_for_bot(work, deps.policy):
         return outcomes.end_unshown(state, work)
     return {"work": work.with_step("open")}
 
 
-def _ranked(hits: Sequence[Retrieved]) -> tuple[Ranked, ...]:
-    scored = ((hit.passage, hit.score) for hit in hits)
-    return tuple(
-        Ranked(source=one.source, location=one.location, score=score, start=one.start, end=one.end)
-        for one, score in scored
+async def _looked(state: State, deps: Deps, work: Work) -> Work:
+    """The work with the best passages for the question, which is looked for as it is asked."""
+    deps.report(Progress(stage="reading"))
+    began = perf_counter()
+    found = await _look(state, deps, work, max(deps.policy.passages, work.report_passages))
+    elapsed = (perf_counter() - began) * 1000
+    deps.report(Progress(stage="reading", count=found.searched))
+    passages = found.passages[: deps.policy.passages]
+    if work.attached:
+        passages = await with_beginning(deps, work, passages)
+    shown = ((hit.passage, hit.score) for hit in found.passages[: work.report_passages])
+    return replace(
+        work,
+        passages=passages,
+        looks=dict.fromkeys((hit.passage.id for hit in passages), 0),
+        in_files=found.searched if work.attached else 0,
+        weights=dict(found.weights),
+        confidence=found.confidence,
+        languages=found.languages,
+        ranked=tuple(
+            Ranked(source=one.source, location=one.location, score=score, start=one.start, end=one.end)
+            for one, score in shown
+        ),
+        retrieve_ms=elapsed,
+        tried=(work.question,),
     )
 
 
 async def _look(state: State, deps: Deps, work: Work, limit: int) -> Retrieval:
     """The best passages, of the question's own files first; after others, where only those surely answer."""
-    retrieve = partial(deps.documents.retrieve, work.question, limit=limit, history=context_of(state, work))
+    retrieve = partial(
+        deps.documents.retrieve, work.question, limit=limit, history=states.context_of(state, work)
+    )
     found = await retrieve(within=work.attached or work.sources)
     if not work.attached or found.confidence >= deps.policy.web_quote_at:
         return found
@@ -211,7 +207,9 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     deps.report(Progress(stage="writing"))
     strips = asking.strips_of(work, deps.policy)
-    draft = await deps.reasoner.write(asking.ask_of(state, work), strips, work.rejected)
+    hear = deps.early.begin(work, strips, counts=True)
+    draft = await deps.reasoner.write(asking.ask_of(state, work), strips, work.rejected, hear)
+    draft = draft if draft.composed else deps.early.shown or draft
     return {"work": replace(work, draft=draft, drafts=work.drafts + 1, is_ahead=False).with_step("generate")}
 
 
@@ -243,26 +241,17 @@ async def _verified(state: State, deps: Deps) -> State:
     if draft.answers and not rests:  # no judge is needed to cut all of it
         return _quoted(state, deps, work, quote(ask, strips), strips)
     statements = statements_of(claims, strips, calculations)
-    votes, useful = await asking.cast_votes(deps, ask, work, text, statements=statements, strips=strips)
+    votes, useful = await cast_votes(deps.early, ask, work, text, statements=statements, strips=strips)
     kept = edited(text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
-        useful = asking.usable([await deps.reasoner.check_usefulness(ask, kept.text)])
+        useful = usable([await deps.reasoner.check_usefulness(ask, kept.text)])
     deps.tracer.checked(work, strips, statements, votes=votes, useful=useful, left_out=kept.left_out)
     rejected = Rejected(failing=kept.left_out, standing=as_written(kept.text, calculations))
     work = replace(work, rejected=rejected if kept.left_out else None)
-    shares = [vote.share_unsupported for vote in votes]
-    not_needed = routing.grounding_votes(deps.policy) - len(shares)
-    shares += shares[-1:] * not_needed
-    is_half = routing.is_half_answer(work, deps.policy, kept)
-    follows = routing.after_checking(
-        work, deps.policy, unsupported=shares, useful=useful, is_empty=not kept.text, is_half=is_half
-    )
-    work = replace(work, next=follows).with_step("verify")
-    if follows == "answer":
-        leaves_open = routing.falls_short(work) or (is_half and routing.is_useless(useful))
-        missing = outcomes.missing_of(work) if leaves_open else ""
-        return _composed(state, deps, work, kept, strips, missing=missing)
-    may_quote_instead = follows == "propose" and not kept.text and draft.answers and deps.policy.weights
+    work, leaves_open = routing.checked(work, deps.policy, kept, votes, useful)
+    if work.next == "answer":
+        return _composed(state, deps, work, kept, strips, leaves_open=leaves_open)
+    may_quote_instead = work.next == "propose" and not kept.text and draft.answers and deps.policy.weights
     if may_quote_instead and routing.certainty_of(work, deps.policy) == "sure":
         strips = asking.strips_of(work, deps.policy)
         quotes = to_answer(quote(ask, strips), strips)
@@ -270,7 +259,7 @@ async def _verified(state: State, deps: Deps) -> State:
     return {"work": work}
 
 
-def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[Strip, ...]) -> State:
+def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: Strips) -> State:
     """Answer with quotes; or, when unsure, with the first of them and a proposed search."""
     certainty = routing.certainty_of(work, deps.policy) if draft.answers else "none"
     if certainty == "none":
@@ -287,25 +276,40 @@ def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: tuple[St
 
 
 def _composed(
-    state: State, deps: Deps, work: Work, kept: Edited, strips: tuple[Strip, ...], *, missing: str
+    state: State, deps: Deps, work: Work, kept: Edited, strips: Strips, *, leaves_open: bool
 ) -> State:
     """The supported part of a draft as the answer, with what was left out and a search for what is missing."""
+    missing = ""
+    if leaves_open:  # in the grader's words, or else what the plan would search for
+        planned = work.plan.web_query or work.plan.standalone if work.plan else work.question
+        missing = work.missing or planned
     answer = replace(
-        to_answer(Draft(text=kept.text, composed=True), strips, kept.stated),
+        to_answer(Draft(text=kept.text, composed=True), strips, kept.stated, kept.unsettled),
         left_out=kept.left_out,
         missing=missing,
     )
     reason = Sentence("missing_in_documents", missing=missing.rstrip(" .?!"))
     beside = propose_beside(state, work, deps, reason) if missing else None
-    remark = outcomes.what_was_not_read(work, deps.policy)
+    trouble = deps.reasoner.trouble if work.draft and work.draft.is_cut_off else None
+    remark = trouble or outcomes.what_was_not_read(work, deps.policy)
     return outcomes.end_with_answer(state, work, answer, remark, beside)
 
 
 async def converse(state: State, _: Runtime[Deps]) -> State:
-    """Reply to small talk, which claims nothing."""
-    return outcomes.end_with_reply(state, state["work"].with_step("converse"))
+    """Reply to small talk, which claims nothing: an answer without footnotes, whose grounding says so."""
+    work = state["work"].with_step("converse")
+    reply = work.plan.reply if work.plan else ""
+    answer = Answer(text=reply, citations=(), grounding=grounding_of(()), composed=True)
+    # It asked nothing of its files.
+    return outcomes.end(state, work, reply, kind="answered", answer=answer, unread=())
 
 
 async def clarify(state: State, _: Runtime[Deps]) -> State:
     """Ask which reading is meant."""
-    return outcomes.end_with_clarification(state, state["work"].with_step("clarify"))
+    work = state["work"].with_step("clarify")
+    question, options = (work.plan.reply, work.plan.options) if work.plan else ("", ())
+    names_all = bool(options) and all(option.casefold() in question.casefold() for option in options)
+    asked = None if names_all else question  # the readings stand below it in any case
+    return outcomes.end(
+        state, work, f"(asked back: {question})", kind="clarify", reason=asked, options=options
+    )

@@ -3,25 +3,16 @@
 A reason that is a Sentence is put in the language of the question.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 from core.conversation import Answer, Citation, Decision, Exchange, Outcome, Proposal, Question, Turn
+from core.graph import state as states
 from core.graph.policy import Policy
 from core.graph.rights import collections_behind
-from core.graph.state import (
-    ANSWER_REMEMBERED,
-    State,
-    Work,
-    history_before,
-    proposal_by_id,
-    with_exchange,
-    with_proposal,
-    with_reopened,
-)
-from core.grounding.citations import footnotes_for, grounding_of
+from core.graph.state import State, Work
+from core.grounding.citations import footnotes_for
 from core.grounding.strips import evidence_alone, refine, shortened
 from core.reasoning.reasoner import Strip
 from core.text.intent import small_talk_language
@@ -36,45 +27,11 @@ def end_with_answer(
     state: State, work: Work, answer: Answer, reason: str | None = None, beside: Proposal | None = None
 ) -> State:
     """``beside`` is a search proposed together with the answer, for what it leaves open."""
-    outcome = _outcome(state, work, kind="answered", answer=answer, reason=reason, proposal=beside)
-    end = _end(state, work, outcome, answer.text)
-    proposals = state.get("proposals", ())
-    return {**end, "proposals": with_proposal(proposals, beside)} if beside else end
-
-
-def end_with_reply(state: State, work: Work) -> State:
-    """Small talk: an answer without footnotes, whose grounding says so."""
-    reply = work.plan.reply if work.plan else ""
-    answer = Answer(text=reply, citations=(), grounding=grounding_of(()), composed=True)
-    outcome = _outcome(state, work, kind="answered", answer=answer)
-    return _end(state, work, replace(outcome, unread=()), reply)  # it asked nothing of its files
-
-
-def end_with_clarification(state: State, work: Work) -> State:
-    question = work.plan.reply if work.plan else ""
-    options = work.plan.options if work.plan else ()
-    names_all = bool(options) and all(option.casefold() in question.casefold() for option in options)
-    asked = None if names_all else question  # the readings stand below it in any case
-    outcome = _outcome(state, work, kind="clarify", reason=asked, options=options)
-    return _end(state, work, outcome, f"(asked back: {question})")
-
-
-def end_with_proposal(state: State, work: Work, proposal: Proposal) -> State:
-    outcome = _outcome(
-        state,
-        work,
-        kind="approval_needed",
-        proposal=proposal,
-        closest=proposal.closest,
-        reason=proposal.reason,
-    )
-    end = _end(state, work, outcome, "(not found in the documents; a web search was proposed)")
-    return {**end, "proposals": with_proposal(state.get("proposals", ()), proposal)}
+    return end(state, work, answer.text, kind="answered", answer=answer, reason=reason, proposal=beside)
 
 
 def end_without_answer(state: State, work: Work, closest: tuple[Citation, ...], reason: str) -> State:
-    outcome = _outcome(state, work, kind="no_answer", closest=closest, reason=reason)
-    return _end(state, work, outcome, "(no answer was found)")
+    return end(state, work, "(no answer was found)", kind="no_answer", closest=closest, reason=reason)
 
 
 def is_about_its_files(work: Work) -> bool:
@@ -110,7 +67,7 @@ def end_with_failure(state: State, work: Work, reason: str) -> State:
 
 def end_unfinished(state: State, work: Work, reason: str) -> State:
     """A failure after which the decision that the turn carried out can be made again."""
-    reopened = with_reopened(state.get("proposals", ()), work)
+    reopened = states.with_reopened(state.get("proposals", ()), work)
     return {**end_with_failure(state, work, reason), "proposals": reopened}
 
 
@@ -125,11 +82,6 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
     for strip in refine(ordered[: CLOSEST * 2], work.grades, around=0):
         shown.setdefault(strip.passage.id, shortened(evidence_alone(strip)))
     return footnotes_for(list(shown.values())[:CLOSEST])
-
-
-def missing_of(work: Work) -> str:
-    """The part that an answer leaves open: in the grader's words, or else what the plan would search for."""
-    return work.missing or (work.plan.web_query or work.plan.standalone if work.plan else work.question)
 
 
 def what_was_not_read(work: Work, policy: Policy) -> str | None:
@@ -162,14 +114,35 @@ def nothing_left(work: Work, *, has_web: bool) -> str:
     return Sentence("not_found" if has_web or work.has_unread else "not_found_without_web")
 
 
-def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: object) -> Outcome:
-    turn = state["turn"]
+def end(state: State, work: Work, remembered: str, **fields: Any) -> State:
+    """The outcome, and the exchange that follow-ups need, with the documents of an answer and of the best passages."""
+    outcome = _outcome(state, work, **fields)
+    citations = outcome.answer.citations if outcome.answer else ()
+    cited = [each.source for each in citations if each.origin == "documents"]
+    best = [hit.passage.source for hit in work.passages[:FOLLOWED] if hit.passage.origin == "documents"]
+    exchange = Exchange(
+        question=work.question,
+        answer=remembered[: states.ANSWER_REMEMBERED],
+        author=work.asker,
+        sources=tuple(dict.fromkeys((*cited, *best))) if citations else (),
+        collections=outcome.collections,
+    )
+    history = state.get("history", ())
+    if isinstance(state["turn"], Decision):
+        exchange = _with_first_answer(exchange, history, is_answered=outcome.answer is not None)
+    ended: State = {"work": Work(), "outcome": outcome, "history": states.with_exchange(history, exchange)}
+    if outcome.proposal is None:
+        return ended
+    return {**ended, "proposals": states.with_proposal(state.get("proposals", ()), outcome.proposal)}
+
+
+def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: Any) -> Outcome:
+    turn, question = state["turn"], work.question
     if isinstance(turn, Question):
-        fields |= {"unread": turn.unread, "unreadable": turn.unreadable}
-        question = work.question or turn.text
-    else:
-        proposal = proposal_by_id(state, turn.proposal_id)
-        question = work.question or (proposal.question if proposal else "")
+        fields = {"unread": turn.unread, "unreadable": turn.unreadable, **fields}
+        question = question or turn.text
+    elif proposal := states.proposal_by_id(state, turn.proposal_id):
+        question = question or proposal.question
     language = small_talk_language(question) or language_of(question)
     return Outcome(
         turn_id=turn.id,
@@ -178,28 +151,10 @@ def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: o
         confidence=round(work.confidence, 4),
         steps=work.steps,
         ranked=work.ranked,
-        collections=collections_behind(work, history_before(state, work)),
+        collections=collections_behind(work, states.history_before(state, work)),
         timing_ms={"retrieve": round(work.retrieve_ms, 1)},
-        **fields,  # type: ignore[arg-type]
+        **fields,
     )
-
-
-def _end(state: State, work: Work, outcome: Outcome, remembered: str) -> State:
-    """The outcome, and the exchange that follow-ups need, with the documents of an answer and of the best passages."""
-    citations = outcome.answer.citations if outcome.answer else ()
-    cited = [each.source for each in citations if each.origin == "documents"]
-    best = [hit.passage.source for hit in work.passages[:FOLLOWED] if hit.passage.origin == "documents"]
-    exchange = Exchange(
-        question=work.question,
-        answer=remembered[:ANSWER_REMEMBERED],
-        author=work.asker,
-        sources=tuple(dict.fromkeys((*cited, *best))) if citations else (),
-        collections=outcome.collections,
-    )
-    history = state.get("history", ())
-    if isinstance(state["turn"], Decision):
-        exchange = _with_first_answer(exchange, history, is_answered=outcome.answer is not None)
-    return {"work": Work(), "outcome": outcome, "history": with_exchange(history, exchange)}
 
 
 def _with_first_answer(exchange: Exchange, history: tuple[Exchange, ...], *, is_answered: bool) -> Exchange:
@@ -213,7 +168,7 @@ def _with_first_answer(exchange: Exchange, history: tuple[Exchange, ...], *, is_
     answer = f"{first.answer}\n\n{exchange.answer}"
     return replace(
         exchange,
-        answer=answer[:ANSWER_REMEMBERED],
+        answer=answer[: states.ANSWER_REMEMBERED],
         sources=tuple(dict.fromkeys((*first.sources, *exchange.sources))),
         collections=tuple(sorted({*first.collections, *exchange.collections})),
     )

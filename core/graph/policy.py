@@ -9,15 +9,12 @@ until it agrees weakens the check; a sum over different judges does not. The pub
 instead (``weights=None``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from core.reasoning.reasoner import Relevance
+from core.reasoning.reasoner import Relevance
 
 WebWhen = Literal["insufficient", "any_irrelevant", "few_relevant", "none_relevant", "routed"]
 WhenUseless = Literal["web", "rewrite", "answer"]
@@ -60,9 +57,7 @@ class Policy:
     web_query: WebQuery = "rewritten"  #: which wording is proposed, and in which order
     web_joins: bool = True  #: document strips stay in the context together with web passages
     grades_web: bool = True
-    judges_passages: bool = (
-        True  #: a model does so before it writes; False: the draft says whether they answer
-    )
+    judges_passages: bool = True  #: a model does so before it writes; else the draft says whether they answer
     refines: bool = True  #: the writer reads strips; False: whole passages
     checks_grounding: bool = True
     checks_usefulness: bool = True
@@ -86,27 +81,19 @@ class Policy:
 
 
 _PUBLISHED = Policy(
-    name="published",
-    passages=4,
-    weights=None,
-    refines=False,
-    votes=1,
-    hops=0,
-    search_steps=0,
-    rewrites=0,
-    web_attempts=1,
-    grades_web=False,
-    veto_at=1.1,
-    speculate_at=1.1,
-)
+    name="published", passages=4, weights=None, refines=False, votes=1, hops=0, search_steps=0,
+    rewrites=0, web_attempts=1, grades_web=False, veto_at=1.1, speculate_at=1.1,
+)  # fmt: skip
 #: Corrective RAG, which neither routes nor checks what it wrote.
 _CORRECTIVE = replace(_PUBLISHED, routes=False, checks_grounding=False, checks_usefulness=False)
 
+OURS = "footnote"
 BRIEF = "brief"  # for slow models: core/reasoning/brief.py
+AUTO = "auto"  # ours, or brief while the model is slow
 PRESETS: Mapping[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy(name="footnote"),
+        Policy(name=OURS),
         replace(_PUBLISHED, name="combined", web_when="any_irrelevant", web_query="original"),
         replace(_CORRECTIVE, name="crag-any", web_when="any_irrelevant"),
         replace(
@@ -156,7 +143,7 @@ class Evidence:
 
 def probability(evidence: Evidence, weights: EvidenceWeights) -> float:
     """Probability that an answer from these passages is right, 0 to 1."""
-    return 1 / (1 + exp(-log_odds(evidence, weights)))
+    return 1 / (1 + exp(-sum(verdicts(evidence, weights).values())))
 
 
 def log_odds(evidence: Evidence, weights: EvidenceWeights) -> float:
@@ -168,9 +155,8 @@ def verdicts(evidence: Evidence, weights: EvidenceWeights) -> dict[str, float]:
     """The weighted log-odds of each kind of verdict."""
     too_little = weights.partial / weights.sufficient if evidence.is_partial else 1.0
     enough = [1.0 if vote else -too_little for vote in evidence.sufficient]
-    grounded = [
-        weights.grounded - share * (weights.grounded + weights.ungrounded) for share in evidence.unsupported
-    ]
+    lost = weights.grounded + weights.ungrounded
+    grounded = [weights.grounded - share * lost for share in evidence.unsupported]
     useful = [weights.useful if vote else -weights.useless for vote in evidence.useful]
     on_passages = weights.sufficient * _votes(enough, weights.repeat)
     on_draft = _votes(useful, weights.repeat)
@@ -211,7 +197,4 @@ def _found(look: Sequence[Relevance], weights: EvidenceWeights, *, is_ranked: bo
 
 def _votes(votes: Sequence[float], repeat: float) -> float:
     """Mean verdict, worth more the more votes there are: 1 vote 1, each further one ``repeat`` less."""
-    if not votes:
-        return 0.0
-    mean = sum(votes) / len(votes)
-    return mean * (1 + repeat * (len(votes) - 1))
+    return sum(votes) / len(votes) * (1 + repeat * (len(votes) - 1)) if votes else 0.0

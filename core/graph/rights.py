@@ -4,29 +4,21 @@ Rights are checked in the query; these functions check once more what was read e
 the work of a turn that was cut off, and an outcome before it is shown. What is unknown counts as not readable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from core.conversation import Citation, Exchange, Outcome, Proposal
+from core.graph.context import Deps
 from core.graph.state import Work
 from core.wording import Sentence, in_language
-
-if TYPE_CHECKING:
-    from core.graph.context import Deps
-
 
 WITHHELD = "(the answer is from documents that this conversation may not read any more)"
 
 
 def collections_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[str, ...]:
     """The collections that a model's words may come from: of the passages that a turn looked at, and of what
-    was said before.
-
-    What a turn decides about was proposed by an earlier one, whose query may have words of what that one looked at.
-    """
+    was said before. What a turn decides about was proposed by an earlier one, whose query may have words of
+    what that one looked at."""
     looked_at = {hit.passage.collection for hit in work.passages if hit.passage.origin == "documents"}
     proposed = work.proposal.collections if work.proposal else ()
     return tuple(sorted(looked_at.union(proposed, *(each.collections for each in history))))
@@ -70,16 +62,14 @@ def history_within(
     history: tuple[Exchange, ...], readable: Collection[str], withdrawn: Collection[str] = ()
 ) -> tuple[Exchange, ...]:
     """The history without answers from other collections or withdrawn sources; questions are people's own."""
-
-    def is_readable(exchange: Exchange) -> bool:
-        is_unknown = bool(exchange.sources) and not exchange.collections  # stored by an earlier version
-        is_withdrawn = any(source in withdrawn for source in exchange.sources)
-        return not (is_unknown or is_withdrawn) and all(name in readable for name in exchange.collections)
-
-    return tuple(
-        each if is_readable(each) else replace(each, answer=WITHHELD, sources=(), collections=())
-        for each in history
-    )
+    kept: list[Exchange] = []
+    for each in history:
+        is_unknown = bool(each.sources) and not each.collections  # stored by an earlier version
+        is_withdrawn = any(source in withdrawn for source in each.sources)
+        is_readable = not (is_unknown or is_withdrawn) and all(name in readable for name in each.collections)
+        withheld = replace(each, answer=WITHHELD, sources=(), collections=())
+        kept.append(each if is_readable else withheld)
+    return tuple(kept)
 
 
 async def outcome_by_now(outcome: Outcome, deps: Deps) -> Outcome:
@@ -92,11 +82,9 @@ async def outcome_by_now(outcome: Outcome, deps: Deps) -> Outcome:
 
 
 def outcome_within(
-    outcome: Outcome,
-    readable: Collection[str],
-    withdrawn: Collection[str] = (),
-    looked_at: Collection[str] = (),
-) -> Outcome:
+    outcome: Outcome, readable: Collection[str],
+    withdrawn: Collection[str] = (), looked_at: Collection[str] = (),
+) -> Outcome:  # fmt: skip
     """The outcome as it may be shown: an answer that rests on another collection, or on a source that was withdrawn,
     is replaced by a sentence. A model may have used words of sources that it ``looked_at`` besides those it cites."""
     closest = tuple(one for one in _within(outcome.closest, readable) if one.source not in withdrawn)

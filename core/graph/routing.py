@@ -1,8 +1,7 @@
 """Decisions that follow from the verdicts so far: pure functions of a turn's work and its policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from core.characters import as_query
@@ -12,18 +11,7 @@ from core.graph.state import Next, Work
 from core.grounding.doubts import oddity_of
 from core.grounding.verdicts import Edited
 from core.library.confidence import shared_terms
-from core.reasoning.reasoner import (
-    DOCUMENTS,
-    SPEAKING,
-    Draft,
-    Grade,
-    Oddity,
-    Relevance,
-    Route,
-    SearchStep,
-    Statement,
-    Strip,
-)
+from core.reasoning import reasoner
 from core.text.intent import asks, cited_before, kind_of, names_something, without_courtesy
 from core.text.sentences import STOP_WORDS
 
@@ -34,12 +22,10 @@ SHARED = 2  # terms of its own that a question to nobody has in common with the 
 SURVIVING_HITS = 3  # hits of a web search that stay in: those whose pages are read
 
 
-def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
-    """The plan's route, unless the policy does not route or the documents are likely to answer.
-
-    A router alone is right 54.5% of the time (Adaptive-RAG): high local confidence, or grades that found enough,
-    overrule a route to the web, but not small talk or a question back.
-    """
+def route_of(work: Work, policy: Policy, *, has_web: bool) -> reasoner.Route:
+    """The plan's route, unless the policy does not route or the documents are likely to answer. A router
+    alone is right 54.5% of the time (Adaptive-RAG): high local confidence, or grades that found enough,
+    overrule a route to the web, but not small talk or a question back."""
     plan = work.plan
     if plan is None or not policy.routes:
         return "documents"
@@ -47,7 +33,7 @@ def route_of(work: Work, policy: Policy, *, has_web: bool) -> Route:
         return "web"
     if plan.route == "clarify" and work.attached and any(work.sufficient):  # it was in the file
         return "documents"
-    if plan.route in SPEAKING:
+    if plan.route in reasoner.SPEAKING:
         return plan.route if plan.reply else "documents"
     is_sure = work.confidence >= policy.veto_at or (policy.weights is not None and any(work.sufficient))
     return "web" if plan.route == "web" and has_web and not is_sure else "documents"
@@ -57,45 +43,37 @@ def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequen
     """The verdicts of a turn so far."""
     looks = work.missed + (work.proposal.attempt if work.proposal else 0)
     is_judged = bool(work.sufficient)
-    found: dict[int, list[Relevance]] = {}  # on the graded passages of each look, best first
+    found: dict[int, list[reasoner.Relevance]] = {}  # on the graded passages of each look, best first
     for passage, look in (work.looks or dict.fromkeys((hit.passage.id for hit in work.passages), 0)).items():
         if passage in work.grades:
             found.setdefault(look, []).append(work.grades[passage].relevance)
     return Evidence(
         confidence=work.confidence if work.proposal is None else work.web_coverage,
-        sufficient=work.sufficient,
+        sufficient=work.sufficient, is_ranked=work.proposal is None,
         relevances=tuple(map(tuple, found.values())) if is_judged else (),
-        is_ranked=work.proposal is None,
-        unsupported=tuple(unsupported),
-        useful=tuple(useful),
-        looks=looks if is_judged else 0,
-    )
+        unsupported=tuple(unsupported), useful=tuple(useful), looks=looks if is_judged else 0,
+    )  # fmt: skip
 
 
-def surviving(work: Work, policy: Policy) -> Mapping[str, Grade]:
+def surviving(work: Work, policy: Policy) -> Mapping[str, reasoner.Grade]:
     """The grades to write by: one bad verdict does not remove the passage likeliest to hold the answer.
-
-    Writing begins only when the evidence speaks for an answer. In the documents that is seldom far from the top;
-    on the web it may be in any hit whose page was read.
-    """
+    Writing begins only when the evidence speaks for an answer. In the documents that is seldom far from the
+    top; on the web it may be in any hit whose page was read."""
     if policy.weights is None or not work.sufficient:
         return work.grades
-    if work.proposal is None:
-        best = [hit.passage.id for hit in work.passages[:SURVIVING]]
-    else:
+    best = [hit.passage.id for hit in work.passages[:SURVIVING]]
+    if work.proposal is not None:
         best = [hit.passage.id for hit in work.passages if hit.passage.origin == "web"][:SURVIVING_HITS]
     found = {passage: work.grades[passage].relevance for passage in best if passage in work.grades}
     if work.proposal is None and "correct" in found.values():
         return work.grades
     doubted = (passage for passage, relevance in found.items() if relevance == "incorrect")
-    return work.grades | dict.fromkeys(doubted, Grade(relevance="ambiguous"))
+    return work.grades | dict.fromkeys(doubted, reasoner.Grade(relevance="ambiguous"))
 
 
 def after_looking(work: Work, policy: Policy) -> Next:
-    """After passages were graded: write, retrieve again, propose the web, or give up.
-
-    Once there is nowhere else to look, whatever states a part of the answer is worth a draft; its check decides.
-    """
+    """After passages were graded: write, retrieve again, propose the web, or give up. Once there is nowhere
+    else to look, whatever states a part of the answer is worth a draft; its check decides."""
     if policy.weights is None:
         return _gate_after_looking(work, policy)
     evidence = evidence_of(work)
@@ -126,8 +104,9 @@ def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:
 
 def is_for_bot(work: Work, policy: Policy) -> bool:
     """True if such a question may be answered, by its plan and what was found."""
-    is_said_to_it = work.plan is not None and work.plan.is_for_assistant
-    return is_said_to_it and work.next == "generate" and route_of(work, policy, has_web=True) in DOCUMENTS
+    if work.plan is None or not work.plan.is_for_assistant or work.next != "generate":
+        return False
+    return route_of(work, policy, has_web=True) in reasoner.DOCUMENTS
 
 
 def is_plain_answer(outcome: Outcome | None) -> bool:
@@ -151,10 +130,8 @@ def _bar(work: Work, policy: Policy) -> float:
 
 
 def certainty_of(work: Work, policy: Policy) -> Certainty:
-    """How quotes may be shown: nothing checks them, so the evidence before them decides alone.
-
-    Where a model judges, a draft that nothing supported speaks against them.
-    """
+    """How quotes may be shown: nothing checks them, so the evidence before them decides alone. Where a model
+    judges, a draft that nothing supported speaks against them."""
     if policy.weights is None:
         return "sure" if work.passages else "none"
     is_cut = work.rejected is not None and work.rejected.oddity is None
@@ -167,7 +144,9 @@ def certainty_of(work: Work, policy: Policy) -> Certainty:
     return "unsure" if is_read_alone and chance < policy.quote_at else "sure"
 
 
-def oddity_to_mend(work: Work, policy: Policy, draft: Draft, *, rests_on_any: bool) -> Oddity | None:
+def oddity_to_mend(
+    work: Work, policy: Policy, draft: reasoner.Draft, *, rests_on_any: bool
+) -> reasoner.Oddity | None:
     """A fault that code finds in a draft as a whole, if another one may be written."""
     may_redraft = draft.answers and policy.weights is not None and work.drafts <= policy.redrafts
     if not may_redraft:
@@ -175,9 +154,19 @@ def oddity_to_mend(work: Work, policy: Policy, draft: Draft, *, rests_on_any: bo
     return oddity_of(draft.text, work.question) if rests_on_any else "uncited"
 
 
-def is_half_answer(work: Work, policy: Policy, kept: Edited) -> bool:
-    """True if a draft from which nothing was cut states a part of the answer and says what is missing."""
-    return policy.weights is not None and work.holds_correct and kept.names_gap and not kept.left_out
+def checked(
+    work: Work, policy: Policy, kept: Edited, votes: Sequence[reasoner.Grounded], useful: Sequence[bool]
+) -> tuple[Work, bool]:
+    """The work after the check of a draft, and whether what is left of it leaves a part of the question open."""
+    shares = [vote.share_unsupported for vote in votes]
+    shares += shares[-1:] * (grounding_votes(policy) - len(shares))  # votes that were not needed
+    # A draft from which nothing was cut states a part of the answer and says what is missing.
+    is_half = policy.weights is not None and work.holds_correct and kept.names_gap and not kept.left_out
+    follows = after_checking(
+        work, policy, unsupported=shares, useful=useful, is_empty=not kept.text, is_half=is_half
+    )
+    leaves_open = falls_short(work) or (is_half and is_useless(useful))
+    return replace(work, next=follows).with_step("verify"), leaves_open
 
 
 def is_useless(useful: Sequence[bool]) -> bool:
@@ -186,18 +175,11 @@ def is_useless(useful: Sequence[bool]) -> bool:
 
 
 def after_checking(
-    work: Work,
-    policy: Policy,
-    *,
-    unsupported: Sequence[float],
-    useful: Sequence[bool],
-    is_empty: bool,
-    is_half: bool = False,
-) -> Next:
-    """After a draft and what is left of it were checked: write once more when the main point was cut.
-
-    That half an answer does not settle the question is what it says itself, so no vote against it counts.
-    """
+    work: Work, policy: Policy, *,
+    unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool, is_half: bool = False,
+) -> Next:  # fmt: skip
+    """After a draft and what is left of it were checked: write once more when the main point was cut. That
+    half an answer does not settle the question is what it says itself, so no vote against it counts."""
     useless, may_redraft = is_useless(useful), work.rejected and work.drafts <= policy.redrafts
     if policy.weights is None:
         return "generate" if may_redraft else _gate_after_checking(work, policy, useless, is_empty)
@@ -218,9 +200,7 @@ def grounding_votes(policy: Policy) -> int:
     return policy.votes if policy.checks_grounding else 0
 
 
-def strips_for(
-    ballot: int, statements: tuple[Statement, ...], strips: tuple[Strip, ...]
-) -> tuple[Strip, ...]:
+def strips_for(ballot: int, statements: reasoner.Statements, strips: reasoner.Strips) -> reasoner.Strips:
     """The strips that a vote reads: the first vote all, others what is cited, unless another may state it."""
     cited = {number for statement in statements for number in statement.cites}
     may_be_elsewhere = any(not each.cites or each.doubts or each.is_apart for each in statements)
@@ -228,10 +208,8 @@ def strips_for(
 
 
 def useful_votes(work: Work, policy: Policy) -> int:
-    """How many usefulness votes are cast with the grounding votes: more where the evidence is mixed.
-
-    A second draft gets one; where earlier votes used up the calls, none before it was edited.
-    """
+    """How many usefulness votes are cast with the grounding votes: more where the evidence is mixed. A second
+    draft gets one; where earlier votes used up the calls, none before it was edited."""
     if not policy.checks_usefulness:
         return 0
     if policy.weights is None:
@@ -247,8 +225,8 @@ def can_rewrite(work: Work, policy: Policy) -> bool:
     return work.proposal is None and bool(steps_to_make(work, policy) or queries_to_try(work, policy))
 
 
-def steps_to_make(work: Work, policy: Policy) -> tuple[SearchStep, ...]:
-    """What the last judge asked for, as far as it is allowed."""
+def steps_to_make(work: Work, policy: Policy) -> tuple[reasoner.SearchStep, ...]:
+    """The steps that the last judge asked for, as far as they are allowed."""
     is_allowed = work.rewrites < _rewrites_of(work, policy) + policy.search_trips
     return work.search_steps[: policy.search_steps - len(work.steps_made)] if is_allowed else ()
 

@@ -4,22 +4,11 @@ It is stored where :func:`costs_to_repeat` says so, and at the end of a turn. La
 known types only, and derives them from the annotations here: use ``dict`` and ``tuple`` there, no abstract types.
 """
 
-from __future__ import annotations
-
 from dataclasses import field, replace
-from typing import Literal, TypedDict
+from typing import Literal, Self, TypedDict
 
-from core.conversation import (
-    Decision,
-    Exchange,
-    Outcome,
-    Proposal,
-    Question,
-    Ranked,
-    ThreadMessage,
-    Turn,
-    value,
-)
+from core import conversation
+from core.conversation import Decision, Exchange, Outcome, Proposal, Question, Ranked, ThreadMessage, Turn
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected, Relevance, SearchStep
 from core.text.intent import hands_over, subjects
@@ -31,7 +20,7 @@ ANSWER_REMEMBERED = 1_000  # characters of an answer that follow-ups may need
 Next = Literal["generate", "regrade", "propose", "web_search", "give_up", "answer"]
 
 
-@value
+@conversation.value
 class Work:
     """The current turn's work in progress; a new turn begins with a new one."""
 
@@ -69,7 +58,7 @@ class Work:
     retrieve_ms: float = 0.0
     steps: tuple[str, ...] = ()  #: nodes that ran, in order
 
-    def with_step(self, node: str) -> Work:
+    def with_step(self, node: str) -> Self:
         return replace(self, steps=(*self.steps, node))
 
     def relevance_of(self, hit: Retrieved) -> Relevance | None:
@@ -82,18 +71,15 @@ class Work:
         """True if a passage was found to state the answer or a part of it."""
         return any(self.relevance_of(hit) == "correct" for hit in self.passages)
 
-    def with_grades(self, grades: Grades) -> Work:
+    def with_grades(self, grades: Grades) -> Self:
         """The better of old and new grades on each passage, and the last overall verdict that there is."""
-        again = {
-            name: self.grades[name].or_better(new) for name, new in grades.of.items() if name in self.grades
-        }
+        own = self.grades
+        again = {name: own[name].or_better(new) for name, new in grades.of.items() if name in own}
         return replace(
-            self,
-            grades={**self.grades, **grades.of, **again},
-            sufficient=self.sufficient if grades.sufficient is None else (grades.sufficient,),
-            missing=grades.missing,
+            self, grades={**own, **grades.of, **again}, missing=grades.missing,
             search_steps=grades.search_steps,
-        )
+            sufficient=self.sufficient if grades.sufficient is None else (grades.sufficient,),
+        )  # fmt: skip
 
 
 class State(TypedDict, total=False):
@@ -110,8 +96,7 @@ class State(TypedDict, total=False):
 def costs_to_repeat(state: State, *, is_queued: bool) -> bool:
     """True if the running turn did something by now that must not be done again, or would not be, after a
     kill: it read a thread or the question's files, asked a model, or began to carry out a decision.
-    ``is_queued``: it begins again by itself.
-    """
+    ``is_queued``: it begins again by itself."""
     turn, work = state.get("turn"), state.get("work")
     if turn is None or work is None or state.get("outcome") is not None:  # it has not begun, or has ended
         return False
@@ -156,12 +141,11 @@ def asked_beside(turn: Question) -> ThreadMessage | None:
 
 def context_of(state: State, work: Work) -> tuple[Exchange, ...]:
     """The texts that a question may refer to: of its thread, asked of the bot before, and quoted by it."""
-    before = _exchanges(subjects(state.get("thread_context", ())))
-    return (*before, *history_before(state, work), *_exchanges(work.quoted))
-
-
-def _exchanges(messages: tuple[ThreadMessage, ...]) -> tuple[Exchange, ...]:
-    return tuple(Exchange(question=each.text, answer="", author=each.author) for each in messages)
+    thread, quoted = (
+        [Exchange(question=each.text, answer="", author=each.author) for each in messages]
+        for messages in (subjects(state.get("thread_context", ())), work.quoted)
+    )
+    return (*thread, *history_before(state, work), *quoted)
 
 
 def with_exchange(history: tuple[Exchange, ...], exchange: Exchange) -> tuple[Exchange, ...]:

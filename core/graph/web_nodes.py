@@ -1,12 +1,9 @@
 """The nodes around a web search: the proposal, the search after an approval, the end after a denial."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
-from time import time
 
 from langgraph.func import task
 from langgraph.runtime import Runtime
@@ -17,13 +14,14 @@ from core.errors import SearchTrouble
 from core.graph import outcomes
 from core.graph.approval import already_decided
 from core.graph.asking import ask_of, grade
-from core.graph.context import Deps, Web
+from core.graph.context import Deps
 from core.graph.rights import collections_behind, documents_behind, documents_of
 from core.graph.routing import after_looking, may_be_on_web, queries_sent, web_wordings
 from core.graph.state import State, Work, context_of, history_before, proposal_by_id, with_proposal
 from core.library.confidence import coverage_of
 from core.library.documents import Retrieval, Retrieved
 from core.text.language import language_of
+from core.web.request import WebResearch
 from core.wording import Sentence, in_language
 
 
@@ -32,33 +30,40 @@ async def propose(state: State, runtime: Runtime[Deps]) -> State:
     deps, work = runtime.context, state["work"]
     if outcomes.is_about_its_files(work):
         return outcomes.end_with_beginning(state, work.with_step("propose"))
-    if (
-        deps.approval == "never_ask"
-    ):  # a grader's words may come from private passages, and no person checks the query
+    if deps.approval == "never_ask":
+        # A grader's words may come from private passages, and no person checks the query.
         work = replace(work, missing="")
     closest = outcomes.closest_of(work, deps.policy)
     work = replace(work.with_step("propose"), next=None)
     wordings = web_wordings(work, deps.policy) if deps.web and not work.has_unread else ()
     if not wordings:
-        return outcomes.end_without_answer(
-            state, work, closest, outcomes.nothing_left(work, has_web=deps.web is not None)
-        )
-    proposal = proposal_of(state, work, wordings, outcomes.why_not_enough(work, closest), closest)
+        reason = outcomes.nothing_left(work, has_web=deps.web is not None)
+        return outcomes.end_without_answer(state, work, closest, reason)
+    reason = outcomes.why_not_enough(work, closest)
+    proposal = proposal_of(state, work, deps, wordings, reason, closest=closest)
     known = proposal_by_id(state, proposal.id)
     if known is not None and not known.is_open:  # an old turn ran again: its decision counts
         return outcomes.end_without_answer(state, work, closest, already_decided(known))
     if deps.approval == "never_ask":
         allowed = replace(
-            proposal, verdict="approve", allowed=proposal.query, decided_by="the operator", decided_at=time()
+            proposal,
+            verdict="approve",
+            allowed=proposal.query,
+            decided_by="the operator",
+            decided_at=deps.now(),
         )
         work = replace(work, proposal=allowed, next="web_search")
         return {"work": work, "proposals": with_proposal(state.get("proposals", ()), allowed)}
-    return outcomes.end_with_proposal(state, work, proposal)
+    return outcomes.end(
+        state, work, "(not found in the documents; a web search was proposed)", kind="approval_needed",
+        proposal=proposal, closest=closest, reason=proposal.reason,
+    )  # fmt: skip
 
 
 def proposal_of(
-    state: State, work: Work, wordings: tuple[str, ...], reason: str, closest: tuple[Citation, ...] = ()
-) -> Proposal:
+    state: State, work: Work, deps: Deps, wordings: tuple[str, ...], reason: str, *,
+    closest: tuple[Citation, ...],
+) -> Proposal:  # fmt: skip
     """A proposal of the first wording; the others are tried if it is not enough."""
     earlier, turn_id = work.proposal, state["turn"].id
     sent = queries_sent(earlier) if earlier else ()
@@ -81,12 +86,11 @@ def proposal_of(
         standalone=standalone,
         sources=work.sources,
         dismissed=tuple(
-            passage
-            for passage, grade in work.grades.items()
-            if grade.relevance == "incorrect" or grade.is_doubted
+            name for name, one in work.grades.items() if one.relevance == "incorrect" or one.is_doubted
         ),
         collections=collections_behind(work, before),
         documents=documents_behind(work, before),
+        expires_at=deps.now() + deps.proposals_expire if deps.proposals_expire else None,
     )
 
 
@@ -102,7 +106,7 @@ def propose_beside(
     queries = tuple(dict.fromkeys(query for wording in wordings if (query := as_query(wording, QUERY_LIMIT))))
     if not queries:
         return None
-    proposal = proposal_of(state, work, queries, reason, closest)
+    proposal = proposal_of(state, work, deps, queries, reason, closest=closest)
     known = proposal_by_id(state, proposal.id)
     return proposal if known is None or known.is_open else None
 
@@ -146,15 +150,9 @@ async def _with_hits(
     kept = tuple(hit for hit in joining if hit.passage.id not in dismissed)[: deps.policy.passages // 2]
     deps.report(Progress(stage="checking", count=len(hits)))
     work = replace(
-        work,
-        passages=(*hits, *kept),
-        looks={},
-        weights=dict(found.weights),
-        confidence=found.confidence,
-        draft=None,
-        drafts=0,
-        rejected=None,
-    )
+        work, passages=(*hits, *kept), looks={}, weights=dict(found.weights), confidence=found.confidence,
+        draft=None, drafts=0, rejected=None,
+    )  # fmt: skip
     grades = await grade(deps, ask_of(state, work), work.passages if deps.policy.grades_web else kept)
     work = replace(work, grades={}, sufficient=()).with_grades(grades).with_step("web_search")
     if not hits:
@@ -172,7 +170,7 @@ async def may_send(proposal: Proposal, deps: Deps, readable: frozenset[str]) -> 
 
 @task
 async def find_on_web(
-    web: Web, query: str, question: str, report: Callable[[Progress], None]
+    web: WebResearch, query: str, question: str, report: Callable[[Progress], None]
 ) -> tuple[Retrieved, ...]:
     """The hits. A task's result is stored at once: after a kill during grading there is no second search."""
     return await web.find(query, question, report)

@@ -4,32 +4,16 @@ Each becomes the result with how it comes about, "11.7% (12.4 − 11.1 = 1.3; 1.
 stands in a strip that its sentence cites; else the sentence is cut. So everything later reads plain text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from itertools import islice, product
+from typing import Self
 
 from core.conversation import value
+from core.grounding import expressions
 from core.grounding.claims import Claim, claims_of
-from core.grounding.expressions import (
-    DIFFERENCE,
-    LENGTH,
-    PRECISION,
-    RATIO,
-    Amount,
-    Expression,
-    Impossible,
-    Operand,
-    Operation,
-    Result,
-    carried_out,
-    in_unit,
-    read,
-    told,
-)
 from core.grounding.quantities import PERCENT, POINTS, Quantity, quantities_in, vocabulary
 from core.reasoning.reasoner import Calculation, Span, Strip
 from core.text.language import language_of
@@ -97,19 +81,15 @@ def as_written(text: str, calculations: Iterable[Calculation]) -> str:
 
 
 def _calculation(
-    match: re.Match[str],
-    expression: str,
-    claim: Claim | None,
-    cited: Sequence[Strip],
-    words: Wording,
-) -> tuple[Calculation, int, int]:
+    match: re.Match[str], expression: str, claim: Claim | None, cited: Sequence[Strip], words: Wording,
+) -> tuple[Calculation, int, int]:  # fmt: skip
     """A calculation, and the part of the draft in whose place it is shown: with the unit that stands beside it."""
     text, (start, end) = match.string, match.span()
     try:
         beside = _Beside.of(text, start, end)
-        shown, chosen, doubts = _best_reading(read(expression), beside, claim, cited, words)
-    except Impossible as impossible:
-        shown = f"({expression.strip().translate(_TYPED)[:LENGTH] or '?'})"
+        shown, chosen, doubts = _best_reading(expressions.read(expression), beside, claim, cited, words)
+    except expressions.Impossible as impossible:
+        shown = f"({expression.strip().translate(_TYPED)[: expressions.LENGTH] or '?'})"
         reason = in_language(impossible.sentence, words.language)
         return Calculation(written=text[start:end], shown=shown, fault=reason), start, end
     places: dict[int, tuple[Span, ...]] = {}
@@ -135,7 +115,7 @@ class _Beside:
     end: int
 
     @classmethod
-    def of(cls, text: str, start: int, end: int) -> _Beside:
+    def of(cls, text: str, start: int, end: int) -> Self:
         money = vocabulary().money.search(text, max(0, start - UNIT), start)
         behind = vocabulary().behind.match(text, end)
         scale, unit = behind.group("scale", "unit") if behind else (None, None)
@@ -145,59 +125,62 @@ class _Beside:
             start=money.start() if money else start, end=behind.end() if behind else end,
         )  # fmt: skip
 
-    def fitted(self, result: Result) -> Result:
+    def fitted(self, result: expressions.Result) -> expressions.Result:
         """The result in this unit and scale, doubted where it has none; Impossible where it has others."""
         figure, doubts = result.figure, [*result.doubts]
         own = figure.unit.partition("/")[0]  # $25 a kilometre
         if self.unit in (PERCENT, POINTS) and own:
-            figure = in_unit(figure, self.unit)
-        elif self.unit and own in ("", RATIO, DIFFERENCE):
-            doubts.append(f"the unit {self.unit} of {told(figure)}")
+            figure = expressions.in_unit(figure, self.unit)
+        elif self.unit and own in ("", expressions.RATIO, expressions.DIFFERENCE):
+            doubts.append(f"the unit {self.unit} of {expressions.told(figure)}")
             share = Decimal("0.01") if self.unit in (PERCENT, POINTS) else 1
             figure = replace(figure, unit=self.unit, worth=figure.worth * share)
         elif self.unit and self.unit != own:
-            raise Impossible("calculation_units", one=told(figure), other=self.unit)
+            raise expressions.Impossible("calculation_units", one=expressions.told(figure), other=self.unit)
         else:
             figure = replace(figure, unit=own)
         if self.scale and not figure.scale:
-            doubts.append(f"the scale {10**self.scale} of {told(figure)}")
+            doubts.append(f"the scale {10**self.scale} of {expressions.told(figure)}")
             figure = replace(figure, scale=self.scale, worth=figure.worth.scaleb(self.scale))
         elif self.scale and self.scale != figure.scale:
-            raise Impossible("calculation_units", one=told(figure), other=f"{10**self.scale}")
+            raise expressions.Impossible(
+                "calculation_units", one=expressions.told(figure), other=f"{10**self.scale}"
+            )
         steps = [*result.steps[:-1], *(replace(step, result=figure) for step in result.steps[-1:])]
-        return Result(figure=figure, steps=tuple(steps), doubts=tuple(doubts))
+        return expressions.Result(figure=figure, steps=tuple(steps), doubts=tuple(doubts))
 
 
 def _best_reading(
-    expression: Expression, beside: _Beside, claim: Claim | None, cited: Sequence[Strip], words: Wording
-) -> tuple[str, tuple[Cited, ...], tuple[str, ...]]:
+    expression: expressions.Expression, beside: _Beside, claim: Claim | None, cited: Sequence[Strip],
+    words: Wording,
+) -> tuple[str, tuple[Cited, ...], tuple[str, ...]]:  # fmt: skip
     """The reading with the fewest doubts: (what is shown, the numbers that it is computed from, the doubts)."""
     held = [Cited(strip=strip, quantity=each) for strip in cited for each in quantities_in(strip)]
     sentence = frozenset(_WORD.findall(claim.text.casefold())) if claim else frozenset()
     inputs = {each.written: _candidates(each, held, sentence) for each in expression.numbers.values()}
     if missing := next((written for written, found in inputs.items() if not found), None):
-        raise Impossible("calculation_absent", number=missing)
+        raise expressions.Impossible("calculation_absent", number=missing)
     readings: list[tuple[int, str, tuple[Cited, ...], tuple[str, ...]]] = []
-    impossible: Impossible | None = None
+    impossible: expressions.Impossible | None = None
     for chosen in islice(product(*inputs.values()), READINGS):
         found = {written: each.quantity for written, each in zip(inputs, chosen, strict=True)}
         try:
-            result = beside.fitted(carried_out(expression, found))
-        except Impossible as fault:
+            result = beside.fitted(expressions.carried_out(expression, found))
+        except expressions.Impossible as fault:
             impossible = impossible or fault
             continue
         shown = _Writing.of(chosen, beside, words, expression.digits).whole(result)
         readings.append((len(result.doubts), shown, chosen, result.doubts))
     if not readings:
-        raise impossible or Impossible("calculation_unreadable")
+        raise impossible or expressions.Impossible("calculation_unreadable")
     fewest = min(count for count, *_ in readings)
     best = [reading for reading in readings if reading[0] == fewest]
     if len({shown for _, shown, *_ in best}) > 1:
-        raise Impossible("calculation_ambiguous")
+        raise expressions.Impossible("calculation_ambiguous")
     return best[0][1:]
 
 
-def _candidates(number: Operand, held: Iterable[Cited], sentence: frozenset[str]) -> list[Cited]:
+def _candidates(number: expressions.Operand, held: Iterable[Cited], sentence: frozenset[str]) -> list[Cited]:
     """The numbers of the sources that it may be, each different one where its line shares most with the sentence."""
     best: dict[object, tuple[int, Cited]] = {}
     for each in held:
@@ -224,7 +207,7 @@ class _Writing:
     labels: Mapping[str, str]  #: of measures, as the sentence or the sources have them
 
     @classmethod
-    def of(cls, inputs: Sequence[Cited], beside: _Beside, words: Wording, digits: int | None) -> _Writing:
+    def of(cls, inputs: Sequence[Cited], beside: _Beside, words: Wording, digits: int | None) -> Self:
         kinds = {(each.quantity.unit, each.quantity.scale) for each in inputs}
         labels = {
             each.quantity.unit: (vocabulary().unit_behind(each.written) or each.quantity.unit)
@@ -239,7 +222,7 @@ class _Writing:
             labels=labels | ({beside.unit: beside.label} if beside.label else {}),
         )
 
-    def whole(self, result: Result) -> str:
+    def whole(self, result: expressions.Result) -> str:
         """The result, and in parentheses how it comes about."""
         shown, _ = self._written(result.figure, digits=self.digits)
         steps = [
@@ -248,7 +231,7 @@ class _Writing:
         ]
         return f"{shown} ({'; '.join(steps)})" if steps else shown
 
-    def _step(self, step: Operation, *, is_last: bool) -> str:
+    def _step(self, step: expressions.Operation, *, is_last: bool) -> str:
         numbers = [self._written(figure, is_inner=True)[0] for figure in step.of]
         first, *others = (
             f"({each})" if number and each.startswith("−") else each for number, each in enumerate(numbers)
@@ -259,7 +242,7 @@ class _Writing:
         return f"{left} {'≈' if is_rounded else '='} {right}"
 
     def _written(
-        self, figure: Amount, *, is_inner: bool = False, digits: int | None = None
+        self, figure: expressions.Amount, *, is_inner: bool = False, digits: int | None = None
     ) -> tuple[str, bool]:
         """A number with its unit, and whether it is rounded."""
         unit, scale = figure.unit, figure.scale if figure.scale in _SCALES else 0
@@ -286,7 +269,7 @@ class _Writing:
                 return size
             most = 1 if is_share else 2
             places = most if abs(size) >= 1 else min(MOST_PLACES, most - size.adjusted())
-        with localcontext(prec=PRECISION):
+        with localcontext(prec=expressions.PRECISION):
             return size.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
     def _digits(self, size: Decimal, *, keeps_zeros: bool) -> str:
@@ -302,4 +285,8 @@ class _Writing:
         if sign := vocabulary().signs.get(unit):
             minus, size = ("−", number[1:]) if number.startswith("−") else ("", number)
             return minus + self.words("money", sign=sign, number=size)
-        return number if unit in ("", RATIO, DIFFERENCE) else f"{number} {self.labels.get(unit, unit)}"
+        return (
+            number
+            if unit in ("", expressions.RATIO, expressions.DIFFERENCE)
+            else f"{number} {self.labels.get(unit, unit)}"
+        )

@@ -4,12 +4,9 @@ Equal footnotes are merged and numbered in order of appearance. Each has a verba
 see one number for each place of a document, and the quotes behind it.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from types import MappingProxyType
 
 from core.conversation import Answer, Citation, Grounding
@@ -19,18 +16,30 @@ from core.reasoning.reasoner import Draft, Strip
 from core.text.blocks import split_blocks
 from core.text.quoting import as_quoted, is_quotable
 
+IN_DOUBT = "(?)"  # after a sentence that no check settled; with a space before it, it makes no link of a mark
 OWN = 0.3  # share of a row, quotation or code that a quote of its own must show
 _DELIMITERS = re.compile(r"(?=.*-)[|:\s-]+")  # between the header of a table and its rows
 
 
-def to_answer(draft: Draft, strips: Sequence[Strip], stated: Stated = MappingProxyType({})) -> Answer:
-    """The draft with footnotes in place of strip numbers."""
+def to_answer(
+    draft: Draft,
+    strips: Sequence[Strip],
+    stated: Stated = MappingProxyType({}),
+    unsettled: tuple[str, ...] = (),
+) -> Answer:
+    """The draft with footnotes in place of strip numbers, and a mark after sentences that stay in doubt."""
     footnotes = _Footnotes({strip.number: strip for strip in strips})
-    text = _composed(draft.text, footnotes, stated) if draft.composed else _quotes(draft.quotes, footnotes)
-    citations = footnotes.citations
+    text = _composed(draft.text, footnotes, stated, unsettled) if draft.composed else ""
+    quotes = () if draft.composed else draft.quotes
+    for strip in (footnotes.strips[number] for number in quotes if number in footnotes.strips):
+        if is_quotable(strip.passage.text, *strip.within):  # verbatim, each with its footnote
+            marker = marks_of([footnotes.number(strip, strip.start, strip.end)])
+            quote = as_quoted(strip.passage.text, *strip.within, marker)
+            text = f"{text}\n\n{quote}" if text else quote
+    citations = tuple(footnotes.citations.values())
     return Answer(
         text=text, citations=citations, grounding=grounding_of(citations), composed=draft.composed,
-        is_newer_first=draft.is_newer_first,
+        is_newer_first=draft.is_newer_first, unsettled=unsettled,
     )  # fmt: skip
 
 
@@ -38,30 +47,23 @@ class _Footnotes:
     """Numbers footnotes in order of first use; the same quote keeps its number."""
 
     def __init__(self, strips: Mapping[int, Strip]) -> None:
-        self._strips = strips
-        self._citations: dict[tuple[str, str, int, int], Citation] = {}
-
-    def existing(self, numbers: Iterable[int]) -> list[Strip]:
-        return [self._strips[number] for number in numbers if number in self._strips]
+        self.strips = strips
+        self.citations: dict[tuple[str, str, int, int], Citation] = {}
 
     def number(self, strip: Strip, start: int, end: int) -> int:
         key = (strip.passage.collection, strip.passage.source, start, end)
-        return self._citations.setdefault(key, _citation(len(self._citations) + 1, strip, start, end)).number
+        return self.citations.setdefault(key, _citation(len(self.citations) + 1, strip, start, end)).number
 
     def numbers(self, claim: Claim, parts: Sequence[Part], stated: Stated) -> Iterator[int]:
         """The footnotes of a claim; those of what introduces it only where a quote shows it."""
         cited, least = (claim.cited, OWN) if claim.takes_footnotes else (claim.own, 0.0)
-        for strip in self.existing(cited):
+        for strip in (self.strips[number] for number in cited if number in self.strips):
             named = [span for text, _ in parts for span in stated.get((text, strip.number), ())]
             for start, end in quoted(parts, strip, named, beside=claim.above, least=least):
                 yield self.number(strip, start, end)
 
-    @property
-    def citations(self) -> tuple[Citation, ...]:
-        return tuple(self._citations.values())
 
-
-def _composed(text: str, footnotes: _Footnotes, stated: Stated) -> str:
+def _composed(text: str, footnotes: _Footnotes, stated: Stated, unsettled: Sequence[str]) -> str:
     """The text with the marks of footnotes; rows, quotations and code have their own where another quote shows them."""
     claims = claims_of(text)
     marks: dict[int, str] = {}
@@ -77,66 +79,52 @@ def _composed(text: str, footnotes: _Footnotes, stated: Stated) -> str:
             is_shown = claim.takes_footnotes and numbers <= before
             marks[number] = "" if is_shown else marks_of(sorted(numbers))
             before = before if claim.takes_footnotes else numbers
+        if claim.text in unsettled:
+            marks[number] = f"{marks.get(number, '')} {IN_DOUBT}".strip()
         is_covered = bool(code)
     return _marked(text, claims, marks)
 
 
 def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
-    """Neighbouring sentences of a paragraph with the same footnotes show them once, after the last."""
-    for number, (claim, following) in enumerate(pairwise(claims)):
-        is_same = number in marks and marks[number] == marks.get(number + 1)
-        if is_same and claim.block == following.block and claim.kind != "row":
+    """Sentences of a paragraph with the same footnotes show them once, after the last; one without marks between them
+    has those of the next."""
+    following: Claim | None = None  #: the next one with marks
+    below = ""
+    for number in reversed(range(len(claims))):
+        claim, own = claims[number], marks.get(number, "")
+        if own and own == below and following and claim.block == following.block and claim.kind != "row":
             marks[number] = ""
+        elif own:
+            following, below = claim, own
     return rewritten(text, claims, (), marks)
-
-
-def _quotes(numbers: Sequence[int], footnotes: _Footnotes) -> str:
-    """The strips verbatim, each with its footnote."""
-    paragraphs = []
-    for strip in footnotes.existing(numbers):
-        if is_quotable(strip.passage.text, *strip.within):
-            marker = marks_of([footnotes.number(strip, strip.start, strip.end)])
-            paragraphs.append(as_quoted(strip.passage.text, *strip.within, marker))
-    return "\n\n".join(paragraphs)
 
 
 def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
     passage = strip.passage
     return Citation(
-        number=number,
-        title=passage.title,
-        location=passage.location,
-        source=passage.source,
-        url=passage.url,
-        quote=strip.text[start - strip.start : end - strip.start],
-        start=start,
-        end=end,
+        number=number, title=passage.title, location=passage.location, source=passage.source, url=passage.url,
+        quote=strip.text[start - strip.start : end - strip.start], start=start, end=end,
         origin=passage.origin,
-        published=passage.published,
-        collection=passage.collection if passage.origin == "documents" else "",
-        changed_at=passage.changed_at,
+        collection=passage.collection if passage.origin == "documents" else "", published=passage.published,
         columns=_columns(passage.text, start - passage.start, end - passage.start),
-    )
+        changed_at=passage.changed_at,
+    )  # fmt: skip
 
 
 def _columns(text: str, start: int, end: int) -> str:
     """The header row of the table in which ``text[start:end]`` lies below it; empty where there is none."""
-    within = (
-        one for one in split_blocks(text) if one.kind == "table" and one.start < start and end <= one.end
-    )
-    for table in within:
-        header, _, below = text[table.start : table.end].partition("\n")
-        begins_below = start > table.start + len(header)
-        if begins_below and _DELIMITERS.fullmatch(below.partition("\n")[0].strip()):
-            return header.strip()
+    for table in split_blocks(text):
+        if table.kind == "table" and table.start < start and end <= table.end:
+            header, _, below = text[table.start : table.end].partition("\n")
+            begins_below = start > table.start + len(header)
+            if begins_below and _DELIMITERS.fullmatch(below.partition("\n")[0].strip()):
+                return header.strip()
     return ""
 
 
 def by_place(answer: Answer) -> Answer:
-    """The answer as people read it: footnotes at one place of a document share a number.
-
-    Numbers count from 1 in order of appearance; every citation keeps its quote.
-    """
+    """The answer as people read it: footnotes at one place of a document share a number. Numbers count from 1
+    in order of appearance; every citation keeps its quote."""
     places: dict[tuple[str | None, ...], int] = {}
     numbers: dict[int, int] = {}
     for one in answer.citations:
@@ -158,9 +146,7 @@ def by_place(answer: Answer) -> Answer:
 
 def footnotes_for(strips: Sequence[Strip]) -> tuple[Citation, ...]:
     """Each strip as a citation, for "the closest passages"."""
-    return tuple(
-        _citation(number, strip, strip.start, strip.end) for number, strip in enumerate(strips, start=1)
-    )
+    return tuple(_citation(number, each, each.start, each.end) for number, each in enumerate(strips, start=1))
 
 
 def grounding_of(citations: Sequence[Citation]) -> Grounding:

@@ -5,8 +5,6 @@ before it that have none. An introduction gets the footnotes of what it introduc
 sentence. Code, tables and quotations without a marker get those of what introduces them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,6 +43,11 @@ class Claim:
     block: int  #: number of its paragraph, item, code block or table, from 0
     depth: int = 0  #: columns before a list marker
     is_quotation: bool = False  #: in a block quotation
+
+    @property
+    def as_judged(self) -> str:
+        """Its text; a row is judged with the header of its table."""
+        return f"{self.above}\n{self.text}" if self.above else self.text
 
     @property
     def takes_footnotes(self) -> bool:
@@ -148,12 +151,12 @@ def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     _fill(covered, backward, within_blocks=True)
     for number in backward:
         if covered[number].announces and not covered[number].cited:
-            announced = _introduced(covered, number)
+            announced = introduced(covered, number)
             strips = dict.fromkeys(strip for claim in announced for strip in claim.cited)
             covered[number] = replace(covered[number], cited=tuple(strips))
     _fill(covered, forward, within_blocks=True)
     for number in backward:
-        below = _introduced(covered, number)
+        below = introduced(covered, number)
         if not covered[number].cited and below:
             covered[number] = replace(covered[number], cited=below[0].cited)
     _fill(covered, forward)
@@ -171,7 +174,7 @@ def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = Fa
         last = claims[number] if claims[number].cited else last
 
 
-def _introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
+def introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
     """The claims below an introduction: a list, a table or one other block; for an item, its inner items."""
     claim, below = claims[number], claims[number + 1 :]
     if not below or below[0].block == claim.block or claim.kind not in ("sentence", "item"):
@@ -198,7 +201,7 @@ def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
         if before in doomed and claims[number].takes_footnotes and claims[number].kind != "row":
             doomed.add(number)
     for number in reversed(range(len(claims))):
-        below = _introduced(claims, number)
+        below = introduced(claims, number)
         is_empty = below and all(number + 1 + offset in doomed for offset in range(len(below)))
         says_something = bool(claims[number].own) and len(claims[number].text.split()) > SHORT_WORDS
         if is_empty and not (says_something and below[0].kind == "code"):

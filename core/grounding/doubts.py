@@ -5,19 +5,16 @@ the judge, never verdicts, in any language. Names, negations and paraphrase are 
 that it is in another language than the question, or says a paragraph twice.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
-from itertools import combinations
+from functools import cache, lru_cache
+from itertools import combinations, product
 
 from core.reasoning.reasoner import Oddity
 from core.text.inline import as_words, code_in, without_code, without_markers
-from core.text.language import sure_language
+from core.text.language import sure_language, words_of
 
 CODE_LINE = 4  # letters and digits; shorter lines of code are not checked
 PARAGRAPH = 40  # letters and digits; a shorter one may be said twice
@@ -57,27 +54,6 @@ _PARAGRAPHS = re.compile(r"\n[ \t>]*\n")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//|--\s).*$")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 
-#: Number words: 0 to 12 and the tens. The claim may have digits instead.
-_SPELLED = {
-    word: number
-    for numbers, words in (
-        (range(13), "zero one two three four five six seven eight nine ten eleven twelve"),
-        (range(13), "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"),
-        (range(13), "zéro un deux trois quatre cinq six sept huit neuf dix onze douze"),
-        (range(13), "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce"),
-        (range(13), "zero um dois três quatro cinco seis sete oito nove dez onze doze"),
-        (range(10), "〇 一 二 三 四 五 六 七 八 九"),
-        (range(1, 3), "ein zwo"),
-        (range(1, 3), "une deux"),
-        (range(1, 3), "una dos"),
-        (range(1, 3), "uma duas"),
-        (range(20, 100, 10), "twenty thirty forty fifty sixty seventy eighty ninety"),
-        (range(20, 100, 10), "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"),
-        ((1, 2, 100, 1000), "once twice hundred thousand"),
-        ((1, 2, 100, 1000), "einmal zweimal hundert tausend"),
-    )
-    for number, word in zip(numbers, words.split(), strict=True)
-}
 _SPELLING = re.compile(r"[〇一二三四五六七八九]|[^\W\d_]+")
 
 
@@ -85,9 +61,7 @@ def doubts_of(
     text: str, sources: Sequence[str], *, is_code: bool = False, to_the_letter: bool = False
 ) -> tuple[str, ...]:
     """Words of a sentence, or lines of code, that the cited texts lack, for the judge; empty: nothing.
-
-    ``to_the_letter``: in code, names that stand for the reader's own are looked for too.
-    """
+    ``to_the_letter``: in code, names that stand for the reader's own are looked for too."""
     claim = unicodedata.normalize("NFKC", text)
     squeezed = "\n".join(map(_letters_of, sources))
 
@@ -112,30 +86,18 @@ def oddity_of(draft: str, question: str) -> Oddity | None:
     asked, written = sure_language(question), sure_language(draft)
     if asked and written and asked != written:
         return "language"
-    paragraphs = [_Paragraph.of(block) for block in _PARAGRAPHS.split(without_markers(draft))]
-    return "twice" if any(one.says_same(other) for one, other in combinations(paragraphs, 2)) else None
+    paragraphs = [(each, _squeezed(each)) for each in _PARAGRAPHS.split(without_markers(draft))]
+    long = [each for each in paragraphs if len(each[1]) >= PARAGRAPH]
+    return "twice" if any(_say_same(*pair) for pair in combinations(long, 2)) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Paragraph:
-    text: str
-    letters: str
-    words: frozenset[str]
-
-    @classmethod
-    def of(cls, text: str) -> _Paragraph:
-        return cls(text, _squeezed(text), frozenset(re.findall(r"\w+", text.casefold())))
-
-    def says_same(self, other: _Paragraph) -> bool:
-        """In the same words, or nearly so with the same numbers, code and identifiers."""
-        if min(len(self.letters), len(other.letters)) < PARAGRAPH:
-            return False
-        if self.letters == other.letters:
-            return True
-        shared = len(self.words & other.words) / len(self.words | other.words)
-        return shared >= SAME and not (
-            doubts_of(self.text, (other.text,)) or doubts_of(other.text, (self.text,))
-        )
+def _say_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """True if two paragraphs, each with its letters, are the same, or nearly so with the same numbers and code."""
+    if one[1] == other[1]:
+        return True
+    words, others = (set(re.findall(r"\w+", text.casefold())) for text, _ in (one, other))
+    is_same = len(words & others) >= SAME * len(words | others)
+    return is_same and not (doubts_of(one[0], (other[0],)) or doubts_of(other[0], (one[0],)))
 
 
 def _squeezed(text: str) -> str:
@@ -150,10 +112,22 @@ def _letters_of(source: str) -> str:
     return _squeezed(as_words(source)) + "\n" + _squeezed(source)
 
 
+@cache
+def _spelled() -> Mapping[str, int]:
+    """The numbers that words of any language stand for: the claim may have digits instead."""
+    kinds = {
+        "from_zero": range(13), "from_one": range(1, 3), "tens": range(20, 100, 10),
+        "multiples": (1, 2, 100, 1000),
+    }  # fmt: skip
+    listed = [(of, words) for name, of in kinds.items() for words in words_of("numbers", name).values()]
+    return {word: number for of, words in listed for number, word in zip(of, words.split(), strict=False)}
+
+
 @lru_cache(maxsize=1_024)
-def _numbers_of(source: str) -> frozenset[Decimal | str]:
+def numbers_of(source: str) -> frozenset[Decimal | str]:
     source = unicodedata.normalize("NFKC", source)
-    spelled = (Decimal(_SPELLED[word]) for word in _SPELLING.findall(source.casefold()) if word in _SPELLED)
+    known = _spelled()
+    spelled = (Decimal(known[word]) for word in _SPELLING.findall(source.casefold()) if word in known)
     written = (value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in values_of(found))
     return frozenset((*spelled, *written))
 
@@ -161,24 +135,17 @@ def _numbers_of(source: str) -> frozenset[Decimal | str]:
 def _missing_numbers(claim: str, sources: Sequence[str]) -> Iterator[str]:
     written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
     for match in _NUMBER.finditer(written):
-        values, held = values_of(match.group()), frozenset().union(*map(_numbers_of, sources))
-        is_rounded = bool(_ABOUT.search(written, max(0, match.start() - ABOUT), match.start()))
-        near = (each for each in values if is_rounded and any(_is_near(each, other) for other in held))
-        if not values & held and next(near, None) is None:
+        values, held = values_of(match.group()), frozenset().union(*map(numbers_of, sources))
+        is_rounded = _ABOUT.search(written, max(0, match.start() - ABOUT), match.start())
+        pairs = product(values, held) if is_rounded else ()
+        sizes = ((a, b) for a, b in pairs if isinstance(a, Decimal) and isinstance(b, Decimal))
+        if not values & held and not any(abs(a - b) <= ROUNDED * max(abs(a), abs(b)) for a, b in sizes):
             yield match.group()
 
 
-def _is_near(one: Decimal | str, other: Decimal | str) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return False
-    return abs(one - other) <= ROUNDED * max(abs(one), abs(other))
-
-
 def values_of(written: str) -> set[Decimal | str]:
-    """The values that a number may have, since a point or comma may group thousands or mark decimals.
-
-    A version or a date has no value and is compared as text.
-    """
+    """The values that a number may have, since a point or comma may group thousands or mark decimals. A
+    version or a date has no value and is compared as text."""
     plain = re.sub(r"['’\u00a0\u202f]", "", written)
     readings = {plain.replace(",", ".")}
     for group, point in ((",", "."), (".", ",")):

@@ -5,8 +5,6 @@ There are + - * /, parentheses, avg() and sum(), around all of it round(…, dig
 and euros cannot. A difference of percentages is in percentage points.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping
@@ -144,7 +142,15 @@ class _Carrying:
     def figure(self, node: ast.expr) -> Amount:
         match node:
             case ast.Name(id=name) if name in self.numbers:
-                return self._of_source(self.numbers[name])
+                number = self.numbers[name]
+                own, said = self.found[number.written], number.quantity
+                if own.is_negative and not number.has_sign:
+                    self.doubts.append(f"the sign of {number.written}, a negative number there")
+                if (said.unit and not own.unit) or (said.scale and not own.scale):
+                    self.doubts.append(f"the unit of {number.written}")
+                    own = replace(own, unit=said.unit or own.unit, scale=said.scale or own.scale)
+                worth = -own.worth if own.is_negative and number.has_sign else own.worth
+                return Amount(worth=worth, unit=own.unit, scale=own.scale)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 figure = self.figure(operand)
                 is_number = isinstance(operand, ast.Name)  # a minus before −5 of a source is the same minus
@@ -166,16 +172,6 @@ class _Carrying:
             _unreadable()
         self.steps.append(Operation(sign=sign, of=of, result=result))
         return result
-
-    def _of_source(self, number: Operand) -> Amount:
-        own, said = self.found[number.written], number.quantity
-        if own.is_negative and not number.has_sign:
-            self.doubts.append(f"the sign of {number.written}, a negative number there")
-        if (said.unit and not own.unit) or (said.scale and not own.scale):
-            self.doubts.append(f"the unit of {number.written}")
-            own = replace(own, unit=said.unit or own.unit, scale=said.scale or own.scale)
-        worth = -own.worth if own.is_negative and number.has_sign else own.worth
-        return Amount(worth=worth, unit=own.unit, scale=own.scale)
 
     def _both(self, sign: Sign, one: Amount, other: Amount) -> Amount:
         smaller, larger = sorted((one, other), key=lambda each: each.scale)
@@ -211,7 +207,6 @@ class _Carrying:
 
 
 def _unit_of_product(one: str, other: str) -> str | None:
-    """None: there is none."""
     if one == other:
         return one if one in ("", RATIO, PERCENT) else None
     for first, second in ((one, other), (other, one)):
@@ -221,7 +216,6 @@ def _unit_of_product(one: str, other: str) -> str | None:
 
 
 def _unit_of_quotient(one: str, other: str) -> str | None:
-    """None: there is none."""
     if one == other or (one, other) == (POINTS, PERCENT):
         return RATIO
     if other == "" or (other in (RATIO, PERCENT) and one not in (POINTS, DIFFERENCE)):

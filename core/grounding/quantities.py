@@ -4,8 +4,6 @@ They may stand beside the number, in the head of its column, in the label before
 millions"), or behind the next number ("from 11.1 to 12.4 million"). ``units.toml`` has the words.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +12,7 @@ from decimal import Decimal
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from core.conversation import value
 from core.grounding.doubts import values_of
@@ -75,7 +73,7 @@ class Quantity:
         """In ones, without its sign: 12.4 million is 12400000, and 12% are 0.12."""
         return min(self.readings).scaleb(-2 if self.unit in (PERCENT, POINTS) else self.scale)
 
-    def may_be(self, other: Quantity) -> bool:
+    def may_be(self, other: Self) -> bool:
         """True if it may repeat this number of a source, with or without what stands beside it."""
         is_unit, is_scale = (
             not (a and b) or a == b for a, b in ((self.unit, other.unit), (self.scale, other.scale))

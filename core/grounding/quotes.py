@@ -3,13 +3,12 @@
 Between languages they share few words; there it is what a judge named.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Self
 
 from core.grounding.doubts import OWN_NAME, doubts_of
 from core.reasoning.reasoner import Span, Strip
@@ -50,9 +49,10 @@ class Sought:
     #: those of them with a name for the reader's own, which the source has to the letter
     exact: frozenset[str]
     total: float  #: weight
+    has_code: bool
 
     @classmethod
-    def of(cls, parts: Iterable[Part], source: str, beside: str = "") -> Sought:
+    def of(cls, parts: Iterable[Part], source: str, beside: str = "") -> Self:
         """The words that a source is to show of these parts, with little weight for those ``beside`` them."""
         parts, language = tuple(parts), language_of(source)
         weights: dict[Key, float] = dict.fromkeys(terms(beside, language), COMMON)
@@ -65,11 +65,8 @@ class Sought:
         exact = own - _missing(parts, source, to_the_letter=True) if own else own
         signs = exact | _missing(parts, "")
         weights.update(dict.fromkeys(signs, SIGN))
-        return cls(parts, language, weights, signs, exact, sum(weights.values()) or 1.0)
-
-    @property
-    def has_code(self) -> bool:
-        return any(is_code for _, is_code in self.parts)
+        has_code = any(is_code for _, is_code in parts)
+        return cls(parts, language, weights, signs, exact, sum(weights.values()) or 1.0, has_code)
 
     def held(self, text: str) -> frozenset[Key]:
         """The part of it that a text has."""
@@ -123,12 +120,10 @@ class _Piece:
 def quoted(
     parts: Iterable[Part], strip: Strip, named: Sequence[Span] = (), *, beside: str = "", least: float = 0.0
 ) -> tuple[Span, ...]:
-    """The spans that show a sentence, as of its source: a sentence or row, perhaps with a neighbour, and another
-    one that has its number, code or identifier.
-
-    What a judge ``named`` goes before. If they share nothing, it is the strip's evidence, or its beginning; but
-    nothing, where the ``least`` share must be shown. ``beside``: the header of a row.
-    """
+    """The spans that show a sentence, as of its source: a sentence or row, perhaps with a neighbour, and
+    another one that has its number, code or identifier. What a judge ``named`` goes before. If they share
+    nothing, it is the strip's evidence, or its beginning; but nothing, where the ``least`` share must be
+    shown. ``beside``: the header of a row."""
     passage = strip.passage
     sought = Sought.of(parts, passage.text, beside)
     pieces = list(_pieces(sought, strip))
@@ -147,9 +142,8 @@ def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
         words = without_pictures(text[start:end])
         is_picture = words != text[start:end] and not _WORD.search(as_words(words))
         held = sought.held(text[start:end] if is_picture else words)
-        is_aside = is_picture or (
-            not sought.has_code if kind == "code" else kind == "sentence" and not _ENDS.search(words)
-        )
+        is_caption = kind == "sentence" and not _ENDS.search(words)
+        is_aside = is_picture or is_caption or (kind == "code" and not sought.has_code)
         share = sought.share(held) * (ASIDE if is_aside else 1)
         own = weighed_terms(without_targets(words), sought.language)
         precision = sum(own[key] for key in own.keys() & held) / (sum(own.values()) or 1)
@@ -178,13 +172,12 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
         return listed
     chosen = [best]
     for number in (best - 1, best + 1):
-        if not 0 <= number < len(pieces):
-            continue
-        piece = pieces[number]
-        is_announced = piece.kind == "code" and number > best and pieces[best].announces
-        adds_much = sought.share(piece.held - pieces[best].held) >= GAIN and _may_join(piece, sought)
-        if (is_announced and piece.held & sought.signs) or adds_much:
-            chosen.append(number)
+        if 0 <= number < len(pieces):
+            piece = pieces[number]
+            is_announced = piece.kind == "code" and number > best and pieces[best].announces
+            adds_much = sought.share(piece.held - pieces[best].held) >= GAIN and _may_join(piece, sought)
+            if (is_announced and piece.held & sought.signs) or adds_much:
+                chosen.append(number)
     return chosen
 
 

@@ -4,14 +4,13 @@ A strip is an evidence sentence with the neighbours it needs: the sentence that 
 block or list after a colon, also where the colon ends a neighbour. Adjacent strips of a passage are merged.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from core.library.documents import Retrieved
-from core.reasoning.reasoner import Grade, Strip
+from core.reasoning.reasoner import Grade, Strip, Strips
 from core.text.sentences import Unit, split_units, units_within
 
 STRIP_LIMIT = 12  # strips in one draft's context
@@ -21,6 +20,8 @@ PREVIOUS_SENTENCES = 2  # that a sentence may refer back to
 SHORTENED = 600  # characters of a strip that is shown where there is no answer
 LIST_ITEMS = 12  # items of a list after a colon
 LIST_LENGTH = 1_000  # characters of a list that is kept whole for one of its items
+
+PROSE = ("sentence", "item")  # kinds of units
 
 # Beginnings of a sentence that refers to the one before it.
 _REFERS_BACK = re.compile(
@@ -35,12 +36,10 @@ _LETTER = re.compile(r"[^\W\d_]")  # between two sentences of a list stands at m
 
 def refine(
     passages: Sequence[Retrieved], grades: Mapping[str, Grade], *, around: int, whole: bool = False
-) -> tuple[Strip, ...]:
-    """Numbered strips of the passages that were not graded incorrect, best passage first.
-
-    ``around`` sentences on each side are kept too. Passages stay whole if ``whole`` is set, or if their evidence
-    has nothing quotable.
-    """
+) -> Strips:
+    """Numbered strips of the passages that were not graded incorrect, best passage first. ``around``
+    sentences on each side are kept too. Passages stay whole if ``whole`` is set, or if their evidence has
+    nothing quotable."""
     strips: list[Strip] = []
     stating = 0  # how many of them are of passages that a judge found to state the answer, or a part of it
     for hit in passages:
@@ -57,9 +56,10 @@ def refine(
             inside = (unit for unit in named if start <= unit.start < end)
             evident = tuple((offset + unit.start, offset + unit.end) for unit in inside)
             at, until = offset + start, offset + end
-            strips.append(
-                Strip(number=0, retrieved=hit, text=text[start:end], start=at, end=until, evidence=evident)
+            strip = Strip(
+                number=0, retrieved=hit, text=text[start:end], start=at, end=until, evidence=evident
             )
+            strips.append(strip)
         stating = len(strips) if grade and grade.relevance == "correct" and around else stating
     limit = max(STRIP_LIMIT, min(stating, STATING))
     shown = [strip for strip in strips if strip.text.strip()][:limit]
@@ -132,15 +132,11 @@ def _prose_before(units: Sequence[Unit], index: int) -> int | None:
     before = index - 1
     while before >= 0 and units[before].kind == "markup":
         before -= 1
-    return before if before >= 0 and _is_prose(units[before]) else None
-
-
-def _is_prose(unit: Unit) -> bool:
-    return unit.kind in ("sentence", "item")
+    return before if before >= 0 and units[before].kind in PROSE else None
 
 
 def _announces(text: str, unit: Unit) -> bool:
-    return _is_prose(unit) and text[unit.start : unit.end].rstrip("*_` ").endswith((":", "："))
+    return unit.kind in PROSE and text[unit.start : unit.end].rstrip("*_` ").endswith((":", "："))
 
 
 def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]:
@@ -163,13 +159,9 @@ def _announced(text: str, units: Sequence[Unit], index: int) -> int:
         following += 1
     if following >= len(units) or units[following].kind == "heading":
         return index
-    while following - index < LIST_ITEMS and _goes_on(text, units, following):
+    for last, after in pairwise(units[following : index + LIST_ITEMS + 1]):
+        is_near = last.kind == "item" or text.count("\n", last.end, after.start) < 2
+        if last.kind not in PROSE or after.kind != last.kind or not is_near:
+            break
         following += 1
     return following
-
-
-def _goes_on(text: str, units: Sequence[Unit], index: int) -> bool:
-    """True if the next unit belongs to the same list or paragraph."""
-    if index + 1 >= len(units) or not _is_prose(units[index]) or units[index + 1].kind != units[index].kind:
-        return False
-    return units[index].kind == "item" or text.count("\n", units[index].end, units[index + 1].start) < 2

@@ -1,7 +1,5 @@
 """The verdict on each sentence of a draft from its votes, and the draft after the cuts."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +10,7 @@ from core.grounding.claims import Claim, claims_of, dependent, marks_of, rewritt
 from core.grounding.doubts import doubts_of
 from core.grounding.quotes import NAMED, Stated, likeness
 from core.library.documents import is_kept
-from core.reasoning.reasoner import Calculation, Grounded, Span, Statement, Strip
+from core.reasoning.reasoner import Calculation, Grounded, Span, Statement, Statements, Strip
 from core.text.language import sure_language
 
 APART = 2  # what a vote against a sentence counts whose cited strips share little with it
@@ -45,6 +43,7 @@ class Verdict:
     is_absent: bool = False  #: says that something is not in the strips
     names_gap: bool = False  #: at least one vote says that it does
     needs_previous: bool = False  #: cannot be understood without the sentence before it
+    is_unsettled: bool = False  #: in doubt, which no vote settled
     #: where, by strip, in another language
     stated: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)
 
@@ -57,6 +56,7 @@ class Edited:
     left_out: tuple[Omission, ...] = ()
     names_gap: bool = False  #: what is left says that something is not stated
     stated: Stated = field(default_factory=dict)
+    unsettled: tuple[str, ...] = ()  #: sentences of the text that stay in doubt
 
 
 def readable(strip: Strip) -> str:
@@ -70,7 +70,7 @@ def readable(strip: Strip) -> str:
 
 def statements_of(
     claims: Sequence[Claim], strips: Sequence[Strip], calculations: Sequence[Calculation] = ()
-) -> tuple[Statement, ...]:
+) -> Statements:
     """The claims as the judge sees them. Of a computed figure its sources need only hold the inputs."""
     sources = {strip.number: readable(strip) for strip in strips}
     language = sure_language("\n".join(claim.text for claim in claims))
@@ -84,19 +84,14 @@ def statements_of(
         doubts = doubts_of(stated, [sources[cited] for cited in cites], is_code=is_code)
         doubts += tuple(doubt for each in own for doubt in each.doubts)
         source = "\n".join(sources[cited] for cited in cites)
-        # An introduction has words of its own.
-        is_comparable = bool(source and language) and not replace(claim, text=stated).announces
-        is_comparable = is_comparable and sure_language(source) == language
+        is_introduction = replace(claim, text=stated).announces  # it has words of its own
+        is_comparable = source and language == sure_language(source) != "" and not is_introduction
         shared = likeness(((stated, is_code),), source) if is_comparable else None
         statement = Statement(
-            number=number,
-            text=f"{claim.above}\n{claim.text}" if claim.above else claim.text,
-            cites=cites,
-            doubts=doubts if cites else (),
+            number=number, text=claim.as_judged, cites=cites, doubts=doubts if cites else (),
             is_apart=shared is not None and shared < LITTLE,
-            is_close=shared is not None and shared >= NEARLY_ALL,
-            calculations=own,
-        )
+            is_close=shared is not None and shared >= NEARLY_ALL, calculations=own,
+        )  # fmt: skip
         statements.append(statement)
     return tuple(statements)
 
@@ -108,12 +103,9 @@ def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
 
 
 def verdicts_on(statements: Sequence[Statement], votes: Sequence[Grounded]) -> dict[int, Verdict]:
-    """Verdicts by the number of the statement.
-
-    Half of the votes are enough to reject it; a quarter, if the strips that it cites share little with it. If the
-    votes are split on most of the draft, the judge is erratic: then only all votes together reject a statement
-    that is not doubted either way.
-    """
+    """Verdicts by the number of the statement. Half of the votes are enough to reject it; a quarter, if the
+    strips that it cites share little with it. If the votes are split on most of the draft, the judge is
+    erratic: then only all votes together reject a statement that is not doubted either way."""
     split = 0
     for each in statements:
         judged = [each.number in vote.unsupported for vote in votes if each.number in vote.judged]
@@ -160,6 +152,7 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         is_absent=_is_most(number in vote.absent for vote in judged),
         names_gap=any(number in vote.absent for vote in judged),
         needs_previous=_is_most(number in vote.leaning for vote in judged),
+        is_unsettled=not is_idle and any(number in vote.unsettled for vote in votes),
         stated=stated | computed,
     )
 
@@ -198,6 +191,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
             for number, claim in enumerate(claims)
             for strip, spans in verdicts[number + 1].stated.items()
         },
+        unsettled=tuple(claims[n].text for n in marks.keys() - gone if verdicts[n + 1].is_unsettled),
     )
 
 
@@ -217,8 +211,10 @@ def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict
     """The markers, also for claims that took theirs from one that is cut or shows none."""
     for before, number in zip((None, *marks), marks, strict=False):
         is_covered = before is not None and bool(marks[before] or claims[before].takes_footnotes)
-        if claims[number].takes_footnotes and not (is_covered or _says_nothing(verdicts[number + 1])):
-            marks[number] = marks[number] or marks_of(verdicts[number + 1].cites)
+        verdict = verdicts[number + 1]
+        says_nothing = verdict.is_idle or verdict.is_absent
+        if claims[number].takes_footnotes and not (is_covered or says_nothing):
+            marks[number] = marks[number] or marks_of(verdict.cites)
     return marks
 
 
@@ -234,12 +230,10 @@ def _idle_ends(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], lost: s
 
 
 def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, str]) -> str | None:
-    """The markers after a claim; None: it needs a footnote and has none.
-
-    Introductions, what they introduce, and sentences that claim nothing show no marker. A sentence that is
-    covered by another one's marker gets the strips that show most of it. ``held``: what is read of each strip.
-    """
-    if _says_nothing(verdict) or (claim.announces and not claim.own):
+    """The markers after a claim; None: it needs a footnote and has none. Introductions, what they introduce,
+    and sentences that claim nothing show no marker. A sentence that is covered by another one's marker gets
+    the strips that show most of it. ``held``: what is read of each strip."""
+    if verdict.is_idle or verdict.is_absent or (claim.announces and not claim.own):
         return ""
     existing = {number: text for number, text in held.items() if number in verdict.cites}
     if claim.takes_footnotes and existing:
@@ -249,10 +243,6 @@ def _marks(claim: Claim, verdict: Verdict, held: Mapping[int, str]) -> str | Non
         return marks_of(nearest) if nearest else None
     is_named = bool(claim.own) or verdict.cites != claim.cited
     return marks_of(existing if is_named else _nearest(claim, existing) or existing)
-
-
-def _says_nothing(verdict: Verdict) -> bool:
-    return verdict.is_idle or verdict.is_absent
 
 
 def _nearest(claim: Claim, held: Mapping[int, str], least: float = 0.0) -> list[int]:

@@ -4,8 +4,6 @@ Only one process may use the index (:mod:`core.library.data_lock`): Chroma's
 readers miss the writes of other processes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import shutil
@@ -16,15 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import nlargest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.errors import IndexMismatch, SettingsError
 from core.library import vacuum
+from core.library.embedding import Vectors
 from core.library.vacuum import DATABASE
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
@@ -37,12 +32,8 @@ SYNC_THRESHOLD = 100  # entries in Chroma's queue after which they are written t
 #: default ef of 100, for .3 ms more a query (tests/benchmarks/embedding.py --vectors). Syncing often
 #: saves time: every process that searches adds what is not synced to its graph again.
 HNSW = {
-    "space": "ip",
-    "ef_construction": 200,
-    "ef_search": 200,
-    "batch_size": 100,
-    "sync_threshold": SYNC_THRESHOLD,
-}
+    "space": "ip", "ef_construction": 200, "ef_search": 200, "batch_size": 100, "sync_threshold": SYNC_THRESHOLD,
+}  # fmt: skip
 
 #: The settings by which Chroma could send or fetch something, or be the client of a server. Chroma
 #: would read those that are missing here from the environment and from ``.env``.
@@ -71,7 +62,7 @@ class ChromaIndex:
         self._client: Any = None  # chromadb's ClientAPI
         self._collections: dict[str, Any] = {}  # chromadb collections by our names
 
-    def add(self, collection: str, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    def add(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
         if not ids:
             return
         rows = list({passage: row for row, passage in enumerate(ids)}.values())
@@ -84,7 +75,7 @@ class ChromaIndex:
             if known is None:
                 _flush(target)  # a new graph's file contains uncleared memory, which may be other vectors
 
-    def read(self, collection: str, ids: Sequence[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    def read(self, collection: str, ids: Sequence[str]) -> Iterator[tuple[str, Vectors]]:
         """The vectors of these passages; those that have none are left out."""
         with self._chroma():
             target = self._find(collection)
@@ -95,10 +86,7 @@ class ChromaIndex:
                 yield from zip(found["ids"], found["embeddings"], strict=True)
 
     def remove(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove these vectors, from Chroma's files too; unknown ids are ignored.
-
-        Chroma only marks vectors as deleted, so they are overwritten with noise first.
-        """
+        """Remove vectors from Chroma's files too: it only marks them, so noise overwrites them first."""
         with self._writing:
             with self._chroma():
                 if target := self._find(collection):
@@ -127,9 +115,7 @@ class ChromaIndex:
             target = self._find(collection)
             return int(target.count()) if target else 0
 
-    def search(
-        self, vector: NDArray[np.float32], *, collections: Sequence[str], limit: int
-    ) -> list[tuple[str, float]]:
+    def search(self, vector: Vectors, *, collections: Sequence[str], limit: int) -> list[tuple[str, float]]:
         hits: list[tuple[str, float]] = []
         with self._chroma():
             for target in self._known(collections, vector) if limit > 0 else ():
@@ -144,7 +130,7 @@ class ChromaIndex:
                 hits += near
         return nlargest(limit, hits, key=lambda hit: hit[1])
 
-    def similarities(self, vector: NDArray[np.float32], ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    def similarities(self, vector: Vectors, ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
         cosines: dict[str, float] = {}
         with self._chroma():
             for collection, wanted in ids.items():
@@ -175,7 +161,7 @@ class ChromaIndex:
                 f"The vector index in {self._folder} is damaged. Run `footnote ingest --rebuild`."
             ) from trouble
 
-    def _known(self, collections: Sequence[str], vector: NDArray[np.float32]) -> Iterator[Any]:
+    def _known(self, collections: Sequence[str], vector: Vectors) -> Iterator[Any]:
         for collection in dict.fromkeys(collections):
             if target := self._find(collection):
                 self._check_dimension(target, len(vector))
@@ -238,7 +224,7 @@ class ChromaIndex:
             )
 
 
-def _compare(target: Any, vector: NDArray[np.float32], ids: list[str]) -> dict[str, float]:
+def _compare(target: Any, vector: Vectors, ids: list[str]) -> dict[str, float]:
     """Exact cosines by id."""
     cosines: dict[str, float] = {}
     for batch in _batches(ids):
@@ -262,10 +248,10 @@ def _flush(target: Any) -> None:
     target.delete(ids=[f"none/{number}" for number in range(SYNC_THRESHOLD)])
 
 
-def _noise(count: int, dimension: int) -> NDArray[np.float32]:
+def _noise(count: int, dimension: int) -> Vectors:
     """Random vectors of length one, shape ``(count, dimension)``."""
     import numpy as np
 
     rows = np.random.default_rng().normal(size=(count, dimension))
-    noise: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    noise: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return noise

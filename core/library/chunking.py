@@ -7,8 +7,6 @@ and code and tables are cut only beyond the hard limit, between lines. Pieces ar
 order, and never overlap; only white space and markup are between them.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -174,15 +172,12 @@ def cut(document: Document) -> list[Piece]:
     locations = _Locations(document)
     return [
         Piece(
-            path=section.path,
-            location=locations.of(span, section.place),
-            text=document.text[span.start : span.end],
-            start=span.start,
-            end=span.end,
+            path=section.path, location=locations.of(span, section.place),
+            text=document.text[span.start : span.end], start=span.start, end=span.end,
         )
         for section in _merged(_sections(document))
         for span in pack(document.text, section.blocks)
-    ]
+    ]  # fmt: skip
 
 
 def _sections(document: Document) -> Iterator[_Section]:

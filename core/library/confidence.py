@@ -5,26 +5,27 @@ ones stand out. ``tests/benchmarks/fit_confidence.py`` fits the coefficients and
 their quality.
 """
 
-from __future__ import annotations
-
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from itertools import chain, pairwise
 from math import tanh
+from pathlib import Path
 
-from core.library.coefficients import BY_NETWORK, LEXICAL_ALONE, WITH_VECTORS
 from core.library.documents import Retrieved
+from core.library.embedding.scale import REFERENCE
 from core.library.lexical import highest
 from core.text.language import language_of
-from core.text.opposites import is_opposed
-from core.text.sentences import split_sentences
+from core.text.sentences import is_opposed, split_sentences
 from core.text.terms import query_terms, terms, weight_of, weights_among
 
 LOOKED_AT = 5  # best passages that the features read
 CLOSEST = 3  # best passages in which a name or a number is searched
 BACKGROUND = slice(10, 30)  # ranks whose scores are those of unrelated passages
 SATURATION = 40.0  # few BM25 scores are higher
+WORDS_ALONE = "words alone"  #: the name of the coefficients without vectors
 
 Sentence = tuple[str, frozenset[str]]  # its text and its terms
 
@@ -32,14 +33,12 @@ Sentence = tuple[str, frozenset[str]]  # its text and its terms
 _IDENTIFIER = re.compile(r"\b\w+[_./]\w+|\b\w*[a-z][A-Z]\w*")
 _NAME = re.compile(rf"(?<![.?!:] )(?<!^)\b[A-Z][\w.-]*\w|{_IDENTIFIER.pattern}")
 _ASKS_QUANTITY = re.compile(
-    r"\bhow (?:many|much|long|often|large|big|fast|old|high)\b|\bwhen (?:is|was|will|did)\b|"
+    r"(?i)\bhow (?:many|much|long|often|large|big|fast|old|high)\b|\bwhen (?:is|was|will|did)\b|"
     r"\b(?:what|which) (?:date|year|number|percentage|price|size|limit|port)\b|\bon what date\b",
-    re.IGNORECASE,
 )
 _ASKS_AMOUNT = re.compile(r"\bhow (?:many|much|long|old|far|large|big)\b", re.IGNORECASE)
 _AMOUNT = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|half|several|many|few|dozen)\b",
-    re.IGNORECASE,
+    r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|half|several|many|few|dozen)\b",
 )
 _NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
 _QUANTITY = re.compile(
@@ -130,14 +129,21 @@ def features_of(observation: Observation) -> Features:
     )
 
 
+@cache
+def fitted() -> Mapping[str, Mapping[str, float]]:
+    """The coefficients by network, and for words alone: "bias", and a weight for each feature."""
+    return tomllib.loads(Path(__file__).with_name("coefficients.toml").read_text(encoding="utf-8"))
+
+
 def confidence_of(observation: Observation) -> float:
     """The probability that the passages contain the answer."""
     if not observation.passages:
         return 0.0
     features = features_of(observation)
-    with_vectors = BY_NETWORK.get(observation.network, WITH_VECTORS)
-    bias, coefficients = with_vectors if observation.dense else LEXICAL_ALONE
-    score = bias + sum(coefficients.get(f.name, 0.0) * getattr(features, f.name) for f in fields(features))
+    network = observation.network if observation.network in fitted() else REFERENCE
+    weights = fitted()[network if observation.dense else WORDS_ALONE]
+    values = ((each.name, getattr(features, each.name)) for each in fields(features))
+    score = weights["bias"] + sum(weights.get(name, 0.0) * feature for name, feature in values)
     return (1 + tanh(score / 2)) / 2  # the logistic function, in a form that does not overflow
 
 

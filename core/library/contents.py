@@ -1,6 +1,4 @@
-"""What a document holds, as its passages tell: its sections, and the passages of one, of a page, or with a phrase."""
-
-from __future__ import annotations
+"""The contents of a document, as its passages tell: its sections, and the passages of one, of a page, or with a phrase."""
 
 import re
 from collections import Counter, defaultdict
@@ -38,9 +36,7 @@ class Contents:
     def shown(
         self, wanted: Collection[str], seen: Collection[tuple[str, ...]], limit: int
     ) -> list[tuple[int, Heading]]:
-        """The sections to choose from, with their numbers from 1: those that were ``seen`` in part, then those with the
-        rarest of these terms, then the outermost.
-        """
+        """Sections with their numbers from 1: those ``seen``, those with the rarest terms, the outermost."""
         numbered = list(enumerate(self.sections, start=1))
         if len(numbered) <= limit:
             return numbered
@@ -58,9 +54,7 @@ class Contents:
 def contents_from(
     rows: Iterable[tuple[int, str, str, str, tuple[str, ...], str]], found: Mapping[int, Collection[str]]
 ) -> list[Contents]:
-    """In the order of ``found``: by a document's number, the ids of passages of it. ``rows``: number, address, source,
-    title, path and location of each passage of the documents, in reading order.
-    """
+    """In the order of ``found``, ids by document. ``rows``: each passage, in reading order."""
     names: dict[int, tuple[str, str, str]] = {}
     sections: defaultdict[int, dict[tuple[str, ...], Heading]] = defaultdict(dict)
     for number, address, source, title, path, location in rows:
@@ -68,15 +62,15 @@ def contents_from(
         pages = _PAGES.match(location)
         if path:
             sections[number].setdefault(path, Heading(path=path, pages=pages[0] if pages else ""))
-    listed = []
-    for number, ids in found.items():
-        if number in names:
-            address, source, title = names[number]
-            own = tuple(sections[number].values())
-            listed.append(
-                Contents(address=address, source=source, title=title, sections=own, passages=frozenset(ids))
-            )
-    return listed
+    return [
+        Contents(
+            address=address, source=source, title=title, passages=frozenset(ids),
+            sections=tuple(sections[number].values()),
+        )
+        for number, ids in found.items()
+        if number in names
+        for address, source, title in (names[number],)
+    ]  # fmt: skip
 
 
 def in_section(passages: Iterable[Passage], path: Sequence[str]) -> list[Passage]:
@@ -86,15 +80,12 @@ def in_section(passages: Iterable[Passage], path: Sequence[str]) -> list[Passage
 
 def on_page(passages: Iterable[Passage], number: int) -> list[Passage]:
     """The passages that stand on a page, or on a slide, at least in part; counted, or as printed."""
-    return [
-        each
-        for each in passages
-        if any(
-            int(first) <= number <= int(last or first)
-            for pattern in (_PAGES, _PRINTED)
-            for first, last in pattern.findall(each.location)[:1]
-        )
-    ]
+
+    def is_there(location: str) -> bool:
+        spans = (span for pattern in (_PAGES, _PRINTED) for span in pattern.findall(location)[:1])
+        return any(int(first) <= number <= int(last or first) for first, last in spans)
+
+    return [each for each in passages if is_there(each.location)]
 
 
 def holding(passages: Sequence[Passage], phrase: str) -> list[Passage]:

@@ -1,7 +1,5 @@
 """The lock of the data folder: one process at a time owns the embedded stores."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -74,7 +72,7 @@ def share_data_dir(data_dir: Path) -> Iterator[None]:
 
 
 def find_owner(data_dir: Path) -> Owner | None:
-    """Who owns the data folder now; None where nobody does."""
+    """The owner of the data folder now; None where nobody owns it."""
     import fcntl
 
     try:

@@ -5,8 +5,6 @@ plain text that is the file itself, so a quote can be found with any editor; wit
 the tags of site generators, and with the files that it includes in their place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -86,9 +84,12 @@ class Passage:
     @property
     def changed_on(self) -> str:
         """The day of its document's last change, in UTC, as ISO 8601 has it; empty: unknown."""
-        if self.changed_at is None:
-            return ""
-        return datetime.fromtimestamp(self.changed_at, UTC).date().isoformat()
+        return "" if self.changed_at is None else day_of(self.changed_at)
+
+
+def day_of(moment: float) -> str:
+    """The day of a moment in UTC, as ISO 8601 has it."""
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
 
 
 def is_kept(source: str) -> bool:
@@ -120,6 +121,7 @@ class Readable:
 
     collections: frozenset[str] = frozenset()
     remark: str = ""  #: a sentence: what could not be found out, so that less is read
+    may_search: bool = True  #: whether a search of the web may be proposed there
 
 
 @value

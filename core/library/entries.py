@@ -1,7 +1,5 @@
 """Documents in the library's tables, and how a new one and its pieces are written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,9 +26,8 @@ class DocumentFields:
     modified: int
     included: str = "[]"  #: JSON, see core/library/formats/includes.py
     changed_at: float | None = None  #: seconds since the epoch, as its source or it says; None: unknown
-    seen_at: float | None = (
-        None  #: when a page was last read from the web; None: its source or the disk knows
-    )
+    #: When a page was last read from the web; None: its source or the disk knows.
+    seen_at: float | None = None
     anchors: str | None = None  #: JSON list: where each section begins, its name in the URL; None: unknown
 
 
@@ -51,9 +48,7 @@ class NewDocument(DocumentFields):
 
 
 def words_of(document: NewDocument) -> list[Indexed]:
-    """The words of each piece, as it is indexed. Where a worker made those of the texts, little is left to
-    compute.
-    """
+    """The words of each piece, as indexed; those of the texts may have come from a worker."""
     is_made = all(piece.words for piece in document.pieces)
     pieces = document.pieces if is_made else throttle(document.pieces)
     return [index_terms(document.title, piece.path, piece.text, piece.words) for piece in pieces]
@@ -106,12 +101,13 @@ def storable(document: NewDocument, dialect: Dialect) -> NewDocument:
     """Without the sign that PostgreSQL cannot store; the sign in its place keeps all offsets."""
     if dialect == "sqlite":
         return document
-    pieces = [
-        replace(piece, text=_without_nul(piece.text), location=_without_nul(piece.location))
-        for piece in document.pieces
-    ]
-    return replace(document, title=_without_nul(document.title), pieces=pieces)
-
-
-def _without_nul(text: str) -> str:
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    title, *texts = (
+        text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        for text in (
+            document.title,
+            *(text for each in document.pieces for text in (each.text, each.location)),
+        )
+    )
+    pairs = zip(document.pieces, texts[::2], texts[1::2], strict=True)
+    pieces = [replace(piece, text=text, location=location) for piece, text, location in pairs]
+    return replace(document, title=title, pieces=pieces)

@@ -1,7 +1,5 @@
 """Carrying a sync out: files are read, in other processes where that is worth it, and written to the store."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +24,8 @@ from core.library.store import DocumentStore
 from core.library.sync import Failure, FoundFile, SourceNote, SyncPlan, SyncReport
 from core.priority import is_throttling
 
-Phase = Literal["downloading", "reading", "pages", "embedding"]  # pages: of the files at hand
+#: pages: of the files at hand; the last two are of core/lint
+Phase = Literal["downloading", "reading", "pages", "embedding", "comparing", "judging"]
 Notify = Callable[[Phase, int, int], None]  # phase, done, total (0: unknown)
 
 AHEAD = AT_ONCE + 1  # files that are read or have been, while another one is stored
@@ -50,8 +49,6 @@ def apply_plan(
     """Carry out a plan. Documents are written one at a time, in order."""
     rules, cleared = store.roots.rules(collection), frozenset(plan.cleared)
     report = SyncReport(skipped=plan.unchanged, removed=len(plan.gone), failed=plan.failed, notes=plan.notes)
-    for entry in plan.gone:
-        store.remove(collection, entry.address)
     for entry, file in plan.renamed:
         _touch(entry, file, store, entry.included)
     if plan.cleared:
@@ -64,6 +61,8 @@ def apply_plan(
     for done, (file, found) in enumerate(read_ahead(plan.read, read, partial(notify, "pages")), start=1):
         report += _index_file(file, found, known.get(file.address), store, collection)
         notify("reading", done, len(plan.read))
+    for entry in plan.gone:  # at last: under another name, what it says is there by now
+        store.remove(collection, entry.address)
     return report
 
 
@@ -152,11 +151,5 @@ def drop_surrogates(document: Document) -> Document:
 
 
 def _touch(entry: Entry, file: FoundFile, store: DocumentStore, included: str) -> None:
-    store.touch(
-        entry.id,
-        modified=file.modified,
-        size=file.size,
-        root=file.root,
-        source=file.source,
-        included=included,
-    )
+    now = {"modified": file.modified, "size": file.size}
+    store.touch(entry.id, **now, root=file.root, source=file.source, included=included)

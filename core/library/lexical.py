@@ -6,8 +6,6 @@ terms that follow each other in the question is scored as another term (the orde
 Croft, SIGIR 2005).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -41,7 +39,7 @@ def bm25(passages: Mapping[str, Words], weights: Mapping[str, float]) -> dict[st
 
 def highest(weights: Mapping[str, float]) -> float:
     """The upper bound of a score."""
-    pairs = sum(_pair_weight(weights, first, second) for first, second in pairwise(weights))
+    pairs = PAIR_COUNTS * sum(map(sum, pairwise(weights.values()))) / 2
     return (SATURATION + 1) * (sum(weights.values()) + pairs)
 
 
@@ -57,7 +55,8 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
         counts[term] += TITLE_COUNTS
     spread = _spread(body)
     counted = [(weight, counts[term]) for term, weight in weights.items() if counts[term]]
-    counted += [(_pair_weight(weights, first, pairs[first]), count) for first, count in together.items()]
+    for first, count in together.items():
+        counted.append((PAIR_COUNTS * (weights[first] + weights[pairs[first]]) / 2, count))
     return sum(weight * count * (SATURATION + 1) / (count + spread) for weight, count in counted)
 
 
@@ -76,15 +75,8 @@ def _spread(body: Sequence[str]) -> float:
     return SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * len(body) / USUAL_LENGTH)
 
 
-def _pair_weight(weights: Mapping[str, float], first: str, second: str) -> float:
-    return PAIR_COUNTS * (weights[first] + weights[second]) / 2
-
-
 def index_terms(title: str, path: Sequence[str], text: str, words: tuple[str, str] | None = None) -> Indexed:
-    """The language of a passage, and the terms of its title path and of its text, separated by spaces.
-
-    ``words``: those of its text, if they are known.
-    """
+    """A passage's language, and the terms of its path and text. ``words``: those of its text, if known."""
     language, body = words or text_terms(text)
     headings = " ".join(dict.fromkeys((title, *path)))
     return language, " ".join(terms(headings, language)), body

@@ -1,7 +1,5 @@
 """The library: documents in, passages out. Every method blocks; callers use a thread."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import logging
@@ -10,9 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from core.characters import storable
 from core.conversation import Exchange
@@ -20,6 +17,8 @@ from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError, St
 from core.library.chunking import cut
 from core.library.contents import Contents
 from core.library.documents import Document, Passage, Retrieval, Scope, embedded_text
+from core.library.embedding.embedder import Embedder
+from core.library.embedding.reranker import Reranker
 from core.library.entries import Entry, NewDocument
 from core.library.formats import parser_process
 from core.library.indexing import Notify, apply_plan, drop_surrogates
@@ -29,12 +28,7 @@ from core.library.roots import is_within, resolve_name
 from core.library.sameness import QuestionVectors
 from core.library.store import MODEL, REFRESHED, DocumentStore
 from core.library.sync import SyncReport, plan_sync, resolve_path, scan
-
-if TYPE_CHECKING:
-    from core.library.embedding.embedder import Embedder
-    from core.library.embedding.reranker import Reranker
-    from core.library.vectors import DenseIndex, VectorIndex
-
+from core.library.vectors import DenseIndex, VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -95,10 +89,7 @@ class Library:
     def ingest(
         self, paths: Iterable[Path], *, collection: str = DEFAULT_COLLECTION, notify: Notify = _do_nothing
     ) -> SyncReport:
-        """Sync files and folders with the disk, now and at every refresh.
-
-        A path named here is read even if it was forgotten; what was forgotten below it stays forgotten.
-        """
+        """Sync paths with the disk, now and at every refresh; what is named here is forgotten no more."""
         places = [resolve_path(path) for path in paths]
         roots = self.store.roots
         new = frozenset(places) - roots.rules(collection).roots
@@ -218,9 +209,7 @@ class Library:
             logger.warning("vectors of forgotten passages were not removed: %s", trouble)
 
     def known(self, collection: str | None) -> list[tuple[str, str, str]]:
-        """(collection, address, source) of documents, of files that could not be read, and of roots; the collection
-        as people know it.
-        """
+        """(collection, address, source) of documents, unreadable files and roots."""
         roots = self.store.roots
         found = [(base_of(e.collection), e.address, e.source) for e in self.store.entries()]
         for each in dict.fromkeys(each for each, _ in roots.all()):
@@ -229,17 +218,13 @@ class Library:
         return [each for each in found if collection is None or base_of(collection) == each[0]]
 
     def embed_pending(self, *, notify: Notify = _do_nothing) -> int:
-        """Make the missing vectors; resumable at any point. How many were made.
-
-        IndexMismatch when the others are of another model.
-        """
+        """Make the missing vectors; resumable. How many were made. IndexMismatch beside another model's."""
         self.clear_stale_vectors()
         total, done = self.store.count_pending_vectors(), 0
         if self.embedder is None:
             return 0
-        if (
-            total
-        ):  # the model is recorded before its first vector, and no passage uses those of an earlier one
+        # the model is recorded before its first vector, and no passage uses those of an earlier one
+        if total:
             self.check_model()
             if self.store.get_meta(MODEL) not in (None, "", self.embedder.name):
                 self.vectors.erase()
@@ -309,7 +294,7 @@ Refresh = Callable[[Library], Awaitable[None]]  # syncs the index before it is r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedDocuments:
-    """The library as one turn may read it: within a scope."""
+    """The library as one turn may read it: within a scope; ``within`` narrows that to files, folders or URLs."""
 
     library: Library
     scope: Scope
@@ -326,29 +311,30 @@ class ScopedDocuments:
     ) -> Retrieval:
         if self.refresh is not None:
             await self.refresh(self.library)
-        scope = replace(self.scope, addresses=within)
-        request = Query(text=query, scope=scope, history=history, limit=limit)
+        request = Query(text=query, scope=self._within(within), history=history, limit=limit)
         found = await asyncio.to_thread(self.library.retrieve, request)
         if self.is_current is not None and not await self.is_current(found):
             found = await asyncio.to_thread(self.library.retrieve, request)
         own = tuple(hit for hit in found.passages if hit.passage.collection in self.collections)
         return found if len(own) == len(found.passages) else replace(found, passages=own)
 
+    def _within(self, addresses: tuple[str, ...]) -> Scope:
+        return replace(self.scope, addresses=addresses)
+
     async def neighbours(
         self, passages: Sequence[Passage], within: tuple[str, ...] = ()
     ) -> Sequence[Passage]:
-        ids, scope = [passage.id for passage in passages], replace(self.scope, addresses=within)
-        return await asyncio.to_thread(self.library.store.neighbours, ids, scope)
+        ids = [passage.id for passage in passages]
+        return await asyncio.to_thread(self.library.store.neighbours, ids, self._within(within))
 
     async def beginning(self, within: tuple[str, ...], *, limit: int) -> Sequence[Passage]:
-        scope = replace(self.scope, addresses=within)
-        return await asyncio.to_thread(partial(self.library.store.beginning, scope, limit=limit))
+        return await asyncio.to_thread(self.library.store.beginning, self._within(within), limit=limit)
 
     async def contents(
         self, passages: Sequence[Passage], within: tuple[str, ...] = (), *, limit: int
     ) -> Sequence[Contents]:
-        ids, scope = [passage.id for passage in passages], replace(self.scope, addresses=within)
-        return await asyncio.to_thread(partial(self.library.store.contents, ids, scope, limit=limit))
+        ids = [passage.id for passage in passages]
+        return await asyncio.to_thread(self.library.store.contents, ids, self._within(within), limit=limit)
 
     async def reading(self, address: str) -> Sequence[Passage]:
         return await asyncio.to_thread(self.library.store.reading, address, self.scope)

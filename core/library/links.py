@@ -4,8 +4,6 @@ A base becomes a template, an address with placeholders. A ``?…`` or ``#…`` 
 is known for a placeholder in it. Names of files are percent-encoded, so that they cannot change the link.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_right
@@ -96,11 +94,20 @@ class SourceLinks:
 
     def linked(self, outcome: Outcome) -> Outcome:
         """The outcome with links in its citations."""
+        return outcome.with_citations(lambda cited: tuple(replace(c, url=self.address(c)) for c in cited))
 
-        def link(one: Citation) -> Citation:
-            return replace(one, url=self._in_page(one, one.url) if one.url else self._link(one))
+    def address(self, citation: Citation) -> str | None:
+        """Where people read what it quotes; None: nobody knows."""
+        return self._in_page(citation, citation.url) if citation.url else self._link(citation)
 
-        return outcome.with_citations(lambda citations: tuple(map(link, citations)))
+    def line(self, citation: Citation) -> int | None:
+        """The line of its file on which the quote begins; None: it has none, or the file has changed."""
+        line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
+        entries = self.store.named(citation.collection, citation.source) if line is None else ()
+        if len(entries) == 1 and entries[0].address.startswith("/"):
+            may_read = self.store.roots.rules(citation.collection).includes
+            return int(_place_in(entries[0], citation, may_read).get("line", "0")) or None
+        return line
 
     def _in_page(self, citation: Citation, url: str) -> str:
         """The address of a file in a repository at the lines of the quote, where the host can show them; of a
@@ -114,9 +121,8 @@ class SourceLinks:
         if tail and line is not None:  # what an API gave, as an issue, has no lines
             return url + tail.format(line=line, last_line=line + citation.quote.count("\n"))
         anchor = self.store.anchor_of(collection, source, citation.start)
-        if anchor and anchor.startswith(
-            ("https://", "http://")
-        ):  # pages name their sections: of the same host
+        # pages name their sections: of the same host
+        if anchor and anchor.startswith(("https://", "http://")):
             return anchor if urlsplit(anchor).netloc == host else url
         return f"{url}#{quote(anchor, safe=_IN_FRAGMENT)}" if anchor and "#" not in url else url
 
@@ -165,36 +171,41 @@ def _place_in(entry: Entry, citation: Citation, may_read: Callable[[str], bool])
 
 def _anchors(text: str, start: int) -> dict[str, str]:
     """The anchors of the heading above an offset, as GitHub and most sites name it, and as MkDocs does."""
-    blocks = (block for block in markdown.parse(text).blocks if block.kind == "heading")
-    headings = [text[block.start : block.end] for block in blocks if block.start <= start]
+    headings = [heading for at, heading in headings_of(text) if at <= start]
     found = {
-        "anchor": _anchor_of_last(headings, github_slug, "-"),
-        "mkdocs_anchor": _anchor_of_last(headings, mkdocs_slug, "_"),
+        "anchor": anchors_of(headings, github_slug, "-"),
+        "mkdocs_anchor": anchors_of(headings, mkdocs_slug, "_"),
     }
-    return {name: anchor for name, anchor in found.items() if anchor}
+    return {name: anchors[-1] for name, anchors in found.items() if anchors and anchors[-1]}
 
 
-def _anchor_of_last(headings: Iterable[str], slug: Callable[[str], str], mark: str) -> str:
-    """The anchor of the last heading: its own, or its slug, with a number where one before it has that."""
-    anchor, taken = "", set[str]()
+def headings_of(text: str) -> list[tuple[int, str]]:
+    """Where the headings of a Markdown text begin, and their lines."""
+    blocks = (block for block in markdown.parse(text).blocks if block.kind == "heading")
+    return [(block.start, text[block.start : block.end]) for block in blocks]
+
+
+def anchors_of(headings: Iterable[str], slug: Callable[[str], str], mark: str) -> list[str]:
+    """The anchor of each heading: its own, or its slug, with a number where one before it has that."""
+    anchors: dict[str, None] = {}
     for heading in headings:
         own = _OWN_ANCHOR.search(heading)
         anchor = plain = own[1] if own else slug(markdown.heading_text(heading))
         number = 0
-        while anchor in taken:
+        while anchor in anchors:
             number += 1
             anchor = f"{plain}{mark}{number}"
-        taken.add(anchor)
-    return anchor
+        anchors[anchor] = None
+    return list(anchors)
 
 
 def github_slug(heading: str) -> str:
-    """As the package github-slugger makes it, which Docusaurus uses too."""
+    """The anchor that the package github-slugger makes, which Docusaurus uses too."""
     kept = (sign for sign in heading.lower() if sign in " _-" or unicodedata.category(sign)[0] in "LMN")
     return "".join(kept).replace(" ", "-")
 
 
 def mkdocs_slug(heading: str) -> str:
-    """As ``markdown.extensions.toc.slugify`` of Python-Markdown makes it."""
+    """The anchor that ``markdown.extensions.toc.slugify`` of Python-Markdown makes."""
     ascii_only = unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode("ascii")
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower())

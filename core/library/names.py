@@ -1,4 +1,4 @@
-"""What documents are called, and which of them a question means.
+"""The names of documents, and the documents that a question means by theirs.
 
 A handbook for each country and a report for each year say the same in the same words: what tells them apart is
 their name, which most of their passages never say. A document is called by the words of its path and title, by
@@ -7,13 +7,11 @@ is a name where its own text writes it with a capital. A question that uses some
 bear most of them, and what nearly all documents bear tells none apart. Nothing is left out by it: what is meant is looked at more closely, and ranks higher.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import fsum, log
 
 from core.library.documents import Piece, Scope
 from core.library.readers import scope_condition
@@ -58,7 +56,7 @@ _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
 
 def names_of(source: str, title: str, pieces: Sequence[Piece]) -> dict[str, float]:
-    """What a document is called, with how surely."""
+    """The names of a document, with how surely it is called so."""
     if len(pieces) <= SHORT:
         return {}
     path = source.removesuffix("/").rsplit("/", FOLDERS + 1)[-FOLDERS - 1 :]
@@ -70,7 +68,9 @@ def names_of(source: str, title: str, pieces: Sequence[Piece]) -> dict[str, floa
     texts = (*path, title, " ".join(pieces[0].path[:1]))
     often = Counter({word: count for word, count in proper.items() if count > CAPITAL * plain[word]})
     said = {word for word in _words(opening) if often[word] >= TIMES}
-    said |= {word for word, count in often.most_common(REPEATED) if count >= TIMES}
+    # Of words that stand there as often, the same ones in every process.
+    most = sorted(often.items(), key=lambda each: (-each[1], each[0]))[:REPEATED]
+    said |= {word for word, count in most if count >= TIMES}
     shown = {word for each in _PROPER.findall(opening) for word in _words(each)}
     words = {word for text in texts for word in _words(text)}
     called = {word for word in words if often[word] or (word in shown and not plain[word])}
@@ -79,7 +79,7 @@ def names_of(source: str, title: str, pieces: Sequence[Piece]) -> dict[str, floa
 
 
 def names_in(question: str) -> list[str]:
-    """What a question may call documents."""
+    """The words by which a question may name documents."""
     return sorted(_times(question) | _words(question))[:ASKED]
 
 
@@ -142,9 +142,7 @@ def put(writing: Connection, document: int, names: Mapping[str, float]) -> None:
 
 
 def meant(database: Database, question: str, scope: Scope, *, own: str = "") -> Meant:
-    """The documents of a scope that a question names. ``own``: its last words, where it follows up on
-    another: "and the 2022 one?" means another document than that one.
-    """
+    """The documents that a question names. ``own``: its last words: "and the 2022 one?" means another."""
     asked = names_in(question)
     if not asked:
         return NONE_MEANT
@@ -182,10 +180,10 @@ def meant_among(
         addresses[collection, source] = address
         worth.setdefault((collection, source), {})[name] = rarity[name] * weight
         sure.setdefault((collection, source), set()).update({name} if weight == 1.0 else ())
-    newly = {place: sum(names[name] for name in own & names.keys()) for place, names in worth.items()}
+    newly = {place: fsum(names[name] for name in own & names.keys()) for place, names in worth.items()}
     enough = SHARED * max(newly.values(), default=0.0)
     sets = {place: frozenset(names) for place, names in worth.items() if newly[place] >= enough}
-    sums = {place: sum(worth[place].values()) for place in sets}
+    sums = {place: fsum(worth[place].values()) for place in sets}
     every = frozenset(sets.values())
     largest = frozenset(some for some in every if not any(some < other for other in every))
     best = max(sums.values(), default=0.0)
@@ -195,7 +193,7 @@ def meant_among(
         return NONE_MEANT
     names = frozenset[str]().union(*(sure[place] for place in likely))
     return Meant(
-        likeness={place: sums[place] / sum(rarity[name] for name in sets[place]) for place in likely},
+        likeness={place: sums[place] / fsum(rarity[name] for name in sets[place]) for place in likely},
         addresses=tuple(addresses[place] for place in likely),
         terms=names | {number for name in names for number in re.findall(r"\d+", name)},
     )

@@ -1,7 +1,5 @@
 """The library for who looks after it: its collections in figures, and documents as they were cut."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -49,10 +47,7 @@ def family(store: DocumentStore, collection: str) -> list[Entry]:
 
 
 def collection_sizes(database: Database, *, with_restricted: bool = True) -> tuple[CollectionSize, ...]:
-    """The sizes of all collections by their names, also of those of which nothing is left or could be read.
-
-    ``with_restricted``: with the documents that only some people of a collection may read.
-    """
+    """All collections by name, also empty ones; ``with_restricted``: with all their documents."""
     rows = database.rows(
         "SELECT c.name, count(d.id), coalesce(sum(d.passages), 0), coalesce(sum(d.size), 0),"
         " (SELECT count(*) FROM unreadable u WHERE u.collection = c.name)"

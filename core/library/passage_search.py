@@ -1,13 +1,11 @@
 """Passages that a search finds, as footnotes; and as JSON, for a process that asks another to search."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from core.conversation import Citation, Outcome, value
+from core.conversation import Answer, Citation, Outcome, value
 from core.library.documents import Passage, Scope
 from core.library.library import ScopedDocuments
 from core.library.store import DocumentStore
@@ -29,6 +27,15 @@ class Hits:
     hits: tuple[PassageHit, ...] = ()
     confidence: float = 0.0
 
+    def outcome(self, turn_id: str, language: str, milliseconds: float) -> Outcome:
+        """The outcome for the log of questions: answered by passages, of which no one says that they answer."""
+        cited = tuple(hit.citation for hit in self.hits)
+        answer = Answer(text="", citations=cited, grounding="documents", composed=False, is_sure=False)
+        return Outcome(
+            kind="answered" if cited else "no_answer", turn_id=turn_id, answer=answer if cited else None, language=language,
+            confidence=self.confidence, steps=("search",), timing_ms={"total": milliseconds, "retrieve": milliseconds},
+        )  # fmt: skip
+
 
 async def find_passages(
     documents: ScopedDocuments, query: str, *, limit: int, complete: Callable[[Outcome], Outcome] | None
@@ -43,20 +50,22 @@ async def find_passages(
     numbers = await asyncio.to_thread(
         numbers_of, documents.library.store, ((each.collection, each.source) for each in passages)
     )
-    hits = (
-        PassageHit(citation=citation, score=each.score, document=number)
+    hits = tuple(
+        PassageHit(
+            citation=citation,
+            score=each.score,
+            document=numbers[each.passage.collection, each.passage.source],
+        )
         for citation, each in zip(outcome.closest, found.passages, strict=True)
-        if (number := numbers.get((each.passage.collection, each.passage.source)))
-        is not None  # else it went meanwhile
+        if (each.passage.collection, each.passage.source) in numbers  # else it went meanwhile
     )
-    return Hits(hits=tuple(hits), confidence=round(found.confidence, 4))
+    return Hits(hits=hits, confidence=round(found.confidence, 4))
 
 
 def numbers_of(store: DocumentStore, named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """The documents' numbers by collection and source. Blocks."""
-    return {
-        (each.collection, each.source): each.id for name in sorted(set(named)) for each in store.named(*name)
-    }
+    found = (each for name in sorted(set(named)) for each in store.named(*name))
+    return {(each.collection, each.source): each.id for each in found}
 
 
 def text_of_document(store: DocumentStore, number: str, scope: Scope) -> str | None:
@@ -73,12 +82,12 @@ def text_of_document(store: DocumentStore, number: str, scope: Scope) -> str | N
 
 
 def plain_hits(hits: Hits) -> dict[str, Any]:
-    """As JSON has it."""
+    """The hits for JSON."""
     return {"hits": [asdict(each) for each in hits.hits], "confidence": hits.confidence}
 
 
 def hits_in(record: dict[str, Any]) -> Hits:
-    """What :func:`plain_hits` wrote."""
+    """The hits that :func:`plain_hits` wrote."""
     hits = (PassageHit(**{**each, "citation": Citation(**each["citation"])}) for each in record["hits"])
     return Hits(hits=tuple(hits), confidence=record["confidence"])
 

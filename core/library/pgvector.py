@@ -5,8 +5,6 @@ is compared wholly up to GRAPH_ABOVE vectors; a larger one gets an HNSW graph of
 never goes through vectors of other collections.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
@@ -14,12 +12,10 @@ from typing import TYPE_CHECKING
 
 from core.conversation import value
 from core.errors import IndexMismatch, SettingsError
+from core.library.embedding import Vectors
 from core.storage.database import among
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from core.storage.database import Row
     from core.storage.postgres import PostgresDatabase
 
@@ -70,11 +66,11 @@ class PgvectorIndex:
 
     exact_limit = GRAPH_ABOVE
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: "PostgresDatabase") -> None:
         self._database = database
         self._is_made = False
 
-    def add(self, collection: str, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    def add(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
         if not ids:
             return
         written = {int(passage): str(vector) for passage, vector in zip(ids, vectors.tolist(), strict=True)}
@@ -82,36 +78,26 @@ class PgvectorIndex:
         self._parts([collection], vectors.shape[1])
         with self._database.transaction() as writing:
             writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (collection,))
-            number = writing.execute(
-                "SELECT number FROM collections WHERE name = ?", (collection,)
-            ).fetchone()[0]
+            query = "SELECT number FROM collections WHERE name = ?"
+            ((number,),) = writing.execute(query, (collection,)).fetchall()
             for start in range(0, len(written), BATCH):
                 batch = list(written)[start : start + BATCH]
                 writing.execute(_INSERT, (number, batch, [written[passage] for passage in batch]))
 
     def remove(self, collection: str, ids: Sequence[str]) -> None:
-        if not self._exists():
-            return
         condition, wanted = among(self._database.dialect, ids)
-        with self._database.transaction() as writing:
-            writing.execute(
-                f"DELETE FROM vectors WHERE passage {condition}"
-                " AND collection = (SELECT number FROM collections WHERE name = ?)",
-                (wanted, collection),
-            )
-        self._database.erase_deleted(["vectors"])
+        self._delete(collection, f"passage {condition}", wanted)
 
     def drop(self, collection: str) -> None:
-        if not self._exists():
-            return
-        with self._database.transaction() as writing:
-            # Another process may have added documents meanwhile.
-            writing.execute(
-                "DELETE FROM vectors WHERE collection = (SELECT number FROM collections WHERE name = ?)"
-                " AND NOT EXISTS (SELECT 1 FROM passages WHERE id = vectors.passage)",
-                (collection,),
-            )
-        self._database.erase_deleted(["vectors"])
+        # Another process may have added documents meanwhile.
+        self._delete(collection, "NOT EXISTS (SELECT 1 FROM passages WHERE id = vectors.passage)")
+
+    def _delete(self, collection: str, condition: str, *values: object) -> None:
+        if self._exists():
+            own = "collection = (SELECT number FROM collections WHERE name = ?)"
+            with self._database.transaction() as writing:
+                writing.execute(f"DELETE FROM vectors WHERE {own} AND {condition}", (collection, *values))
+            self._database.erase_deleted(["vectors"])
 
     def erase(self) -> None:
         if not self._exists():
@@ -122,17 +108,10 @@ class PgvectorIndex:
             writing.execute("TRUNCATE vectors")
 
     def count(self, collection: str) -> int:
-        if not self._exists():
-            return 0
-        ((count,),) = self._database.rows(
-            "SELECT count(*) FROM vectors WHERE collection = (SELECT number FROM collections WHERE name = ?)",
-            (collection,),
-        )
-        return int(count)
+        query = "SELECT count(*) FROM vectors JOIN collections ON collection = number WHERE name = ?"
+        return int(self._database.rows(query, (collection,))[0][0]) if self._exists() else 0
 
-    def search(
-        self, vector: NDArray[np.float32], *, collections: Sequence[str], limit: int
-    ) -> list[tuple[str, float]]:
+    def search(self, vector: Vectors, *, collections: Sequence[str], limit: int) -> list[tuple[str, float]]:
         parts = self._parts(collections, len(vector)) if limit > 0 else []
         graphs = [part for part in parts if part.has_graph and limit <= GRAPH_LIMIT]
         hits = [hit for part in graphs for hit in self._walk(part, vector, limit)]
@@ -145,7 +124,7 @@ class PgvectorIndex:
         nearest = nlargest(limit, hits, key=lambda hit: (hit[1], -hit[0]))
         return [(str(passage), float(cosine)) for passage, cosine in nearest]
 
-    def _walk(self, part: CollectionVectors, vector: NDArray[np.float32], limit: int) -> list[Row]:
+    def _walk(self, part: CollectionVectors, vector: Vectors, limit: int) -> "list[Row]":
         """The nearest passages of one collection, by the graph that is defined in the same words."""
         kind = f"halfvec({part.dimension})"
         distance = f"(embedding::{kind}) <#> CAST(? AS {kind})"
@@ -157,7 +136,7 @@ class PgvectorIndex:
             (asked, asked, limit),
         )
 
-    def similarities(self, vector: NDArray[np.float32], ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    def similarities(self, vector: Vectors, ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
         wanted = [int(passage) for some in ids.values() for passage in some]
         numbers = [part.collection for part in self._parts(list(ids), len(vector))]
         if not wanted or not numbers:
@@ -180,9 +159,7 @@ class PgvectorIndex:
             name = f"{_GRAPH}{number}"
             if name in self._graphs():
                 continue
-            logger.info(
-                "a graph over the vectors of a collection is built; until then all of them are compared"
-            )
+            logger.info("a graph over a collection's vectors is built; until then all of them are compared")
             self._database.maintain(f"DROP INDEX IF EXISTS {name}")  # of an attempt that was cut off
             self._database.maintain(
                 f"CREATE INDEX CONCURRENTLY {name} ON vectors"
@@ -217,9 +194,7 @@ class PgvectorIndex:
                     f"The vectors in the index have {expected} dimensions, but EMBEDDING_MODEL gives {dimension}. "
                     "Run `footnote ingest --rebuild`, or set EMBEDDING_MODEL back."
                 )
-        return [
-            CollectionVectors(collection=number, dimension=size, has_graph=has) for number, size, has in rows
-        ]
+        return [CollectionVectors(collection=n, dimension=size, has_graph=has) for n, size, has in rows]
 
     def _exists(self) -> bool:
         if not self._is_made:

@@ -8,8 +8,6 @@ Against a search by ``tsvector`` and its ranks, which found the same five passag
 this finds the same as SQLite's FTS5: ``python -m benchmarks stores``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -138,9 +136,8 @@ class PostingsIndex:
 
     def words(self, ids: Iterable[str]) -> dict[str, Words]:
         condition, wanted = among(self.database.dialect, ids)
-        rows = self.database.rows(
-            f"SELECT passage, title, body FROM passage_terms WHERE passage {condition}", (wanted,)
-        )
+        query = f"SELECT passage, title, body FROM passage_terms WHERE passage {condition}"
+        rows = self.database.rows(query, (wanted,))
         return {str(passage): (title.split(), body.split()) for passage, title, body in rows}
 
     def insert(
@@ -181,9 +178,8 @@ class PostingsIndex:
             (*_counted(every, [language for _, language, _, _ in rows]), rows[0][0]),
         ).fetchall()
         numbers = [number for (number,) in counted]
-        writing.execute(
-            "DELETE FROM postings WHERE document = ? AND term = ANY(CAST(? AS int4[]))", (document, numbers)
-        )
+        query = "DELETE FROM postings WHERE document = ? AND term = ANY(CAST(? AS int4[]))"
+        writing.execute(query, (document, numbers))
         writing.execute("DELETE FROM terms WHERE id = ANY(CAST(? AS int4[])) AND held <= 0", (numbers,))
 
     def erase_deleted(self, writing: Connection) -> None:
@@ -192,7 +188,7 @@ class PostingsIndex:
     def clear(self, writing: Connection) -> None:
         writing.execute("TRUNCATE terms, postings, passage_terms")
 
-    def _within(self, scope: Scope) -> Within:
+    def _within(self, scope: Scope) -> "Within":
         """The condition on postings, and its values."""
         if not scope.addresses:
             return "", ()
@@ -212,7 +208,7 @@ class PostingsIndex:
         return {names[str(name)]: count for name, count in rows}
 
     def _known(self, words: Iterable[str], scope: Scope) -> dict[str, tuple[int, list[tuple[int, int]]]]:
-        """Of the terms that the index has, how many passages hold them, and (id, collection) of each."""
+        """The terms that the index has, with how many passages hold them, and (id, collection) of each."""
         names = {EVERY: EVERY} | {_name(word): word for word in words}
         rows = self.database.rows(
             f"SELECT term, array_agg(id), array_agg(collection), sum(held) {_of_scope(scope)} GROUP BY term",

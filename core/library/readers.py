@@ -8,8 +8,6 @@ document whose readers change goes to another one.
 A reader is an e-mail address, or ``@`` and a domain for all addresses there.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -18,7 +16,7 @@ from hashlib import sha256
 
 from core.library.documents import Scope
 from core.library.roots import span_below
-from core.storage.database import Connection, Database, Dialect, among
+from core.storage.database import Connection, Database, Dialect, Tables, among, rows_among
 
 #: Places as rows of one JSON value, and the texts of such a row. One value for any number of
 #: them: SQLite limits the depth of an expression to 1,000.
@@ -104,13 +102,9 @@ class ReaderSets:
         known = {each for address in addresses if (each := whole_address(address))}
         if not known:
             return frozenset()
-        condition, wanted = among(
-            self.database.dialect, sorted(known | {"@" + each.rpartition("@")[2] for each in known}), "text"
-        )
-        rows = self.database.rows(
-            f"SELECT DISTINCT collection FROM readers WHERE reader {condition}", (wanted,)
-        )
-        return frozenset(collection for (collection,) in rows)
+        wanted = sorted(known | {"@" + each.rpartition("@")[2] for each in known})
+        query = "SELECT DISTINCT collection FROM readers WHERE reader {}"
+        return frozenset(collection for (collection,) in rows_among(self.database, query, wanted))
 
     def closed(
         self, sources: Iterable[str], behind: Iterable[str], readable: Collection[str]
@@ -127,21 +121,16 @@ class ReaderSets:
         names = (name for (name,) in self.database.rows("SELECT name FROM collections"))
         if not any(is_restricted(name) and base_of(name) in bases for name in names):
             return frozenset()
-        condition, wanted = among(self.database.dialect, sorted(asked), "text")
-        rows = self.database.rows(
-            "SELECT d.source, c.name FROM documents d JOIN collections c ON c.number = d.collection"
-            f" WHERE d.source {condition}",
-            (wanted,),
-        )
+        query = "SELECT d.source, c.name FROM documents d JOIN collections c ON c.number = d.collection"
+        rows = rows_among(self.database, f"{query} WHERE d.source {{}}", sorted(asked))
         return asked - {source for source, collection in rows if collection in readable}
 
     def drop_unused(self) -> None:
         """Forget the readers of collections that have no document any more."""
-        with self.database.transaction() as writing:
-            writing.execute(
-                "DELETE FROM readers WHERE collection NOT IN (SELECT c.name FROM collections c"
-                " WHERE EXISTS (SELECT 1 FROM documents d WHERE d.collection = c.number))"
-            )
+        Tables(self.database).write(
+            "DELETE FROM readers WHERE collection NOT IN (SELECT c.name FROM collections c"
+            " WHERE EXISTS (SELECT 1 FROM documents d WHERE d.collection = c.number))"
+        )
 
 
 def whole_address(address: str) -> str:
@@ -151,5 +140,5 @@ def whole_address(address: str) -> str:
 
 
 def _whole(readers: Collection[str]) -> set[str]:
-    """As they are compared, without what is no address and no domain."""
+    """Readers as they are compared, without what is no address and no domain."""
     return {each for reader in readers if _READER.fullmatch(each := reader.strip().lower())}

@@ -5,8 +5,6 @@ what was forgotten below them, and pages from the web. The new file replaces the
 step, when it is complete: if the process is killed earlier, both remain, and the next rebuild continues.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -113,25 +111,18 @@ def _copy_rows(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
     for page in whole:
         if into.entry(page.collection, page.address) is None:
             into.put(page)
+    lost = tuple(sorted(page.address for page in pages if not page.pieces))
     return Recovery(
-        has_roots=has_roots,
-        has_forgotten=has_forgotten,
-        has_pages=has_pages,
-        pages=len(whole),
-        lost=tuple(sorted(page.address for page in pages if not page.pieces)),
+        has_roots=has_roots, has_forgotten=has_forgotten, has_pages=has_pages, pages=len(whole), lost=lost
     )
 
 
 def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
     """Documents that are not files, without pieces if one of these is missing; and whether that is all of them."""
     collections, _ = _rows(damaged, "collections", "number, name", (int, str))
-    documents, has_all = _rows(
-        damaged,
-        "documents",
-        "id, collection, address, root, source, title, coalesce(url, ''), hash, size, passages",
-        (int, int, str, str, str, str, str, str, int, int),
-        where="address LIKE '%://%'",
-    )
+    columns = "id, collection, address, root, source, title, coalesce(url, ''), hash, size, passages"
+    kinds = (int, int, str, str, str, str, str, str, int, int)
+    documents, has_all = _rows(damaged, "documents", columns, kinds, where="address LIKE '%://%'")
     names: dict[int, str] = dict(collections)
     pieces = _pieces(damaged, [row[0] for row in documents])
     pages: list[NewDocument] = []
@@ -149,14 +140,12 @@ def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
 
 def _pieces(damaged: sqlite3.Connection, documents: Sequence[int]) -> dict[int, list[Piece]]:
     """The pieces that are left of these documents, in order."""
-    rows, _ = _rows(
-        damaged,
-        "passages",
+    columns, kinds = (
         'document, ordinal, path, location, text, start, "end"',
         (int, int, str, str, str, int, int),
-        where="document IN (SELECT value FROM json_each(?))",
-        values=(json.dumps(documents),),
     )
+    where = "document IN (SELECT value FROM json_each(?))"
+    rows, _ = _rows(damaged, "passages", columns, kinds, where=where, values=(json.dumps(documents),))
     pieces: dict[int, list[Piece]] = {}
     for document, _, path, location, text, start, end in sorted(rows):
         with suppress(ValueError, TypeError):  # of headings that are damaged

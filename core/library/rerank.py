@@ -6,8 +6,6 @@ logistic regression over questions as colleagues type them, SQuAD 2, MTRAG, CLAP
 and confirmed by cross-validation; tests/benchmarks/drafts_retrieval.py measures what they are worth.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

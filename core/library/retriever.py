@@ -4,54 +4,35 @@ Sums of max-normalised scores with fixed weights beat reciprocal rank fusion on 
 :mod:`core.library.rerank` adds credits for where a passage contains the question's words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from core.characters import storable
 from core.conversation import Exchange
-from core.library import names
+from core.library import names, sameness
 from core.library.confidence import Observation, confidence_of
 from core.library.documents import Passage, Retrieval, Retrieved, Scope, embedded_text
-from core.library.embedding.scale import network_of, on_scale
+from core.library.embedding import Vectors
+from core.library.embedding.embedder import Embedder, on_scale
+from core.library.embedding.reranker import Reranker
+from core.library.embedding.scale import network_of
 from core.library.lexical import Words, bm25
 from core.library.names import Meant
 from core.library.rerank import Scored, rerank
-from core.library.sameness import (
-    Dated,
-    QuestionVectors,
-    answered_terms,
-    answers_another,
-    newer_first,
-    question_of,
-)
 from core.library.store import DocumentStore, by_collection
-from core.text.intent import (
-    asked_before,
-    cited_before,
-    merged_with,
-    needs_history,
-    points_back,
-    replaces_subject,
-)
+from core.library.vectors import VectorIndex
+from core.text import intent
 from core.text.terms import known_terms, term_weights
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    from core.library.embedding.embedder import Embedder
-    from core.library.embedding.reranker import Reranker
-    from core.library.vectors import VectorIndex
 
 FIRST = 20  # passages that a reranker ranks anew
 CANDIDATES = 60  # passages taken from each index before fusion
-HISTORY_WEIGHT = 0.35  # of a term from the history alone, beside the question's own, for the confidence
+#: For the confidence, of a term from the history alone beside the question's own. The words of earlier answers help to
+#: find the passage, but are not part of the question. Those of earlier questions are, with their full weight if a word
+#: points back to them.
+HISTORY_WEIGHT = 0.35
 #: The limit of the history's total weight, relative to the question's: if a word points back, and if the
 #: question is merely short. Without a limit, a history of forty terms outweighs a question of one.
 HISTORY_SHARE, HISTORY_SHARE_OF_SHORT = 1.0, 0.5
@@ -83,7 +64,8 @@ class Retriever:
     store: DocumentStore
     embedder: Embedder | None = None
     vectors: VectorIndex | None = None
-    questions: QuestionVectors = field(default_factory=QuestionVectors)  #: that people answered
+    #: that people answered
+    questions: sameness.QuestionVectors = field(default_factory=sameness.QuestionVectors)
     reranker: Reranker | None = None  #: of the first that are found
 
     def retrieve(self, query: Query) -> Retrieval:
@@ -91,52 +73,45 @@ class Retriever:
         searched = self.store.count_passages(query.scope)
         if not searched:
             return Retrieval()
-        lexical = self.store.lexical
+        lexical, text = self.store.lexical, query.text
         query = replace(query, scope=lexical.looked_up(query.scope))
         common = max(1, min(searched // ONE_IN, COUNTED))
         languages = lexical.languages(query.scope, enough=common)
         frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
-        own = known_terms(query.text, languages, frequencies_of)[:TERM_LIMIT]
-        merged = merged_with(query.text, query.history) if needs_history(query.text) else query.text
+        own = known_terms(text, languages, frequencies_of)[:TERM_LIMIT]
+        merged = intent.merged_with(text, query.history) if intent.needs_history(text) else text
         words = list(dict.fromkeys((*own, *known_terms(merged, languages, frequencies_of))))[:TERM_LIMIT]
         frequencies = frequencies_of(words)
         known = {word for word, count in frequencies.items() if count}
-        depends, points = bool(query.history) and needs_history(query.text, known), points_back(query.text)
+        depends = bool(query.history) and intent.needs_history(text, known)
+        points = intent.points_back(text)
         if not depends:
-            merged, words = query.text, own
+            merged, words = text, own
         rarity = term_weights(words, frequencies, searched)
         limited = limit_history(rarity, own, known, points_back=points)
-        # The words of earlier answers help to find the passage, but are not part of the question. Those of
-        # earlier questions are, with their full weight if a word points back to them.
-        before = known_terms(asked_before(query.history), languages, frequencies_of) if depends else ()
-        relevant = {*own, *before}
-        weights = {
-            word: weight * (1 if word in own else HISTORY_WEIGHT)
-            for word, weight in (rarity if points else limited).items()
-            if word in relevant
-        }
-        is_substitution = depends and replaces_subject(query.text)
+        before = known_terms(intent.asked_before(query.history), languages, frequencies_of) if depends else ()
+        weights = rarity if points else limited
+        asked = {*own, *before}
+        weights = {w: weights[w] * (1 if w in own else HISTORY_WEIGHT) for w in weights if w in asked}
+        is_substitution = depends and intent.replaces_subject(text)
         found = self._candidates(query, limited, frequencies, own, merged, is_substitution=is_substitution)
-        cited = cited_before(query.history) if points else ()
-        passages = found.best(query.limit, cited, partial(self._anew, merged, found.passages))
+        again = self.reranker and partial(_ranked_anew, self.reranker, merged, found.passages)
+        hits = found.best(query.limit, intent.cited_before(query.history) if points else (), again or list)
         observation = Observation(
-            question=query.text,
-            passages=[hit for hit in passages if hit.passage.id not in found.beside],
-            weights=weights,
-            frequencies=frequencies,
-            lexical=_best_first(found.lexical, found.beside),
-            dense=_best_first(found.scaled, found.beside),
+            question=text, weights=weights, frequencies=frequencies,
+            passages=[hit for hit in hits if hit.passage.id not in found.beside],
+            lexical=_best_first(found.lexical, found.beside), dense=_best_first(found.scaled, found.beside),
             network=network_of(self.embedder.name) if self.embedder else "",
-        )
+        )  # fmt: skip
         return Retrieval(
-            passages=passages, weights=weights, confidence=confidence_of(observation), searched=searched,
+            passages=hits, weights=weights, confidence=confidence_of(observation), searched=searched,
             languages=tuple(name for name, count in languages.items() if count >= common),
         )  # fmt: skip
 
     def _candidates(
         self, query: Query, weights: Mapping[str, float], frequencies: Mapping[str, int],
         own: Collection[str], merged: str, *, is_substitution: bool,
-    ) -> Candidates:  # fmt: skip
+    ) -> "Candidates":  # fmt: skip
         """The best passages by words and by meaning, each with both scores."""
         lexical, scope = self.store.lexical, query.scope
         follow_up = query.text if merged != query.text else ""
@@ -146,14 +121,12 @@ class Retriever:
         # A second search by the question's own terms, which a long history could crowd out; and a third within the
         # documents that it names, unless the scope is of a few, without what all their passages are about.
         searches = [(terms, scope) for terms in dict.fromkeys((tuple(weights), tuple(own)))]
-        within = (
-            () if scope.addresses or not meant.addresses else (replace(scope, addresses=meant.addresses),)
-        )
+        named = () if scope.addresses else meant.addresses
+        within = [replace(scope, addresses=named)] if named else []
         searches += [(others, where) for where in within]
-        listed: dict[str, float] = {}
+        listed, dense = dict[str, float](), dict[str, float]()
         for looked_for, where in searches:
             listed |= lexical.search(looked_for, where, limit=CANDIDATES, frequencies=frequencies)
-        dense: dict[str, float] = {}
         closeness: Mapping[str, float] = {}
         if self.embedder is not None and self.vectors is not None:
             vector = _vector_of(self.embedder, query.text, merged)
@@ -166,40 +139,26 @@ class Retriever:
             closeness = self._closeness(self.embedder, vector, passages, dense)
         # Without passages that were removed meanwhile, or of which only the vector is left.
         words = lexical.words(passages)
-        answers_other = partial(answers_another, query.text, is_substitution=is_substitution)
+        answers_other = partial(sameness.answers_another, query.text, is_substitution=is_substitution)
         return Candidates(
             question=query.text, passages=passages, words=words, weights=weights,
             lexical=bm25(words, weights),
             beside=frozenset(number for number, hit in passages.items() if answers_other(hit)),
             dense=(near := {number: cosine for number, cosine in dense.items() if number in passages}),
-            scaled=dict(zip(near, on_scale(list(near.values()), self.embedder), strict=False)),
+            scaled=dict(zip(near, on_scale([*near.values()], self.embedder), strict=False)) if near else {},
             closeness=closeness, meant=meant, asked=asked,
         )  # fmt: skip
 
-    def _anew(self, question: str, passages: Mapping[str, Passage], ranked: Sequence[str]) -> Sequence[str]:
-        """The ids in their order, the first of them as the reranker has them."""
-        if self.reranker is None:
-            return ranked
-        first = ranked[:FIRST]
-        order = self.reranker.order(question, [embedded_text(passages[number]) for number in first])
-        return ranked if order is None else [*(first[index] for index in order), *ranked[FIRST:]]
-
     def _closeness(
-        self,
-        embedder: Embedder,
-        vector: NDArray[float32],
-        passages: Mapping[str, Passage],
-        dense: Mapping[str, float],
+        self, embedder: Embedder, vector: Vectors, passages: Mapping[str, Passage], dense: Mapping[str, float]
     ) -> Mapping[str, float]:
         """How close this question is to those that people answered, of the answers that are nearest, by passage."""
-        kept = {number: asked for number, hit in passages.items() if (asked := question_of(hit))}
+        kept = {number: asked for number, hit in passages.items() if (asked := sameness.question_of(hit))}
         likely = nlargest(COMPARED, kept, key=lambda number: (dense.get(number, 0.0), number))
-        if not likely:
-            return {}
-        close = self.questions.closeness(embedder, vector, [kept[number] for number in likely])
+        close = self.questions.closeness(embedder, vector, [kept[n] for n in likely]) if likely else ()
         return dict(zip(likely, close, strict=True))
 
-    def _nearest(self, vectors: VectorIndex, vector: NDArray[float32], scope: Scope) -> dict[str, float]:
+    def _nearest(self, vectors: VectorIndex, vector: Vectors, scope: Scope) -> dict[str, float]:
         """Cosines of the nearest passages. A scope narrower than its collections is searched exactly if it is small."""
         if not scope.addresses:
             return dict(vectors.search(vector, collections=sorted(scope.collections), limit=CANDIDATES))
@@ -229,13 +188,13 @@ def limit_history(
     return {word: weight * (1 if word in own else room / added) for word, weight in rarity.items()}
 
 
-def _vector_of(embedder: Embedder, question: str, merged: str) -> NDArray[float32]:
+def _vector_of(embedder: Embedder, question: str, merged: str) -> Vectors:
     """The mean of the vectors of the question and of the question merged with its history."""
     vector = embedder.embed_query(storable(question))
     if merged == question:
         return vector
     both = vector + embedder.embed_query(storable(merged))
-    middle: NDArray[float32] = both / max(float((both @ both) ** 0.5), 1e-9)
+    middle: Vectors = both / max(float((both @ both) ** 0.5), 1e-9)
     return middle
 
 
@@ -266,11 +225,9 @@ class Candidates:
         places = [scores[number] for number in by_score]
         ranked = list(anew(by_score))[: 2 * limit]
         scores |= dict(zip(ranked, places, strict=False))  # a score is that of a rank
-
-        def dated(number: str) -> Dated:
-            return Dated.of(self.passages[number], self.words[number][1], scores[number])
-
-        ordered = newer_first(ranked, dated, least=TIE)
+        ordered = sameness.newer_first(
+            ranked, lambda n: sameness.Dated.of(self.passages[n], self.words[n][1], scores[n]), least=TIE
+        )
         return tuple(
             Retrieved(
                 passage=self.passages[number], score=scores[scored],  # that of its rank
@@ -291,7 +248,7 @@ class Candidates:
                 # An answer that a person gave to another question says nothing about this one.
                 answered=frozenset()
                 if number in self.beside
-                else answered_terms(question_of(passage), self.question),
+                else sameness.answered_terms(sameness.question_of(passage), self.question),
                 closeness=self.closeness.get(number, 0.0),
                 named=likeness.get((passage.collection, passage.source), 0.0) * words.get(number, 0.0),
                 lexical=words.get(number, 0.0),
@@ -310,6 +267,15 @@ class Candidates:
             return scores
         said = {n: sum(besides[w] for w in besides.keys() & set(self.words[n][1])) for n in scores}
         return {n: score * min(1.0, NAME_ALONE + said[n] / enough) for n, score in scores.items()}
+
+
+def _ranked_anew(
+    reranker: Reranker, question: str, passages: Mapping[str, Passage], ranked: Sequence[str]
+) -> Sequence[str]:
+    """The ids in their order, the first of them as the reranker has them."""
+    first = ranked[:FIRST]
+    order = reranker.order(question, [embedded_text(passages[number]) for number in first])
+    return ranked if order is None else [*(first[index] for index in order), *ranked[FIRST:]]
 
 
 def _best_first(scores: Mapping[str, float], but: Collection[str]) -> list[float]:

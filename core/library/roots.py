@@ -6,14 +6,12 @@ forgotten files stay away and unreadable ones are not tried again at every quest
 An address is an absolute path or a URL. It lies in every prefix that ends before a slash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from core.storage.database import Database
+from core.storage.database import Database, Tables
 
 
 def ancestors(address: str) -> Iterator[str]:
@@ -120,11 +118,10 @@ class Roots:
             writing.executemany("DELETE FROM forgotten WHERE collection = ? AND address = ?", rows)
 
     def drop(self, collection: str, address: str) -> None:
+        below = "WHERE collection = ? AND address = ?"
         with self.database.transaction() as writing:
             for table in ("roots", "unreadable"):
-                writing.execute(
-                    f"DELETE FROM {table} WHERE collection = ? AND address = ?", (collection, address)
-                )
+                writing.execute(f"DELETE FROM {table} {below}", (collection, address))
 
     def forget(self, collection: str, place: str) -> None:
         """Drop everything at or below this address; a root above it does not bring it back."""
@@ -139,24 +136,19 @@ class Roots:
 
     def unreadable(self, collection: str) -> dict[str, UnreadableFile]:
         """The files that could not be read, or not wholly, by address."""
-        names = ("address", "source", "size", "modified", "reason")
-        rows = self.database.rows(
-            f"SELECT {', '.join(names)} FROM unreadable WHERE collection = ?", (collection,)
-        )
+        names = [each.name for each in fields(UnreadableFile)]
+        query = f"SELECT {', '.join(names)} FROM unreadable WHERE collection = ?"
+        rows = self.database.rows(query, (collection,))
         return {row[0]: UnreadableFile(**dict(zip(names, row, strict=True))) for row in rows}
 
     def note_unreadable(self, collection: str, file: UnreadableFile) -> None:
-        with self.database.transaction() as writing:
-            writing.execute(
-                "INSERT INTO unreadable VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (collection, address) DO UPDATE"
-                " SET source = excluded.source, size = excluded.size, modified = excluded.modified,"
-                " reason = excluded.reason",
-                (collection, file.address, file.source, file.size, file.modified, file.reason),
-            )
+        Tables(self.database).write(
+            "INSERT INTO unreadable VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (collection, address) DO UPDATE"
+            " SET source = excluded.source, size = excluded.size, modified = excluded.modified,"
+            " reason = excluded.reason",
+            *(collection, *astuple(file)),
+        )
 
     def clear_unreadable(self, collection: str, addresses: Iterable[str]) -> None:
-        with self.database.transaction() as writing:
-            writing.executemany(
-                "DELETE FROM unreadable WHERE collection = ? AND address = ?",
-                ((collection, address) for address in addresses),
-            )
+        query = "DELETE FROM unreadable WHERE collection = ? AND address = ?"
+        Tables(self.database).write_all(query, ((collection, address) for address in addresses))

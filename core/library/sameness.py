@@ -12,8 +12,6 @@ are known are compared, and only passages that share most of their words: everyt
 answered is compared with what others answered to the same question, in whatever words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,20 +19,15 @@ from hashlib import sha256
 from itertools import combinations
 from statistics import fmean
 from threading import Lock
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
 from core.characters import storable
 from core.library.documents import Passage, is_kept
+from core.library.embedding import Vectors
+from core.library.embedding.embedder import Embedder
 from core.text.language import language_of
-from core.text.opposites import is_opposed
+from core.text.sentences import is_opposed
 from core.text.terms import query_terms, terms
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    from core.library.embedding.embedder import Embedder
-
 
 #: Words about how one asks, not about what, as terms.
 _CHATTY = """
@@ -78,9 +71,7 @@ DENIALS: Mapping[str, re.Pattern[str]] = {
     }.items()
 }
 _DIGITS = re.compile(r"\d+")
-_COUNTS = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|first|second|third)\b", re.IGNORECASE
-)
+_COUNTS = re.compile(r"(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|first|second|third)\b")
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+\b")  # a word with a capital inside a sentence
 
 
@@ -104,7 +95,7 @@ def are_told_apart(answered: str, question: str) -> bool:
         set(_DIGITS.findall(answered)) != set(_DIGITS.findall(question))
         or bool(counts - others and others - counts)
         or bool(_names_beside(answered, question) or _names_beside(question, answered))
-        or _are_opposed(answered, question)
+        or are_opposed(answered, question)
     )
 
 
@@ -148,7 +139,7 @@ def answers_another(question: str, passage: Passage, *, is_substitution: bool) -
         bool(lacking and _unmatched(own, theirs))
         or bool(set(_DIGITS.findall(question)).difference(_DIGITS.findall(f"{answered} {text}")))
         or bool(_names_beside(question, f"{answered} {text}"))
-        or _are_opposed(answered, question)
+        or are_opposed(answered, question)
     )
 
 
@@ -166,7 +157,7 @@ def _names_beside(text: str, other: str) -> set[str]:
     return {name for name in _NAME.findall(text) if not words.issuperset(terms(name))}
 
 
-def _are_opposed(one: str, other: str) -> bool:
+def are_opposed(one: str, other: str) -> bool:
     denial = DENIALS.get(language_of(one))
     if denial is not None:
         return bool(denial.search(one)) != bool(denial.search(other))
@@ -202,17 +193,12 @@ def _unmatched(one: Collection[str], other: Collection[str]) -> set[str]:
 class QuestionVectors:
     """Vectors of questions that people answered, each made once in a process; the words are not kept."""
 
-    _vectors: dict[tuple[str, bytes], NDArray[float32]] = field(default_factory=dict, repr=False)
+    _vectors: dict[tuple[str, bytes], Vectors] = field(default_factory=dict, repr=False)
     _usual: dict[str, float] = field(default_factory=dict, repr=False)  #: by the name of the model
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    def closeness(
-        self, embedder: Embedder, vector: NDArray[float32], questions: Sequence[str]
-    ) -> list[float]:
-        """How close a question is to each of these: 1 for the same, 0 for what is usual among unrelated ones.
-
-        Raises as the embedder does.
-        """
+    def closeness(self, embedder: Embedder, vector: Vectors, questions: Sequence[str]) -> list[float]:
+        """How close a question is to each: 1 for the same, 0 for unrelated. Raises as the embedder does."""
         if embedder.name not in self._usual:
             vectors = [embedder.embed_query(text) for text in UNRELATED]
             self._usual[embedder.name] = fmean(float(one @ other) for one, other in combinations(vectors, 2))
@@ -220,7 +206,7 @@ class QuestionVectors:
         cosines = [float(self._vector(embedder, text) @ vector) for text in questions]
         return [(cosine - usual) / max(1 - usual, 1e-9) for cosine in cosines]
 
-    def _vector(self, embedder: Embedder, text: str) -> NDArray[float32]:
+    def _vector(self, embedder: Embedder, text: str) -> Vectors:
         key = (embedder.name, sha256(storable(text).encode()).digest())
         vector = self._vectors.get(key)
         if vector is None:
@@ -269,11 +255,12 @@ def newer_first(ranked: Sequence[T], of: Callable[[T], Dated], *, least: float =
 
 
 def _newer_behind(order: Sequence[Dated], place: int, least: float) -> list[int]:
-    here, behind = order[place], list[int]()
-    for later, each in enumerate(order[place + 1 :], start=place + 1):
-        if is_newer(each, here) and (here.question or each.score >= least * here.score):
-            behind.append(later)
-    return behind
+    here = order[place]
+    return [
+        later
+        for later, each in enumerate(order[place + 1 :], start=place + 1)
+        if is_newer(each, here) and (here.question or each.score >= least * here.score)
+    ]
 
 
 def is_newer(one: Dated, other: Dated) -> bool:

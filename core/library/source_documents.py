@@ -4,8 +4,6 @@ A source belongs to one collection; what only some people may read of it is besi
 :mod:`core.library.readers`. Each document is in one of them, and goes from one to another in one transaction.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
@@ -14,7 +12,7 @@ from core.library.documents import Piece
 from core.library.entries import DocumentFields, NewDocument
 from core.library.readers import ReaderSets, collection_for, in_family
 from core.library.store import DocumentStore
-from core.storage.database import among
+from core.storage.database import rows_among
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +29,10 @@ class SourceDocuments:
 
     def places(self, addresses: Iterable[str]) -> dict[str, set[str]]:
         """The collections in which these addresses have a document; one, by address."""
-        condition, wanted = among(self.store.database.dialect, addresses, "text")
         family, names = in_family(self.collection)
-        rows = self.store.database.rows(
-            "SELECT d.address, c.name FROM documents d JOIN collections c ON c.number = d.collection"
-            f" WHERE d.root = ? AND d.address {condition} AND {family}",
-            (self.root, wanted, *names),
-        )
+        query = "SELECT d.address, c.name FROM documents d JOIN collections c ON c.number = d.collection"
+        where = f"{family} AND d.root = ? AND d.address {{}}"
+        rows = rows_among(self.store.database, f"{query} WHERE {where}", addresses, *names, self.root)
         found: dict[str, set[str]] = {}
         for address, collection in rows:
             found.setdefault(address, set()).add(collection)
@@ -74,17 +69,21 @@ class SourceDocuments:
             old = self.places([address]).get(address, set())
             entry = self.store.entry(min(old - {target}), address) if old - {target} else None
             if entry is not None:
-                rows = self.store.database.rows(
-                    'SELECT path, location, text, start, "end", line FROM passages WHERE document = ?'
-                    " ORDER BY ordinal",
-                    (entry.id,),
-                )
-                names = ("path", "location", "text", "start", "end", "line")
-                written = (
-                    dict(zip(names, (tuple(json.loads(row[0])), *row[1:]), strict=True)) for row in rows
-                )
+                query = 'SELECT path, location, text, start, "end", line FROM passages WHERE document = ?'
+                pieces = [
+                    Piece(
+                        path=tuple(json.loads(path)),
+                        location=location,
+                        text=text,
+                        start=start,
+                        end=end,
+                        line=line,
+                    )
+                    for path, location, text, start, end, line in self.store.database.rows(
+                        f"{query} ORDER BY ordinal", (entry.id,)
+                    )
+                ]
                 own = {each.name: getattr(entry, each.name) for each in fields(DocumentFields)}
-                pieces = [Piece(**each) for each in written]
                 self.put(NewDocument(**{**own, "collection": target}, pieces=pieces), readers)
         return bool(old)
 

@@ -4,8 +4,6 @@ A document is identified by its collection and address. Every query that returns
 restricted by a scope, which fails closed: without collections, no passages.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,19 +11,10 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any
 
+from core.library import entries as stored
 from core.library import names
 from core.library.contents import Contents, contents_from
 from core.library.documents import ANSWER, Passage, Scope
-from core.library.entries import (
-    DocumentFields,
-    Entry,
-    NewDocument,
-    collection_number,
-    embedded_passages,
-    put_pieces,
-    storable,
-    words_of,
-)
 from core.library.fts5 import Fts5Index
 from core.library.lexical import LexicalIndex, index_terms
 from core.library.postings import PostingsIndex
@@ -33,7 +22,7 @@ from core.library.readers import scope_condition
 from core.library.roots import Roots
 from core.library.tables import ERASED
 from core.library.vectors import DenseIndex
-from core.storage.database import Connection, Database, Dialect, among
+from core.storage.database import Connection, Database, Dialect, Tables, among, rows_among
 
 #: Keys of the table ``meta``.
 MODEL, GENERATION, REFRESHED = "embedding_model", "vectors_generation", "refreshed_at"
@@ -43,16 +32,18 @@ PENDING_LIMIT = 0.1  # share of the passages without a vector, up to which dense
 #: SQLite carries out a cross join in the written order: from the passages to their documents, never from
 #: the scope to all of its passages. PostgreSQL knows how many passages there are.
 _JOIN: Mapping[Dialect, str] = {"sqlite": "CROSS JOIN", "postgresql": "JOIN"}
-_PASSAGE = """
-SELECT p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."end", d.url,
-    d.changed_at
+#: The columns of a passage.
+PASSAGE = """
+p.id, c.name, d.source, d.title, p.path, p.location, p.text, p.start, p."end", d.url, d.changed_at
 FROM passages p {join} documents d ON d.id = p.document {join} collections c ON c.number = d.collection
 """
+_DOCUMENTS = "FROM documents d JOIN collections c ON c.number = d.collection"
+_BY_COLLECTION = "FROM collections c JOIN documents d ON d.collection = c.number"
 _CONTAINS: Mapping[Dialect, str] = {"sqlite": "instr(p.text, ?) > 0", "postgresql": "strpos(p.text, ?) > 0"}
 
 
 #: Its columns; the collection has a table of its own.
-_FIELDS = tuple(each.name for each in fields(DocumentFields) if each.name != "collection")
+_FIELDS = tuple(each.name for each in fields(stored.DocumentFields) if each.name != "collection")
 
 _LEXICAL: Mapping[Dialect, Callable[[Database], LexicalIndex]] = {
     "sqlite": Fts5Index,
@@ -67,8 +58,8 @@ class DocumentStore:
         self.database = database
         self.lexical: LexicalIndex = _LEXICAL[database.dialect](database)
         self.roots = Roots(self.database)
-        self._rows = self.database.rows
-        self._passage = _PASSAGE.format(join=_JOIN[database.dialect])
+        self._rows, self._write = self.database.rows, Tables(self.database).write
+        self._passage = "SELECT" + PASSAGE.format(join=_JOIN[database.dialect])
 
     def close(self) -> None:
         self.database.close()
@@ -77,62 +68,71 @@ class DocumentStore:
         """All or nothing; nested calls join the outer one."""
         return self.database.transaction()
 
-    def entries(self, *, collection: str | None = None) -> list[Entry]:
+    def entries(self, *, collection: str | None = None) -> list[stored.Entry]:
         """All documents, or those of one collection, in order of their source."""
         return self._entries("TRUE") if collection is None else self._entries("c.name = ?", (collection,))
 
-    def files(self, collection: str) -> list[Entry]:
+    def files(self, collection: str) -> list[stored.Entry]:
         """The documents of one collection that are files of this disk: their addresses are absolute paths."""
         # A range, so that a look at the disk does not grow with what was read from elsewhere.
         return self._entries("c.name = ? AND d.address >= '/' AND d.address < '0'", (collection,))
 
-    def named(self, collection: str, source: str) -> list[Entry]:
+    def named(self, collection: str, source: str) -> list[stored.Entry]:
         """The documents of this source; several if folders of the same name were ingested."""
         return self._entries("c.name = ? AND d.source = ?", (collection, source))
 
-    def answers(self) -> list[Entry]:
+    def with_sources(self, sources: Iterable[str]) -> list[stored.Entry]:
+        """The documents of these sources, in whatever collections."""
+        condition, wanted = among(self.database.dialect, sources, "text")
+        return self._entries(f"d.source {condition}", (wanted,))
+
+    def hashes(self, addresses: Iterable[str]) -> list[tuple[str, str, str]]:
+        """(collection, address, hash) of the documents at these addresses."""
+        query = f"SELECT c.name, d.address, d.hash {_DOCUMENTS} WHERE d.address {{}}"
+        return [(name, at, digest) for name, at, digest in rows_among(self.database, query, addresses)]
+
+    def state(self) -> int:
+        """A number that is another one after any document changed."""
+        return hash(tuple(self._rows("SELECT id, hash FROM documents ORDER BY id")))
+
+    def rooted(self, root: str) -> frozenset[str]:
+        """The collections that have a document of this root."""
+        query = f"SELECT DISTINCT c.name {_DOCUMENTS} WHERE d.root = ?"
+        return frozenset(name for (name,) in self._rows(query, (root,)))
+
+    def answers(self) -> list[stored.Entry]:
         """The documents that hold what people answered."""
         return self._entries("substr(d.address, 1, ?) = ?", (len(ANSWER), ANSWER))
 
-    def entry(self, collection: str, address: str) -> Entry | None:
-        found = self._entries("c.name = ? AND d.address = ?", (collection, address))
-        return found[0] if found else None
+    def entry(self, collection: str, address: str) -> stored.Entry | None:
+        return next(iter(self._entries("c.name = ? AND d.address = ?", (collection, address))), None)
 
-    def document(self, number: int) -> Entry | None:
-        found = self._entries("d.id = ?", (number,))
-        return found[0] if found else None
+    def document(self, number: int) -> stored.Entry | None:
+        return next(iter(self._entries("d.id = ?", (number,))), None)
 
-    def _entries(self, where: str, values: Sequence[object] = ()) -> list[Entry]:
+    def _entries(self, where: str, values: Sequence[object] = ()) -> list[stored.Entry]:
         columns = ("id", "passages", *_FIELDS)
         rows = self._rows(
-            f"SELECT c.name, {', '.join(f'd.{name}' for name in columns)} FROM documents d"
-            f" JOIN collections c ON c.number = d.collection WHERE {where} ORDER BY c.name, d.source, d.address",
+            f"SELECT c.name, {', '.join(f'd.{name}' for name in columns)} {_DOCUMENTS} WHERE {where}"
+            " ORDER BY c.name, d.source, d.address",
             values,
         )
-        return [Entry(collection=row[0], **dict(zip(columns, row[1:], strict=True))) for row in rows]
+        return [stored.Entry(collection=row[0], **dict(zip(columns, row[1:], strict=True))) for row in rows]
 
     def collections(self) -> frozenset[str]:
         return frozenset(name for (name,) in self._rows("SELECT name FROM collections"))
 
     def count_passages(self, scope: Scope) -> int:
         where, values = scope_condition(self.database.dialect, scope)
-        ((count,),) = self._rows(
-            "SELECT coalesce(sum(d.passages), 0) FROM collections c JOIN documents d ON d.collection = c.number"
-            f" WHERE {where}",
-            values,
-        )
+        query = f"SELECT coalesce(sum(d.passages), 0) {_BY_COLLECTION} WHERE {where}"
+        ((count,),) = self._rows(query, values)
         return int(count)
 
     def ids(self, scope: Scope, *, limit: int) -> dict[str, list[str]]:
         """Passage ids of a scope by collection, at most ``limit`` of them."""
         where, values = scope_condition(self.database.dialect, scope)
-        return by_collection(
-            self._rows(
-                "SELECT p.id, c.name FROM collections c JOIN documents d ON d.collection = c.number"
-                f" JOIN passages p ON p.document = d.id WHERE {where} LIMIT ?",
-                (*values, limit),
-            )
-        )
+        query = f"SELECT p.id, c.name {_BY_COLLECTION} JOIN passages p ON p.document = d.id WHERE {where}"
+        return by_collection(self._rows(f"{query} LIMIT ?", (*values, limit)))
 
     def _found(
         self,
@@ -146,7 +146,7 @@ class DocumentStore:
         """The passages of a scope that a condition fits. ``then``: their order and limit, with values of its own."""
         where, scoped = scope_condition(self.database.dialect, scope)
         rows = self._rows(f"{self._passage} WHERE {condition} AND {where} {then}", (*values, *scoped, *at))
-        return [_passage(row) for row in rows]
+        return [*map(passage_of, rows)]
 
     def passages(self, ids: Iterable[str], scope: Scope) -> dict[str, Passage]:
         """The passages with these ids that are in the scope; others are left out."""
@@ -167,8 +167,7 @@ class DocumentStore:
     def line_of(self, collection: str, source: str, quote: str, start: int) -> int | None:
         """The line of its file on which a quote begins that is at this offset; None if that is not known."""
         rows = self._rows(
-            "SELECT p.line, p.start, p.text FROM passages p JOIN documents d ON d.id = p.document"
-            " JOIN collections c ON c.number = d.collection"
+            f"SELECT p.line, p.start, p.text {_DOCUMENTS} JOIN passages p ON p.document = d.id"
             ' WHERE c.name = ? AND d.source = ? AND p.line IS NOT NULL AND p.start <= ? AND p."end" > ?',
             (collection, source, start, start),
         )
@@ -180,9 +179,7 @@ class DocumentStore:
         return found.pop() if len(found) == 1 else None
 
     def anchor_of(self, collection: str, source: str, start: int) -> str | None:
-        """The name that its page gives the section around an offset; None if it has none, or it is not known which
-        page is meant.
-        """
+        """The name that its page has for the section around an offset; None if it has none, or several pages match."""
         entries = self.named(collection, source)
         if len(entries) != 1 or not entries[0].anchors:
             return None
@@ -192,14 +189,12 @@ class DocumentStore:
     def neighbours(self, ids: Iterable[str], scope: Scope) -> list[Passage]:
         """The passages before and after these, and the first ones of their documents, in reading order."""
         condition, wanted = among(self.database.dialect, ids)
-        return self._found(
-            scope,
+        near = (
             "p.id IN (SELECT near.id FROM passages near JOIN passages found ON near.document = found.document"
             " AND (near.ordinal BETWEEN found.ordinal - 1 AND found.ordinal + 1 OR near.ordinal = 0)"
-            f" WHERE found.id {condition})",
-            (wanted,),
-            then="ORDER BY p.document, p.ordinal",
+            f" WHERE found.id {condition})"
         )
+        return self._found(scope, near, (wanted,), then="ORDER BY p.document, p.ordinal")
 
     def beginning(self, scope: Scope, *, limit: int) -> list[Passage]:
         """The first passages of a scope in reading order, those of each document's beginning first."""
@@ -224,61 +219,46 @@ class DocumentStore:
         condition, numbers = among(self.database.dialect, found)
         where, values = scope_condition(self.database.dialect, scope)
         rows = self._rows(
-            "SELECT d.id, d.address, d.source, d.title, p.path, p.location"
-            " FROM passages p JOIN documents d ON d.id = p.document JOIN collections c ON c.number = d.collection"
-            f" WHERE p.document {condition} AND p.ordinal < ? AND {where} ORDER BY p.document, p.ordinal",
+            f"SELECT d.id, d.address, d.source, d.title, p.path, p.location {_DOCUMENTS}"
+            f" JOIN passages p ON p.document = d.id WHERE p.document {condition} AND p.ordinal < ? AND {where} ORDER BY p.document, p.ordinal",
             (numbers, READ, *values),
         )
         return contents_from(((*row[:4], tuple(json.loads(row[4])), row[5]) for row in rows), found)
 
-    def put(self, document: NewDocument) -> None:
+    def put(self, document: stored.NewDocument) -> None:
         """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""
-        document = storable(document, self.database.dialect)
-        words = words_of(document)
+        document = stored.storable(document, self.database.dialect)
+        words = stored.words_of(document)
         with self.transaction() as writing:
-            embedded = embedded_passages(writing, document)
+            embedded = stored.embedded_passages(writing, document)
             self.remove(document.collection, document.address)
-            number = collection_number(writing, document.collection)
+            number = stored.collection_number(writing, document.collection)
             (written,) = writing.execute(
                 f"INSERT INTO documents (collection, passages, {', '.join(_FIELDS)})"
                 f" VALUES (?, ?, {', '.join('?' * len(_FIELDS))}) RETURNING id",
                 (number, len(document.pieces), *(getattr(document, name) for name in _FIELDS)),
             ).fetchone()
             names.put(writing, written, names.names_of(document.source, document.title, document.pieces))
-            ids = put_pieces(writing, written, document.pieces, embedded)
-            self.lexical.insert(
-                writing,
-                zip(ids, words, strict=True),
-                collection=number,
-                document=written,
-                address=document.address,
-            )
+            ids = stored.put_pieces(writing, written, document.pieces, embedded)
+            rows = zip(ids, words, strict=True)
+            self.lexical.insert(writing, rows, collection=number, document=written, address=document.address)
 
-    def touch(
-        self, entry_id: int, *, modified: int, size: int, root: str, source: str, included: str
-    ) -> None:
+    def touch(self, number: int, *, modified: int, size: int, root: str, source: str, included: str) -> None:
         """Update a document whose bytes are the same, but not their date or the root."""
-        with self.transaction() as writing:
-            writing.execute(
-                "UPDATE documents SET modified = ?, size = ?, root = ?, source = ?, included = ? WHERE id = ?",
-                (modified, size, root, source, included, entry_id),
-            )
+        query = "UPDATE documents SET modified = ?, size = ?, root = ?, source = ?, included = ? WHERE id = ?"
+        self._write(query, modified, size, root, source, included, number)
 
     def note_visit(self, entry_id: int, *, seen_at: float, changed_at: float | None) -> None:
         """A page was read again, and its text is the same."""
-        with self.transaction() as writing:
-            writing.execute(
-                "UPDATE documents SET seen_at = ?, changed_at = coalesce(?, changed_at) WHERE id = ?",
-                (seen_at, changed_at, entry_id),
-            )
+        query = "UPDATE documents SET seen_at = ?, changed_at = coalesce(?, changed_at) WHERE id = ?"
+        self._write(query, seen_at, changed_at, entry_id)
 
     def remove(self, collection: str, address: str) -> int:
         """Remove one document; how many passages it had."""
+        query = f"SELECT p.id, d.collection, d.id {_DOCUMENTS} JOIN passages p ON p.document = d.id"
         with self.transaction() as writing:
             rows = writing.execute(
-                "SELECT p.id, d.collection, d.id FROM passages p JOIN documents d ON d.id = p.document"
-                " JOIN collections c ON c.number = d.collection WHERE c.name = ? AND d.address = ?",
-                (collection, address),
+                f"{query} WHERE c.name = ? AND d.address = ?", (collection, address)
             ).fetchall()
             if rows:
                 self.lexical.delete(writing, rows[0][2], [passage for passage, _, _ in rows])
@@ -314,7 +294,7 @@ class DocumentStore:
     def pending_vectors(self, *, limit: int) -> list[Passage]:
         """Passages that have no vector yet, oldest first."""
         rows = self._rows(f"{self._passage} WHERE p.embedded = 0 ORDER BY p.id LIMIT ?", (limit,))
-        return [_passage(row) for row in rows]
+        return [*map(passage_of, rows)]
 
     def count_pending_vectors(self) -> int:
         ((count,),) = self._rows("SELECT count(*) FROM passages WHERE embedded = 0")
@@ -333,16 +313,12 @@ class DocumentStore:
 
     def stale_vectors(self) -> dict[str, list[str]]:
         """Ids of removed passages that may still have a vector, by collection."""
-        return by_collection(
-            self._rows(
-                "SELECT s.passage, c.name FROM stale_vectors s JOIN collections c ON c.number = s.collection"
-            )
-        )
+        query = "SELECT s.passage, c.name FROM stale_vectors s JOIN collections c ON c.number = s.collection"
+        return by_collection(self._rows(query))
 
     def clear_stale_vectors(self, ids: Iterable[str]) -> None:
-        with self.transaction() as writing:
-            condition, value = among(self.database.dialect, ids)
-            writing.execute(f"DELETE FROM stale_vectors WHERE passage {condition}", (value,))
+        condition, value = among(self.database.dialect, ids)
+        self._write(f"DELETE FROM stale_vectors WHERE passage {condition}", value)
 
     def has_vectors(self) -> bool:
         return bool(self._rows("SELECT 1 FROM passages WHERE embedded = 1 LIMIT 1"))
@@ -373,11 +349,8 @@ class DocumentStore:
         return str(rows[0][0]) if rows else None
 
     def set_meta(self, key: str, value: str) -> None:
-        with self.transaction() as writing:
-            writing.execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                (key, value),
-            )
+        query = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        self._write(query, key, value)
 
 
 def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]:
@@ -388,7 +361,8 @@ def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]
     return ids
 
 
-def _passage(row: Sequence[Any]) -> Passage:
+def passage_of(row: Sequence[Any]) -> Passage:
+    """A row of :data:`PASSAGE`."""
     number, collection, source, title, path, location, text, start, end, url, changed_at = row
     return Passage(
         id=str(number), collection=collection, source=source, title=title, path=tuple(json.loads(path)),

@@ -4,14 +4,12 @@ The disk and the document store are listed and compared. Only files whose size o
 are opened, and only files whose bytes changed are indexed again.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import unicodedata
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from core.errors import SettingsError, reason_of
@@ -142,12 +140,8 @@ class _Scan:
             if not stat.S_ISREG(status.st_mode):
                 self._fail(address, "it is not a file")  # reading a pipe would wait
                 return
-            self.files[address] = FoundFile(
-                address=address,
-                root=root,
-                size=status.st_size,
-                modified=max(status.st_mtime_ns, status.st_ctime_ns),
-            )
+            at = max(status.st_mtime_ns, status.st_ctime_ns)
+            self.files[address] = FoundFile(address=address, root=root, size=status.st_size, modified=at)
 
     def notes(self) -> Iterator[SourceNote]:
         """One for each root, whatever number of files of older programs it holds."""
@@ -204,15 +198,9 @@ class SyncReport:
     def touched(self) -> int:
         return self.added + self.changed + self.removed
 
-    def __add__(self, other: SyncReport) -> SyncReport:
-        return SyncReport(
-            added=self.added + other.added,
-            changed=self.changed + other.changed,
-            removed=self.removed + other.removed,
-            skipped=self.skipped + other.skipped,
-            failed=(*self.failed, *other.failed),
-            notes=(*self.notes, *other.notes),
-        )
+    def __add__(self, other: "SyncReport") -> "SyncReport":
+        names = [each.name for each in fields(self)]  # numbers and tuples, which add up too
+        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

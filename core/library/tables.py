@@ -1,13 +1,8 @@
 """The library's tables."""
 
-from __future__ import annotations
-
-import json
-
 from core.errors import IndexDamaged
 from core.library import names
-from core.library.documents import Piece
-from core.storage.database import Connection, Schema
+from core.storage.database import Schema
 
 #: The scope and the terms of every passage. The text is split into terms before it is inserted,
 #: so the tokenizer only has to split at spaces.
@@ -80,6 +75,29 @@ CREATE TABLE IF NOT EXISTS readers (
 CREATE INDEX IF NOT EXISTS readers_found ON readers (reader, collection);
 """
 
+#: What `footnote lint` found: core/lint. A document has another id after each change.
+_LINT = """
+CREATE TABLE IF NOT EXISTS lint_documents (  -- that were compared with all others
+    document INTEGER PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE,
+    rules INTEGER NOT NULL  -- the version of the rules by which they were
+);
+CREATE TABLE IF NOT EXISTS lint_findings (
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+    other INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,  -- the same where there is no other
+    content TEXT NOT NULL,  -- JSON, with quotes of both
+    PRIMARY KEY (id, document, other)
+);
+CREATE INDEX IF NOT EXISTS lint_findings_of ON lint_findings (document);
+CREATE INDEX IF NOT EXISTS lint_findings_beside ON lint_findings (other);
+CREATE TABLE IF NOT EXISTS lint_seen (  -- stays when a document changes
+    id TEXT PRIMARY KEY,
+    found_at REAL NOT NULL,  -- seconds since the epoch
+    verdict TEXT NOT NULL DEFAULT ''  -- of a model; empty: it was not asked
+);
+"""
+
 #: The lexical index in PostgreSQL. Four bytes for a term and for a document make a row a quarter smaller.
 _POSTINGS = """
 CREATE TABLE IF NOT EXISTS terms (
@@ -110,27 +128,11 @@ CREATE INDEX IF NOT EXISTS documents_at ON documents (address);
 """
 
 
-def _name_documents(database: Connection) -> None:
-    """What each document is called, which was not stored before."""
-    for statement in names.TABLES.split(";"):
-        database.execute(statement)
-    documents = database.execute("SELECT id, source, title FROM documents").fetchall()
-    for document, source, title in documents:
-        rows = database.execute(
-            "SELECT path, text FROM passages WHERE document = ? ORDER BY ordinal", (document,)
-        ).fetchall()
-        pieces = [
-            Piece(path=tuple(json.loads(path)), location="", text=text, start=0, end=0) for path, text in rows
-        ]
-        names.put(database, document, names.names_of(source, title, pieces))
-
-
 #: A change of these tables needs a migration. So does a change of what is stored for the same document:
 #: how it is cut into passages, or which terms they have.
 SCHEMA = Schema(
-    tables=f"{_CATALOGUE}{names.TABLES}{_READERS}{WORDS_TABLE};{WORD_COUNTS};",
-    postgresql=_CATALOGUE + names.TABLES + _READERS + _POSTINGS,
-    migrations=(_name_documents,),
+    tables=f"{_CATALOGUE}{names.TABLES}{_READERS}{_LINT}{WORDS_TABLE};{WORD_COUNTS};",
+    postgresql=_CATALOGUE + names.TABLES + _READERS + _LINT + _POSTINGS,
     is_serial=True,
     cure="Run `footnote ingest --rebuild` with your documents.",
     damage=IndexDamaged,
@@ -138,12 +140,6 @@ SCHEMA = Schema(
 
 #: What forgetting deletes from.
 ERASED = (
-    "documents",
-    "document_names",
-    "passages",
-    "stale_vectors",
-    "terms",
-    "postings",
-    "passage_terms",
-    "readers",
-)
+    "documents", "document_names", "passages", "stale_vectors", "terms", "postings", "passage_terms", "readers",
+    "lint_findings",
+)  # fmt: skip

@@ -6,8 +6,6 @@ Chroma contains its own SQLite. Two copies of SQLite in one process break each o
 ("How To Corrupt An SQLite Database File", 2.2.1); two processes wait for each other.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import struct
@@ -23,10 +21,7 @@ LENGTH = 4  # bytes of each element in length.bin
 
 
 def vacuum(folder: Path, locked: float) -> None:
-    """Rewrite the database, and delete the graphs of dropped collections, which Chroma leaves on the disk.
-
-    ``locked`` is how many seconds to wait for a locked database. Raises sqlite3.Error.
-    """
+    """Rewrite the database and delete what Chroma leaves of graphs. ``locked``: seconds. sqlite3.Error."""
     with closing(sqlite3.connect(folder / DATABASE, timeout=locked)) as database:
         database.execute("VACUUM")
         alive = {segment for (segment,) in database.execute("SELECT id FROM segments")}

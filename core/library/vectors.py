@@ -5,16 +5,11 @@ search reads only those that it names. :mod:`core.library.chroma` keeps them bes
 :mod:`core.library.pgvector` in PostgreSQL.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from core.conversation import value
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from core.library.embedding import Vectors
 
 
 @value
@@ -35,7 +30,7 @@ class VectorIndex(Protocol):
     @property
     def exact_limit(self) -> int: ...  #: passages that :meth:`similarities` compares in some milliseconds
 
-    def add(self, collection: str, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    def add(self, collection: str, ids: Sequence[str], vectors: Vectors) -> None:
         """Store vectors, shape ``(len(ids), dimension)``, in place of those that had the same ids."""
 
     def remove(self, collection: str, ids: Sequence[str]) -> None:
@@ -50,12 +45,10 @@ class VectorIndex(Protocol):
     def count(self, collection: str) -> int:
         """How many vectors a collection has; 0 for an unknown one."""
 
-    def search(
-        self, vector: NDArray[np.float32], *, collections: Sequence[str], limit: int
-    ) -> list[tuple[str, float]]:
+    def search(self, vector: Vectors, *, collections: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """Ids and cosines of the nearest passages, best first; unknown collections are empty."""
 
-    def similarities(self, vector: NDArray[np.float32], ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    def similarities(self, vector: Vectors, ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
         """Exact cosines of passages given by collection and id; those without a vector are left out."""
 
     def build_graphs(self) -> None:

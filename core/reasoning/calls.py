@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.output_parsers import BaseLLMOutputParser, JsonOutputParser, PydanticOutputParser
@@ -27,17 +27,20 @@ from core.conversation import ModelExchange, Usage, value
 from core.priority import waiting
 from core.reasoning import faults, prompts
 from core.reasoning.faults import CallFailed, Fault
-from core.reasoning.limits import Allowance, Circuit, Prices, Spender, with_tokens
+from core.reasoning.limits import Budget, Circuit, Prices, Spender, with_tokens
+from core.reasoning.pace import Pace
 from core.reasoning.prompts import Messages
-from core.reasoning.replies import Reply
+from core.reasoning.replies import Reply, has_ending
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessage
 
 
 logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
+Send = Callable[[Messages], Awaitable[Any]]  # asks the model
 
 TRACING = "ls_structured_output_format"  # an argument for LangSmith that is built at every call
 #: Classes that have the model call a tool with its reply, unless they are told otherwise; some models cannot be made to.
@@ -50,8 +53,8 @@ DECODER = json.JSONDecoder(strict=False)  # a model may leave line breaks in a s
 class Limits:
     """How much one turn may ask of its models, second tries included."""
 
-    calls: int = 16  #: the worst turn: two hops, a rewrite, every check
-    round_trips: int = 11  #: calls one after another; parallel ones are one
+    calls: int = 20  #: the worst turn: two hops, a rewrite, every check, and 4 for the first sentences
+    round_trips: int = 13  #: calls one after another; parallel ones are one
     pause: float = 0.4  #: seconds before a second try, up to half as much again
     longest_pause: float = 5.0  #: seconds; a provider that asks for more is busy
 
@@ -61,18 +64,13 @@ class BodyCloser(AsyncCallbackHandler):
     Python would warn on standard error."""
 
     async def on_llm_error(
-        self,
-        error: BaseException,  # noqa: ARG002 - LangChain passes it by name
-        *,
-        response: LLMResult | None = None,
-        **_: Any,
-    ) -> None:
-        for generations in response.generations if response else ():
-            for generation in generations:
-                if isinstance(generation, ChatGeneration):
-                    body = generation.message.response_metadata.get("body")
-                    if inspect.iscoroutine(body):
-                        body.close()
+        self, error: BaseException, *, response: LLMResult | None = None, **_: Any  # noqa: ARG002 - by name
+    ) -> None:  # fmt: skip
+        for generation in chain.from_iterable(response.generations if response else ()):
+            if isinstance(generation, ChatGeneration):
+                body = generation.message.response_metadata.get("body")
+                if inspect.iscoroutine(body):
+                    body.close()
 
 
 #: Of every call: without callbacks of the caller, so that nothing is traced or streamed.
@@ -88,16 +86,43 @@ class StructuredReply:
     trouble: BaseException | None  #: why not
 
 
+class StreamedModel:
+    """A chat model whose reply can be followed while it is written, where its server streams."""
+
+    def __init__(self, model: BaseChatModel) -> None:
+        self.model = model
+        self._streams = True
+
+    async def ask(self, messages: Messages, follow: Callable[[str], None] | None = None) -> BaseMessage:
+        """``follow`` gets the text so far, at the ends of its lines and footnotes. Raises what the model's client
+        raises."""
+        chunks: list[Any] = []
+        text = ""
+        if follow is not None and self._streams:
+            try:
+                async for chunk in self.model.astream(list(messages), config=CALL_CONFIG):
+                    chunks.append(chunk)
+                    text += chunk.text
+                    if "]" in chunk.text or "\n" in chunk.text:
+                        follow(text)
+            except Exception as error:  # the boundary to the clients of all providers
+                if chunks or faults.diagnose(error).outage:
+                    raise
+        streamed = chunks[0] + chunks[1:] if text else None
+        if streamed is not None and has_ending(streamed):
+            return cast("BaseMessage", streamed)
+        # It also says why there was no text. A stream that does not say how it ended may be cut anywhere.
+        reply = await self.model.ainvoke(list(messages), config=CALL_CONFIG)
+        self._streams = self._streams and (follow is None or (bool(chunks) and has_ending(reply)))
+        return reply
+
+
 class StructuredModel:
-    """A chat model that replies in JSON of a schema.
-
-    Servers exist that take a schema and ignore it, with a 200. The first reply in prose shows it; from
-    then on the schema also stands in the prompt, which costs its tokens.
-
-    LangChain's structured model is a sequence: the model with a schema, then a parser. They run here one
-    after the other, because the raw reply is needed too, for its ending and its tokens. LangChain's own way
-    to keep it (``include_raw``), built at every call, took longer than the rest of the call.
-    """
+    """A chat model that replies in JSON of a schema. Servers exist that take a schema and ignore it, with a
+    200. The first reply in prose shows it; from then on the schema also stands in the prompt, which costs its
+    tokens. LangChain's structured model is a sequence: the model with a schema, then a parser. They run here
+    one after the other, because the raw reply is needed too, for its ending and its tokens. LangChain's own
+    way to keep it (``include_raw``), built at every call, took longer than the rest of the call."""
 
     def __init__(self, model: BaseChatModel) -> None:
         self.model = model
@@ -112,9 +137,8 @@ class StructuredModel:
             messages = prompts.with_schema(messages, shape.model_json_schema())
         reply = await self._asks[shape](messages)
         said = words_of(reply).lstrip()
-        self.tells_schema |= (
-            reply.parsed is None and bool(said) and not said.startswith("{")
-        )  # else it was cut short
+        is_prose = bool(said) and not said.startswith("{")  # else it was cut short
+        self.tells_schema |= reply.parsed is None and is_prose
         return reply
 
 
@@ -128,11 +152,11 @@ def _ask_for(model: BaseChatModel, shape: type[Reply]) -> Callable[[Messages], A
         as_json = model.with_structured_output(shape.model_json_schema(), method="json_schema", strict=True)
         steps = getattr(as_json, "steps", None)
     match steps:
-        case [with_schema, PydanticOutputParser() | JsonOutputParser()]:
-            return partial(_ask_and_parse, _without_tracing(with_schema), partial(_parse_json, shape))
-        case [with_schema, BaseLLMOutputParser() as parser]:
+        case [asked, PydanticOutputParser() | JsonOutputParser()]:
+            return partial(_ask_and_parse, _without_tracing(asked), partial(_parse_json, shape))
+        case [asked, BaseLLMOutputParser() as parser]:
             return partial(
-                _ask_and_parse, _without_tracing(with_schema), lambda reply: parser.parse_result([reply])
+                _ask_and_parse, _without_tracing(asked), lambda reply: parser.parse_result([reply])
             )
     return partial(_ask_whole, model.with_structured_output(shape, include_raw=True))
 
@@ -149,12 +173,10 @@ async def _ask_and_parse(
 
 
 def _parse_json(shape: type[Reply], reply: ChatGeneration) -> Reply:
-    """The first JSON object of the shape in a reply, which may think aloud before it.
-
-    LangChain's parser completes JSON that was cut short: it removes one character after another and parses
-    again. 32,000 characters of prose take it 7 seconds, and a list of faults that was cut short would pass
-    for the whole list.
-    """
+    """The first JSON object of the shape in a reply, which may think aloud before it. LangChain's parser
+    completes JSON that was cut short: it removes one character after another and parses again. 32,000
+    characters of prose take it 7 seconds, and a list of faults that was cut short would pass for the whole
+    list."""
     text = reply.text.strip()
     begins = [each.start() for each in islice(re.finditer(r"\{", text), OBJECTS_TRIED)] or [0]
     trouble: ValueError | None = None
@@ -194,21 +216,20 @@ class AskedModel:
 
     name: str  #: without its provider
     circuit: Circuit
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(slots=True, kw_only=True)
 class Calls:
-    """The calls of one turn.
-
-    A step is tried at most twice. After a lasting fault (silence, a refused key, still busy) every later call
-    fails at once with the same sentence, so that a model that hangs costs one timeout and not six.
-    """
+    """The calls of one turn. A step is tried at most twice. After a lasting fault (silence, a refused key,
+    still busy) every later call fails at once with the same sentence, so that a model that hangs costs one
+    timeout and not six."""
 
     usage: Usage
     timeout: float  #: seconds for one call
     ends_at: float  #: of the monotonic clock
     limits: Limits
-    allowance: Allowance | None
+    allowance: Budget | None  #: the turn's part of it
     prices: Prices
     keeps_exchanges: bool
     exchanges: list[ModelExchange] = field(default_factory=list)  #: in the order in which they ended, if kept
@@ -217,13 +238,9 @@ class Calls:
     _finished_trips: int = 0
 
     async def ask(
-        self,
-        send: Callable[[Messages], Awaitable[Any]],
-        messages: Messages,
-        read: Callable[[Any], Value],
-        model: AskedModel,
+        self, send: Send, messages: Messages, read: Callable[[Any], Value], model: AskedModel
     ) -> Value:
-        """The result of ``read`` for the reply; raises CallFailed, as ``read`` does. ``send`` asks the model."""
+        """The result of ``read`` for the reply; raises CallFailed, as ``read`` does."""
         try:
             try:
                 return await self._try(send, messages, read, model)
@@ -240,19 +257,14 @@ class Calls:
     def charge(self, message: Any, model: AskedModel) -> None:
         """Adds the tokens that a model's reply reports."""
         reported = getattr(message, "usage_metadata", None) or {}
-        read, written = (max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens"))
-        self._add(model.name, read, written)
+        self._add(model.name, *(max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens")))
 
     def _add(self, model: str, read: int, written: int) -> None:
         self.usage = self.prices.priced(with_tokens(self.usage, model, read, written))
         self._unpaid += read + written
 
     async def _try(
-        self,
-        send: Callable[[Messages], Awaitable[Any]],
-        messages: Messages,
-        read: Callable[[Any], Value],
-        model: AskedModel,
+        self, send: Send, messages: Messages, read: Callable[[Any], Value], model: AskedModel
     ) -> Value:
         try:
             return read(await self._send(send, messages, model))
@@ -261,16 +273,15 @@ class Calls:
             if unpaid and self.allowance is not None:
                 await self.allowance.charge(unpaid)
 
-    async def _send(
-        self, send: Callable[[Messages], Awaitable[Any]], messages: Messages, model: AskedModel
-    ) -> Any:
+    async def _send(self, send: Send, messages: Messages, model: AskedModel) -> Any:
         spent = await self.allowance.spent() if self.allowance is not None else None
         remaining, circuit = self.ends_at - time.monotonic(), model.circuit
+        timeout, length = model.pace.patience(self.timeout), sum(len(text) for _, text in messages)
         with self._counted(remaining, circuit, spent), tracing_context(enabled=False):
             try:
-                async with asyncio.timeout(min(self.timeout, remaining)):
+                async with asyncio.timeout(min(timeout, remaining)):
                     with waiting():
-                        reply = await send(messages)
+                        reply = await model.pace.measured(send(messages), length)
                 circuit.succeeded()
                 self._keep(model, messages, words_of(reply))
                 return reply
@@ -279,12 +290,12 @@ class Calls:
                 if usage := getattr(getattr(error, "completion", None), "usage", None):
                     self._add(model.name, usage.prompt_tokens, usage.completion_tokens)
                 fault = faults.diagnose(error)
-                if fault.outage and (fault is not faults.SILENT or remaining >= self.timeout):
+                if fault.outage and (fault is not faults.SILENT or remaining >= timeout):
                     circuit.failed()
                 logger.warning("%s (%s)", fault.sentence, type(error).__name__)
                 logger.debug("the model's client says: %s", error)
-                if fault is faults.SILENT and remaining >= self.timeout:
-                    fault = faults.silent(self.timeout)
+                if fault is faults.SILENT and remaining >= timeout:
+                    fault = replace(fault, key="model_silent_for", seconds=timeout)
                 self._keep(model, messages, "", fault.sentence)
                 raise CallFailed(fault) from error
 
@@ -308,9 +319,8 @@ class Calls:
             raise CallFailed(faults.SPENT_TODAY[spent])
         if not circuit.lets_through():
             raise CallFailed(faults.DOWN)
-        self.usage = replace(
-            self.usage, calls=self.usage.calls + 1, round_trips=max(self.usage.round_trips, trip)
-        )
+        usage = self.usage
+        self.usage = replace(usage, calls=usage.calls + 1, round_trips=max(usage.round_trips, trip))
         try:
             yield
         finally:

@@ -3,8 +3,6 @@
 It is deterministic. Quotes need no check; whether they answer is left to the library's confidence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,30 +11,9 @@ from core.characters import one_line
 from core.conversation import QUERY_LIMIT, ModelExchange, Usage
 from core.library.documents import Passage, Retrieved
 from core.library.sameness import Dated, answers_another, are_rivals, differ, is_newer, newer_first
-from core.reasoning.reasoner import (
-    Ask,
-    Draft,
-    Grade,
-    Grades,
-    Grounded,
-    Plan,
-    Rejected,
-    Relevance,
-    Statement,
-    Strip,
-)
+from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Statements, Strip, Strips
 from core.reasoning.selection import Candidate, candidates
-from core.text.intent import (
-    REMEMBERED_QUESTIONS,
-    cited_before,
-    is_whole,
-    names_its_subject,
-    needs_history,
-    points_back,
-    replaces_subject,
-    small_talk,
-    subjects,
-)
+from core.text import intent
 from core.text.language import language_of
 from core.text.quoting import is_quotable
 from core.text.sentences import STOP_WORDS, split_units
@@ -83,43 +60,41 @@ class ExtractiveReasoner:
     trouble: None = field(default=None, init=False)
 
     async def plan(self, ask: Ask) -> Plan:
-        if reply := small_talk(ask.question):
+        if reply := intent.small_talk(ask.question):
             return Plan(route="none", standalone=ask.question, reply=reply)
-        standalone = standalone_question(ask)
-        return Plan(
-            route="documents",
-            standalone=standalone,
-            queries=(keywords(standalone),),
-            web_query=web_query(standalone),
-        )
+        asked = standalone_question(ask)
+        queries = (keywords(asked),)
+        return Plan(route="documents", standalone=asked, queries=queries, web_query=web_query(asked))
 
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
         weights = _weights(ask, passages)
         ranked = await self.rank(ask, passages)
-        is_substitution = _needs_subject(ask) and replaces_subject(ask.question)
+        is_substitution = _needs_subject(ask) and intent.replaces_subject(ask.question)
         grades = {hit.passage.id: _grade(hit, i, weights, ranked) for i, hit in enumerate(passages)}
-        beside = [
-            hit.passage.id
-            for hit in passages
-            if answers_another(ask.question, hit.passage, is_substitution=is_substitution)
-            or lists_pages(hit.passage)
-        ]
-        return Grades(of=grades | {each: Grade(relevance="incorrect") for each in beside})
+        for passage in (hit.passage for hit in passages):
+            is_beside = answers_another(ask.question, passage, is_substitution=is_substitution)
+            if is_beside or lists_pages(passage):
+                grades[passage.id] = Grade(relevance="incorrect")
+        return Grades(of=grades)
 
     async def rank(self, ask: Ask, passages: Sequence[Retrieved]) -> list[Candidate]:
-        """The quotable units of the passages, likeliest first."""
-        meaning = await self._meaning(ask, passages)
+        """The quotable units of the passages, likeliest first, by their words and some by their meaning."""
+        sentences = [
+            ((index, number), hit.passage.text[unit.start : unit.end])
+            for index, hit in enumerate(passages[:MEANING_PASSAGES] if self.similarity else ())
+            for number, unit in enumerate(split_units(hit.passage.text))
+            if unit.kind in ("sentence", "item")
+        ][:MEANING_SENTENCES]
+        meaning = {}
+        if self.similarity and sentences:
+            keys, texts = zip(*sentences, strict=True)
+            meaning = dict(zip(keys, await self.similarity(ask.question, texts), strict=False))
         return candidates(ask.question, _weights(ask, passages), passages, meaning)
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:  # noqa: ARG002
+    async def write(self, ask: Ask, strips: Strips, before: object = None, hear: object = None) -> Draft:  # noqa: ARG002
         return quote(ask, strips)
 
-    async def check_grounding(
-        self,
-        statements: tuple[Statement, ...],
-        strips: tuple[Strip, ...],
-        ballot: int = 0,  # noqa: ARG002
-    ) -> Grounded:
+    async def check_grounding(self, statements: Statements, strips: Strips, ballot: int = 0) -> Grounded:  # noqa: ARG002
         """A sentence is unsupported if no strip has enough of its words."""
         held, unsupported = [set(terms(strip.text)) for strip in strips], []
         for statement in statements:
@@ -128,28 +103,22 @@ class ExtractiveReasoner:
                 unsupported.append(statement.number)
         return Grounded(judged=tuple(each.number for each in statements), unsupported=tuple(unsupported))
 
+    async def confirm(self, statements: Statements, strips: Strips, ballot: int = 0) -> frozenset[int]:  # noqa: ARG002
+        """None: words alone confirm nothing."""
+        return frozenset()
+
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002
         """No verdict: the library's confidence decides."""
         return None
 
-    async def _meaning(self, ask: Ask, passages: Sequence[Retrieved]) -> Mapping[tuple[int, int], float]:
-        """Cosine of the best passages' sentences with the question, by (passage, unit)."""
-        if self.similarity is None:
-            return {}
-        keys, texts = [], []
-        for index, hit in enumerate(passages[:MEANING_PASSAGES]):
-            for number, unit in enumerate(split_units(hit.passage.text)):
-                if unit.kind in ("sentence", "item"):
-                    keys.append((index, number))
-                    texts.append(hit.passage.text[unit.start : unit.end])
-        texts = texts[:MEANING_SENTENCES]
-        return dict(zip(keys, await self.similarity(ask.question, texts), strict=False)) if texts else {}
 
-
-def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
+def quote(ask: Ask, strips: Strips) -> Draft:
     """A draft of the best strips, verbatim, each with its footnote."""
     strips = tuple(strip for strip in strips if is_quotable(strip.passage.text, *strip.within))
-    strips = _on_subject(ask, strips)
+    if strips and ask.history and ask.weights and _needs_subject(ask):
+        # A follow-up is about the document of its best passage: others share its few words by chance.
+        best_of = max(strips, key=lambda strip: strip.retrieved.score + _follow_up_credit(ask, strip))
+        strips = tuple(strip for strip in strips if _document_of(strip) == _document_of(best_of))
     weights = _weights(ask, tuple(strip.retrieved for strip in strips))
     scores = [_strip_score(ask, weights, strip) for strip in strips]
     order = sorted(
@@ -166,17 +135,9 @@ def quote(ask: Ask, strips: tuple[Strip, ...]) -> Draft:
     return Draft(text="", composed=False, quotes=quotes, answers=bool(quotes), is_newer_first=is_newer_first)
 
 
-def _on_subject(ask: Ask, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
-    """For a follow-up, the strips of the document of its best passage: others share its few words by chance."""
-    if not (strips and ask.history and ask.weights and _needs_subject(ask)):
-        return strips
-    best = max(strips, key=lambda strip: strip.retrieved.score + _follow_up_credit(ask, strip))
-    return tuple(strip for strip in strips if _document_of(strip) == _document_of(best))
-
-
 def _follow_up_credit(ask: Ask, strip: Strip) -> float:
-    is_where_talk_is = points_back(ask.question) and strip.passage.source in cited_before(ask.history)
-    return FOLLOW_UP_CREDIT * is_where_talk_is
+    is_cited = strip.passage.source in intent.cited_before(ask.history)
+    return FOLLOW_UP_CREDIT * (is_cited and intent.points_back(ask.question))
 
 
 def _document_of(strip: Strip) -> tuple[str, str]:
@@ -187,21 +148,18 @@ def _likely(ordered: Sequence[tuple[Strip, bool]]) -> list[Strip]:
     """The strips worth a quote, and what else people answered to a question that one of them answers."""
     likely = [strip for strip, is_worth in ordered if is_worth]
     answers = [dated for strip in likely if (dated := _dated(strip)).question]
-    return likely + [
-        strip
-        for strip, is_worth in ordered
-        if not is_worth and any(are_rivals(_dated(strip), each) for each in answers)
-    ]
+    others = [strip for strip, is_worth in ordered if not is_worth]
+    return likely + [each for each in others if any(are_rivals(_dated(each), answer) for answer in answers)]
 
 
 def standalone_question(ask: Ask) -> str:
     """The question, with its subject from an earlier question if it has none."""
-    messages = [message.text for message in subjects(ask.thread_context)]
+    messages = [message.text for message in intent.subjects(ask.thread_context)]
     asked = (exchange.question for exchange in ask.history)
-    earlier = [*messages, *asked, *(message.text for message in ask.quoted)][-REMEMBERED_QUESTIONS:]
+    earlier = [*messages, *asked, *(message.text for message in ask.quoted)][-intent.REMEMBERED_QUESTIONS :]
     others = (question for question in reversed(earlier) if question != ask.question)
-    subject = next((question for question in others if names_its_subject(question)), None)
-    if subject is None or is_whole(ask.question) or not _needs_subject(ask):
+    subject = next((question for question in others if intent.names_its_subject(question)), None)
+    if subject is None or intent.is_whole(ask.question) or not _needs_subject(ask):
         return ask.question
     return f"{subject.rstrip(' ?.!')} – {ask.question}"
 
@@ -209,7 +167,7 @@ def standalone_question(ask: Ask) -> str:
 def _needs_subject(ask: Ask) -> bool:
     """True if the retrieval added terms of earlier questions; before a retrieval, by the question's words."""
     own = _own_terms(ask.question)
-    return any(term not in own for term in ask.weights) if ask.weights else needs_history(ask.question)
+    return any(term not in own for term in ask.weights) if ask.weights else intent.needs_history(ask.question)
 
 
 def keywords(question: str) -> str:
@@ -242,15 +200,14 @@ def _grade(hit: Retrieved, index: int, weights: Mapping[str, float], ranked: Seq
     present = frozenset(terms(text, language_of(passage.text)))
     share = sum(w for term, w in weights.items() if term in present) / (sum(weights.values()) or 1.0)
     meaning = hit.dense or 0.0
-    relevance: Relevance = "incorrect"
-    if share >= CORRECT or meaning >= NEAR:
-        relevance = "correct"
-    elif share >= AMBIGUOUS or meaning >= RELATED or index < SURVIVING:
-        relevance = "ambiguous"
     least = EVIDENCE_ENOUGH * max((c.score for c in ranked), default=0.0)
     own = [c for c in ranked if c.passage == index]
-    evidence = [c for c in own if c.score >= least][:EVIDENCE_PER_PASSAGE] or own[:1]
-    return Grade(relevance=relevance, evidence=tuple(c.unit + 1 for c in evidence))
+    best = [c for c in own if c.score >= least][:EVIDENCE_PER_PASSAGE] or own[:1]
+    evidence = tuple(c.unit + 1 for c in best)
+    if share >= CORRECT or meaning >= NEAR:
+        return Grade(relevance="correct", evidence=evidence)
+    is_about_it = share >= AMBIGUOUS or meaning >= RELATED or index < SURVIVING
+    return Grade(relevance="ambiguous" if is_about_it else "incorrect", evidence=evidence)
 
 
 def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
@@ -264,14 +221,10 @@ def _strip_score(ask: Ask, weights: Mapping[str, float], strip: Strip) -> float:
 
 def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip]:
     """The best strip, and others that add something or directly follow a chosen one."""
-
-    def follows(strip: Strip, before: Strip) -> bool:
-        """True if only white space lies between them."""
-        return _document_of(strip) == _document_of(before) and 0 <= strip.start - before.end <= GAP
-
     chosen = list(likely[:1])
     for strip in likely[1:]:
-        is_next = any(follows(strip, other) for other in chosen)
+        beside = (other.end for other in chosen if _document_of(other) == _document_of(strip))
+        is_next = any(0 <= strip.start - end <= GAP for end in beside)  # only white space lies between them
         if len(chosen) < QUOTES and (is_next or _added(strip, chosen, weights) >= ADDS):
             chosen.append(strip)
     return chosen
@@ -283,9 +236,8 @@ def _with_older(chosen: Sequence[Strip], likely: Sequence[Strip]) -> tuple[list[
         return [], False
     first, *others = chosen
     newest = _dated(first)
-    older = [strip for strip in likely if is_newer(newest, _dated(strip)) and differ(newest, _dated(strip))][
-        :1
-    ]
+    dated = ((strip, _dated(strip)) for strip in likely)
+    older = [strip for strip, own in dated if is_newer(newest, own) and differ(newest, own)][:1]
     rest = [strip for strip in others if strip not in older]
     return [first, *older, *rest][:QUOTES], bool(older)
 

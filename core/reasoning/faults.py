@@ -4,8 +4,6 @@ Each LangChain provider has its own exceptions. They are classified by what they
 an HTTP status somewhere in the chain of causes, a timeout, or a class from a transport package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -68,15 +66,10 @@ OF_CLASS: Mapping[str, Fault] = {
 }
 BAD_KEY = "API_KEY_INVALID"  # Gemini answers a wrong key with status 400 and this reason
 
+#: Packages of the providers' clients whose exceptions mean that the connection failed.
 TRANSPORTS = frozenset({"aiohttp", "grpc", "httpcore", "httpx", "httpx2", "requests", "urllib3"})
-"""Packages of the providers' clients whose exceptions mean that the connection failed."""
 
 _RETRY_DELAY = re.compile(r"""retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s""")  # google.rpc.RetryInfo
-
-
-def silent(seconds: float) -> Fault:
-    """No answer within this many seconds."""
-    return replace(SILENT, key="model_silent_for", seconds=seconds)
 
 
 def unreadable(complaint: str, reply: str = "") -> Fault:
@@ -87,9 +80,8 @@ def unreadable(complaint: str, reply: str = "") -> Fault:
 def diagnose(error: BaseException) -> Fault:
     """The fault behind a foreign exception; nothing of its text is kept."""
     chain = tuple(causes(error))
-    for link in chain:
-        if type(link).__name__ in OF_CLASS:
-            return OF_CLASS[type(link).__name__]
+    if known := [OF_CLASS[name] for link in chain if (name := type(link).__name__) in OF_CLASS]:
+        return known[0]
     status = next((found for link in chain if (found := _status(link)) is not None), None)
     if status is not None:
         fault = BUSY if status >= 500 else OF_STATUS.get(status, UNREADABLE)
@@ -104,16 +96,11 @@ def diagnose(error: BaseException) -> Fault:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status of an exception, under the names that providers use.
-
-    Of a transport's exception only its response counts: aiohttp gives status 400 to a reply cut short.
-    """
+    """The HTTP status of an exception, under the names that providers use. Of a transport's exception only
+    its response counts: aiohttp gives status 400 to a reply cut short."""
     holder = getattr(error, "response", None) if _package(error) in TRANSPORTS else error
-    for name in ("status_code", "code"):
-        value = getattr(holder, name, None)
-        if isinstance(value, int) and 400 <= value <= 599:
-            return value
-    return None
+    found = (getattr(holder, name, None) for name in ("status_code", "code"))
+    return next((each for each in found if isinstance(each, int) and 400 <= each <= 599), None)
 
 
 def _package(error: BaseException) -> str:

@@ -5,8 +5,6 @@ What cannot be read stays as it is, so that its schema refuses it and the model 
 left out: it could be that of a sentence which nothing supports.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +18,7 @@ from core.conversation import QUERY_LIMIT
 from core.library.contents import Contents
 from core.reasoning.reasoner import SearchStep
 
-FLAGS: Mapping[str, bool] = {
-    **dict.fromkeys(("true", "yes", "y", "1"), True),
-    **dict.fromkeys(("false", "no", "n", "0"), False),
-}
+FLAGS = dict.fromkeys(("true", "yes", "y", "1"), True) | dict.fromkeys(("false", "no", "n", "0"), False)
 NOTHING = frozenset({"", "-", "[]", "n/a", "none", "null"})  # how models write an empty field
 
 _WORD = r"[^\w-]*(?:[^\W\d_]+[^\w-]*)?"  # before a number: "(3)", "sentence 3"
@@ -48,12 +43,8 @@ def as_texts(given: Any) -> Any:
         return []
     if isinstance(given, Mapping):
         return [f"{name}: {as_text(each)}" for name, each in given.items()]
-    each_given = given if isinstance(given, list) else [given]
-    return [
-        ": ".join(map(str, each.values())) if isinstance(each, Mapping) else as_text(each)
-        for each in each_given
-        if each is not None
-    ]
+    several = [each for each in (given if isinstance(given, list) else [given]) if each is not None]
+    return [": ".join(map(str, e.values())) if isinstance(e, Mapping) else as_text(e) for e in several]
 
 
 def as_number(given: Any) -> Any:
@@ -138,9 +129,8 @@ _PAGE = re.compile(r"\b(?:pages?|slides?|cells?|p\.?)\s*(\d{1,5})", re.IGNORECAS
 
 
 def to_step(line: str, contents: Sequence[Contents]) -> SearchStep | None:
-    """A step as a judge writes it: "search 2: words", "open 2.14", "open 2: page 61", "find 2: words"; None: it names
-    nothing. A phrase to find in no document in particular is searched for.
-    """
+    """A step as a judge writes it: "search 2: words", "open 2.14", "open 2: page 61", "find 2: words"; None:
+    it names nothing. A phrase to find in no document in particular is searched for."""
     found = _STEP.match(one_line(line, QUERY_LIMIT))
     if found is None:
         return None

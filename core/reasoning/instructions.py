@@ -1,7 +1,5 @@
 """Instructions of the chat models, by step. :mod:`core.reasoning.prompts` puts the texts together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from core.reasoning.reasoner import Oddity
@@ -177,6 +175,23 @@ CALCULATED = """\
 A program computed the figures that are followed by a calculation in parentheses, from numbers of the strips. The \
 arithmetic is right, and so is the result; judge whether these are the numbers, and it is the calculation, that the \
 sentence speaks of."""
+
+COMPARE = """\
+You check a team's documents for contradictions. Each pair quotes two places: the first line says where, then stands what \
+is around, then, behind ">>", the sentence in question. Judge the two sentences; the rest only tells what they speak of. \
+Give the numbers of the pairs, each in one list at most:
+- contradict: a colleague who follows one place would be wrong by the other: both speak of the same thing in the same \
+case, and both cannot be true. So do two addresses, channels or people for the very same request.
+- scope: they differ because they speak of different things: another version, team, place, plan, time, step, \
+condition or part of a whole, or another example. Two statements as of different dates can both be true; a page that is \
+only older is not another time.
+Other pairs are in neither list. If it cannot be told whether both speak of the same thing, it is scope."""
+
+CONFIRM = """\
+You check sentences of an answer against the strips of text that they cite. Give in unstated the numbers of those of which \
+the strips do not plainly state every part (name, number, unit, cause, condition, degree, negation), even if it is true or \
+likely, and of those that claim nothing or mean nothing certain without a sentence that is not here. What a strip says in \
+other words, implies at once or has in its first line, its headings, is stated."""
 
 STATED = """\
 Strips whose lines are numbered are in another language than the sentences. Give also:

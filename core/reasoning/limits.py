@@ -1,14 +1,12 @@
 """Limits that all turns share, a circuit breaker for each model and the budget of tokens, and what tokens cost."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeVar
 
 from core.conversation import ModelTokens, Usage
 from core.errors import StoreUnavailable
@@ -22,18 +20,17 @@ ROW = 6  # failures in a row, of any turns, after which the model counts as down
 PAUSE = 30.0  # seconds until one call tries again
 
 STORE = "spending"
-_SPENT_BY = """
+_TABLES = """
+CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL);
 CREATE TABLE spent_by (
     day TEXT NOT NULL, spender TEXT NOT NULL, id TEXT NOT NULL, tokens INTEGER NOT NULL,
     PRIMARY KEY (day, spender, id)
 );
+CREATE TABLE paces (  -- tokens a second: core.reasoning.pace
+    model TEXT PRIMARY KEY, reading REAL NOT NULL, writing REAL NOT NULL, slow INTEGER NOT NULL
+);
 """
-
-
-SCHEMA = Schema(
-    tables=f"CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, tokens INTEGER NOT NULL); {_SPENT_BY}",
-    cure="Move it away to count today's tokens from zero.",
-)
+SCHEMA = Schema(tables=_TABLES, cure="Move it away to count today's tokens from zero.")
 _CHARGE = (
     "INSERT INTO spent VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET tokens = spent.tokens + excluded.tokens"
 )
@@ -48,16 +45,15 @@ _FORGET = tuple(
     for table in ("spent_by", "spent")
 )
 
+Counted = TypeVar("Counted", ModelTokens, Usage)
 Spender = Literal["everybody", "channel", "person"]
 
 
 @dataclass(slots=True, kw_only=True)
 class Circuit:
-    """The circuit breaker of Nygard, "Release It!", for one model, shared by the turns of a process.
-
-    It is closed while calls succeed, opens after a row of failures, and after each pause lets one call
-    through to see whether the model is back.
-    """
+    """The circuit breaker of Nygard, "Release It!", for one model, shared by the turns of a process. It is
+    closed while calls succeed, opens after a row of failures, and after each pause lets one call through to
+    see whether the model is back."""
 
     row: int = ROW
     pause: float = PAUSE
@@ -102,13 +98,16 @@ class Budget:
     database: AsyncDatabase
     now: Callable[[], datetime] = now_in_utc
 
-    def allowance(self, channel: str, person: str) -> Allowance:
-        """The tokens that this person may take in this channel."""
+    limits: Mapping[Spender, tuple[str, int]] = field(
+        default_factory=dict
+    )  #: id and tokens a day, of who has one
+
+    def allowance(self, channel: str, person: str) -> Self:
+        """The part of it that one turn takes from: what this person may take in this channel."""
         limited: dict[Spender, tuple[str, int]] = {
-            "channel": (channel, self.per_channel),
-            "person": (person, self.per_person),
-        }
-        return Allowance(budget=self, limits={name: given for name, given in limited.items() if all(given)})
+            "channel": (channel, self.per_channel), "person": (person, self.per_person),
+        }  # fmt: skip
+        return replace(self, limits={name: given for name, given in limited.items() if all(given)})
 
     async def spent_today(self) -> int:
         rows = await self.database.rows("SELECT tokens FROM spent WHERE day = ?", (self.today,))
@@ -118,35 +117,27 @@ class Budget:
     def today(self) -> str:
         return self.now().date().isoformat()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """The part of a budget that one turn takes from."""
-
-    budget: Budget
-    limits: Mapping[Spender, tuple[str, int]]  #: id and tokens a day, of those that have a limit
-
     async def spent(self) -> Spender | None:
         """Whose tokens are used up; None: nobody's. One query, whatever is limited."""
-        day = self.budget.today
+        day = self.today
         query, values = _SPENT, [day]
         for spender, (name, _) in self.limits.items():
             query, values = query + _SPENT_BY_SPENDER, [*values, day, spender, name]
-        taken: dict[Any, Any] = dict(await self.budget.database.rows(query, values))
-        limits: dict[Spender, int] = {"everybody": self.budget.limit}
-        limits |= {spender: most for spender, (_, most) in self.limits.items()}
+        taken: dict[Any, Any] = dict(await self.database.rows(query, values))
+        limits: dict[Spender, int] = {"everybody": self.limit}
+        limits |= {spender: tokens for spender, (_, tokens) in self.limits.items()}
         return next((each for each, most in limits.items() if most and taken.get(each, 0) >= most), None)
 
     async def charge(self, tokens: int) -> None:
         """Counts tokens. A full disk is logged: the answer that they were spent on must not be lost."""
         try:
-            await self.budget.database.call(self._charge, tokens)
+            await self.database.call(self._charge, tokens)
         except StoreUnavailable:
             logger.exception("spent tokens could not be counted")
 
     def _charge(self, tokens: int) -> None:
-        day = self.budget.today
-        with self.budget.database.database.transaction() as writing:
+        day = self.today
+        with self.database.database.transaction() as writing:
             writing.execute(_CHARGE, (day, tokens))
             for spender, (name, _) in self.limits.items():
                 writing.execute(_CHARGE_SPENDER, (day, spender, name, tokens))
@@ -154,13 +145,9 @@ class Allowance:
 
 @contextmanager
 def open_budget(
-    limit: int,
-    storage: Storage,
-    now: Callable[[], datetime] = now_in_utc,
-    *,
-    per_channel: int = 0,
+    limit: int, storage: Storage, now: Callable[[], datetime] = now_in_utc, *, per_channel: int = 0,
     per_person: int = 0,
-) -> Iterator[Budget]:
+) -> Iterator[Budget]:  # fmt: skip
     """Raises SettingsError when the store cannot be used."""
     with storage.asynchronous(STORE, SCHEMA) as database:
         with database.database.transaction() as writing:
@@ -211,14 +198,11 @@ NO_PRICES = Prices()
 
 def with_tokens(usage: Usage, model: str, read: int, written: int) -> Usage:
     """The usage after one more reply of this model."""
+
+    def more(counted: Counted) -> Counted:
+        inputs, outputs = counted.input_tokens + read, counted.output_tokens + written
+        return replace(counted, input_tokens=inputs, output_tokens=outputs)
+
     counted = {each.name: each for each in usage.models}
-    before = counted.get(model, ModelTokens(name=model))
-    counted[model] = replace(
-        before, input_tokens=before.input_tokens + read, output_tokens=before.output_tokens + written
-    )
-    return replace(
-        usage,
-        input_tokens=usage.input_tokens + read,
-        output_tokens=usage.output_tokens + written,
-        models=tuple(counted.values()),
-    )
+    counted[model] = more(counted.get(model, ModelTokens(name=model)))
+    return replace(more(usage), models=tuple(counted.values()))

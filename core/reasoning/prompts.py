@@ -5,21 +5,19 @@ system message says that nothing between them is an instruction. The grounding p
 question: a judge that knows it forgives too much.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from core.characters import storable
 from core.conversation import ThreadMessage
 from core.library.contents import Contents
 from core.library.documents import Retrieved, is_kept
 from core.reasoning import instructions
-from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Strip
+from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Statements, Strip, Strips
 from core.text.inline import without_tags, without_targets
 from core.text.intent import asks_for_calculation
 from core.text.language import language_of, sure_language
@@ -50,7 +48,7 @@ class Fence:
     key: str  #: six hexadecimal digits: more keys than any prompt has characters
 
     @classmethod
-    def around(cls, texts: Iterable[str]) -> Fence:
+    def around(cls, texts: Iterable[str]) -> Self:
         """The same texts always get the same fence."""
         joined = "\x1f".join(texts).lower()
         key = _digest(joined)[:KEY]
@@ -83,10 +81,8 @@ def plan(ask: Ask) -> Messages:
 
 
 def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) -> tuple[Retrieved, ...]:
-    """The passages in the grader's order, so that rank does not influence it.
-
-    The order depends on the question and the ballot alone.
-    """
+    """The passages in the grader's order, so that rank does not influence it. The order depends on the
+    question and the ballot alone."""
     return tuple(sorted(passages, key=lambda found: _digest(f"{ballot}\0{ask.question}\0{found.passage.id}")))
 
 
@@ -96,9 +92,7 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     numbers = {name: number for number, each in enumerate(ask.contents, start=1) for name in each.passages}
     titles = [_title(found, numbers.get(found.passage.id)) for found in ordered]
     seen = {found.passage.path for found in ordered}
-    documents = [
-        listed(each, ask.question, seen, number) for number, each in enumerate(ask.contents, start=1)
-    ]
+    documents = [listed(each, ask.question, seen, n) for n, each in enumerate(ask.contents, start=1)]
     fence = Fence.around([*_conversation(ask), *shown, *titles, *documents, *ask.steps_made])
     blocks = (
         fence.quote(f"passage {number}", f"{title}\n{text}")
@@ -118,9 +112,8 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
 
 
 def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
-    """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)". ``seen``: the paths
-    of those of which passages are there already.
-    """
+    """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)". ``seen``:
+    the paths of those of which passages are there already."""
     lines = [" ".join(f"{contents.title} ({contents.source})".split())]
     for place, section in contents.shown(query_terms(question), seen, SECTIONS_SHOWN):
         path = " ".join(" > ".join(section.path).split())[-PATH_SHOWN:]
@@ -128,7 +121,7 @@ def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]],
     return "\n".join(lines)
 
 
-def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Messages:
+def write(ask: Ask, strips: Strips, before: Rejected | None = None) -> Messages:
     """An answer from the strips, or the line NO_ANSWER."""
     shown = [_strip_text(strip) for strip in strips]
     failing = before.failing if before else ()
@@ -139,11 +132,10 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     blocks += [fence.quote(f"rejected {number}", text) for number, text in enumerate(rejected, start=1)]
     blocks += [fence.quote("standing 1", text) for text in standing]
     again = instructions.REWRITE_WHOLE[before.oddity] if before and before.oddity else instructions.REWRITE
+    found = [each.retrieved for each in strips]
     told = [
         instructions.WRITE,
-        *_on_sources(
-            [each.retrieved for each in strips], instructions.PEOPLE_WRITTEN, instructions.DATES_WRITTEN
-        ),
+        *_on_sources(found, instructions.PEOPLE_WRITTEN, instructions.DATES_WRITTEN),
         instructions.CALCULATE if asks_for_calculation(ask.question) else "",
         again if before else "",
         *_context(ask),
@@ -152,14 +144,33 @@ def write(ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -
     return _messages(fence, told, *_before(fence, ask), question, *blocks)
 
 
-def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0) -> Messages:
+def grounding(statements: Statements, strips: Strips, ballot: int = 0) -> Messages:
     """Which sentences the strips support. Each ballot has its own order of strips and begins with another
     sentence, since both influence a judge."""
-    ordered = sorted(
-        strips, key=lambda strip: _digest(f"{ballot}\0{strip.number}\0{strip.text}") if ballot else ""
-    )
-    first = ballot * len(statements) // BALLOTS % max(len(statements), 1)
     foreign = () if ballot else foreign_strips(statements, strips)
+    found = [each.retrieved for each in strips]
+    told = [
+        instructions.GROUNDING,
+        instructions.CALCULATED if any(statement.calculations for statement in statements) else "",
+        instructions.STATED if foreign else "",
+        *_on_sources(found, instructions.PEOPLE_CHECKED, instructions.DATES_CHECKED),
+    ]
+    return _judged(told, statements, strips, ballot, foreign)
+
+
+def confirm(statements: Statements, strips: Strips, ballot: int = 0) -> Messages:
+    """Which sentences the strips plainly state, where a program doubts none."""
+    return _judged([instructions.CONFIRM], statements, strips, ballot)
+
+
+def _judged(
+    told: Sequence[str], statements: Statements, strips: Strips, ballot: int,
+    foreign: Strips = (),
+) -> Messages:  # fmt: skip
+    ordered = list(strips)
+    if ballot:
+        ordered.sort(key=lambda strip: _digest(f"{ballot}\0{strip.number}\0{strip.text}"))
+    first = ballot * len(statements) // BALLOTS % max(len(statements), 1)
     shown = [_numbered_lines(strip) if strip in foreign else _strip_text(strip) for strip in ordered]
     fence = Fence.around([*(s.text for s in statements), *shown, *(d for s in statements for d in s.doubts)])
     blocks = [fence.quote(f"strip {strip.number}", text) for strip, text in zip(ordered, shown, strict=True)]
@@ -168,18 +179,10 @@ def grounding(statements: tuple[Statement, ...], strips: tuple[Strip, ...], ball
         blocks.append(fence.quote(f"sentence {statement.number} cites {cites or 'nothing'}", statement.text))
         if statement.doubts:
             blocks.append(fence.quote(f"doubt {statement.number}", "; ".join(statement.doubts)))
-    told = [
-        instructions.GROUNDING,
-        instructions.CALCULATED if any(statement.calculations for statement in statements) else "",
-        instructions.STATED if foreign else "",
-        *_on_sources(
-            [each.retrieved for each in strips], instructions.PEOPLE_CHECKED, instructions.DATES_CHECKED
-        ),
-    ]
     return _messages(fence, told, *blocks)
 
 
-def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> tuple[Strip, ...]:
+def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> Strips:
     """The strips in another language than the sentences: their words do not tell which of them states what."""
     own = sure_language("\n".join(statement.text for statement in statements))
     return tuple(s for s in strips if own and sure_language(s.passage.text) not in ("", own))
@@ -198,14 +201,22 @@ def usefulness(ask: Ask, text: str) -> Messages:
     return _messages(fence, told, *_before(fence, ask), question, fence.quote("answer", text))
 
 
+def compare(pairs: Sequence[tuple[str, str]]) -> Messages:
+    """Which pairs of places contradict each other."""
+    fence = Fence.around([text for pair in pairs for text in pair])
+    blocks = [
+        fence.quote(f"pair {number} {side}", text)
+        for number, pair in enumerate(pairs, start=1)
+        for side, text in zip("ab", pair, strict=True)
+    ]
+    return _messages(fence, [instructions.COMPARE], *blocks)
+
+
 def ask_again(messages: Messages, reply: str, complaint: str) -> Messages:
     """The same request after a reply that could not be used."""
     shown: Messages = (("ai", reply[:REPLY_SHOWN]),) if reply.strip() else ()
-    return (
-        *messages,
-        *shown,
-        ("human", f"Your last reply could not be used: {complaint} Reply again, in full."),
-    )
+    told = f"Your last reply could not be used: {complaint} Reply again, in full."
+    return *messages, *shown, ("human", told)
 
 
 def with_schema(messages: Messages, schema: Mapping[str, Any]) -> Messages:
@@ -225,7 +236,7 @@ def _conversation(ask: Ask) -> list[str]:
     return [
         ask.question,
         *(text for exchange in ask.history for text in (exchange.question, exchange.answer)),
-        *(_thread_message(message) for message in (*ask.thread_context, *ask.quoted)),
+        *(f"{message.author}: {message.text}" for message in (*ask.thread_context, *ask.quoted)),
         *ask.files,
     ]
 
@@ -241,40 +252,33 @@ def _before(fence: Fence, ask: Ask) -> list[str]:
 
 
 def _thread_messages(fence: Fence, messages: tuple[ThreadMessage, ...]) -> list[str]:
-    return [fence.quote("thread message", _thread_message(message)) for message in messages]
-
-
-def _thread_message(message: ThreadMessage) -> str:
-    return f"{message.author}: {message.text}"
+    return [fence.quote("thread message", f"{message.author}: {message.text}") for message in messages]
 
 
 def _context(ask: Ask, of_files: str = "") -> list[str]:
-    """What is said of the thread and of the files that a question came with."""
+    """The instructions about the thread and the files that a question came with."""
     files = f"{instructions.FILES} {of_files}".rstrip() if ask.files else ""
     return [instructions.THREAD if ask.thread_context or ask.quoted else "", files]
 
 
 def _on_sources(found: Sequence[Retrieved], people: str, dates: str) -> list[str]:
-    """What is said of people's answers, and of documents that were changed on different days, where there are any."""
-    days = {each.passage.changed_on for each in found if not _is_by_person(each)} - {""}
-    return [people if any(map(_is_by_person, found)) else "", dates if len(days) > 1 else ""]
+    """The instructions about people's answers and documents changed on different days, if there are any."""
+    passages = [each.passage for each in found]
+    days = {each.changed_on for each in passages if not is_kept(each.source)} - {""}
+    return [people if any(is_kept(each.source) for each in passages) else "", dates if len(days) > 1 else ""]
 
 
 def _title(found: Retrieved, number: int | None = None) -> str:
     """Where a passage is from, on one line; ``number`` is that of its document, where documents are listed."""
-    passage = found.passage
+    passage, is_by_person = found.passage, is_kept(found.passage.source)
     parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
-    file = passage.source[-FILE_SHOWN:] if passage.origin == "documents" and not _is_by_person(found) else ""
+    file = passage.source[-FILE_SHOWN:] if passage.origin == "documents" and not is_by_person else ""
     named = f"document {number}: {file}" if number else file
-    whose = "from a colleague" if _is_by_person(found) else "from"
-    if passage.changed_on and not _is_by_person(found):
+    whose = "from a colleague" if is_by_person else "from"
+    if passage.changed_on and not is_by_person:
         whose = f"{whose}, last changed {passage.changed_on}"
     above = " > ".join(part for part in parts if part)
     return f"{whose}: " + " ".join((f"{above} ({named})" if named else above).split())
-
-
-def _is_by_person(found: Retrieved) -> bool:
-    return is_kept(found.passage.source)
 
 
 def _numbered_sentences(text: str) -> str:

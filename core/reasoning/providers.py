@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from core.conversation import value
 from core.errors import SettingsError, how_to_install
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ CALL_TYPES = (
     "Tool", "Part", "Content", "GenerationConfig", "GenerateContentConfig", "GenerateContentResponse", "Candidate",
 )  # fmt: skip
 
+OF_OWN = (".local", ".internal", ".lan", ".home.arpa")  # ends names within a network
+
 _GEMINI = re.compile(r"(?:models/)?gemini-(\d+)")
 
 
@@ -52,11 +57,21 @@ class Access:
     anthropic_url: str = ""
     ollama_host: str = ""
     timeout: float = 60.0  #: seconds for one call
+    longest: float = 0.0  #: the same of a slow model on a server of one's own
 
     def key_of(self, provider: str) -> str:
-        return {
-            GOOGLE: self.google_api_key, OPENAI: self.openai_api_key, ANTHROPIC: self.anthropic_api_key,
-        }[provider]  # fmt: skip
+        keys = {GOOGLE: self.google_api_key, OPENAI: self.openai_api_key, ANTHROPIC: self.anthropic_api_key}
+        return keys[provider]
+
+
+def is_own(provider: str, access: Access) -> bool:
+    """True if the provider's server is on this machine or in its network, as far as its address tells."""
+    address = {OLLAMA: access.ollama_host or "localhost", OPENAI: access.openai_url}.get(provider, "")
+    host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(OF_OWN))
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -65,7 +80,7 @@ def split_name(name: str) -> tuple[str, str]:
     return (provider, model) if colon else (GOOGLE, name)
 
 
-def connect(setting: str, name: str, access: Access) -> BaseChatModel:
+def connect(setting: str, name: str, access: Access, *, is_streamed: bool = False) -> BaseChatModel:
     """The model that a setting names. SettingsError when its package, key or provider is missing."""
     from langchain.chat_models import init_chat_model
 
@@ -74,7 +89,7 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
         raise SettingsError(f"{setting}={name} needs {KEYS[provider]}.")
     try:
         connected: BaseChatModel = init_chat_model(
-            model, model_provider=provider, **_options(provider, model, access)
+            model, model_provider=provider, **_options(provider, model, access, is_streamed=is_streamed)
         )
     except ImportError as missing:
         logger.debug("no package for %s: %s", provider, missing)
@@ -89,17 +104,14 @@ def connect(setting: str, name: str, access: Access) -> BaseChatModel:
         for kind in CALL_TYPES:
             getattr(types, kind).model_rebuild()
         address = urlsplit(access.google_url or GOOGLE_URL)
-        has_proxy = address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
-        if not has_proxy:
+        if address.scheme not in getproxies() or proxy_bypass(address.hostname or ""):  # there is no proxy
             _leave_environment_alone(connected)
     return connected
 
 
 def _leave_environment_alone(model: Any) -> None:
-    """Do not ask the environment before each call, in two threads, for a proxy and a netrc file.
-
-    Google's client makes its session at the first call, and has no setting for it.
-    """
+    """Do not ask the environment before each call, in two threads, for a proxy and a netrc file. Google's
+    client makes its session at the first call, and has no setting for it."""
     client = model.client._api_client  # noqa: SLF001 - as above
     find_session = client._get_aiohttp_session  # noqa: SLF001
 
@@ -111,17 +123,14 @@ def _leave_environment_alone(model: Any) -> None:
     client._get_aiohttp_session = session  # noqa: SLF001
 
 
-def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
-    """No retries, since Calls counts them; no streaming, since only verified text is shown.
-
-    An address is always given, so that no gateway in the environment replaces it.
-    """
+def _options(provider: str, model: str, access: Access, *, is_streamed: bool) -> dict[str, Any]:
+    """No retries, since Calls counts them. An address is always given, so that no gateway in the environment
+    replaces it."""
+    timeout = max(access.timeout, access.longest) if is_own(provider, access) else access.timeout
     options: dict[str, Any] = {
-        "timeout": access.timeout,
-        "max_retries": 0,
-        "max_tokens": REPLY_TOKENS,
-        "disable_streaming": True,
-    }
+        "timeout": timeout, "max_retries": 0, "max_tokens": REPLY_TOKENS,
+        "disable_streaming": not is_streamed,
+    }  # fmt: skip
     match provider:
         case "google_genai":
             options["max_retries"] = 1  # Google counts the first try
@@ -131,6 +140,7 @@ def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
                 options["thinking_level"] = "low"  # older models take a token budget instead
         case "openai":
             options |= {"api_key": access.openai_api_key, "base_url": access.openai_url or OPENAI_URL}
+            options["stream_usage"] = is_streamed  # else a stream does not say what it cost
         case "anthropic":
             options |= {
                 "api_key": access.anthropic_api_key,
@@ -139,24 +149,73 @@ def _options(provider: str, model: str, access: Access) -> dict[str, Any]:
         case "ollama":  # its class drops the names that the others share
             return {
                 "base_url": access.ollama_host or None,
-                "client_kwargs": {"timeout": access.timeout},
+                "client_kwargs": {"timeout": timeout},
                 "num_predict": REPLY_TOKENS,
                 "num_ctx": OLLAMA_CONTEXT,
                 "reasoning": False,  # a model that thinks aloud would think in its answer
-                "disable_streaming": True,
+                "disable_streaming": not is_streamed,
             }
     return options
 
 
 async def disconnect(model: BaseChatModel) -> None:
-    """Closes a model's connections; in the event loop that used them.
-
-    Models of one provider may share them: close none while another is asked.
-    """
-    own = getattr(model, "aclose", None)
-    if own is not None:
+    """Closes a model's connections; in the event loop that used them. Models of one provider may share them:
+    close none while another is asked."""
+    if (own := getattr(model, "aclose", None)) is not None:
         await own()
     for name in ("root_async_client", "_async_client"):  # OpenAI's class; Anthropic's and Ollama's
-        client = getattr(model, name, None)
-        if client is not None:
+        if (client := getattr(model, name, None)) is not None:
             await client.close()
+
+
+TIMEOUT = 0.5  # seconds; what is on this machine answers at once
+MODELS_SHOWN = 3
+OLLAMA_LISTS, OPENAI_LISTS = "/api/tags", "/v1/models"
+#: The name of each, its port, and where it lists its models.
+HABITS: Mapping[str, tuple[int, str]] = {
+    "Ollama": (11434, OLLAMA_LISTS),
+    "LM Studio": (1234, OPENAI_LISTS),
+    "llama.cpp": (8080, OPENAI_LISTS),
+    "vLLM": (8000, OPENAI_LISTS),
+}
+
+
+@value
+class LocalServer:
+    """A server that answered, and the chat models that it has."""
+
+    name: str
+    address: str
+    models: tuple[str, ...]
+    lists_at: str
+
+    @property
+    def told(self) -> str:
+        """A sentence for an operator: which models it has, and how they are used."""
+        listed = ", ".join(self.models[:MODELS_SHOWN]) + (", …" if len(self.models) > MODELS_SHOWN else "")
+        how = f"CHAT_MODEL=ollama:{self.models[0]} (extra ollama)"
+        if self.lists_at != OLLAMA_LISTS:
+            how = f"CHAT_MODEL=openai:{self.models[0]}, OPENAI_BASE_URL={self.address}/v1 and OPENAI_API_KEY=local (extra openai)"
+        return f"{self.name} on this machine has {listed}. To let it write and check answers, set {how}."
+
+
+async def find_local_servers(habits: Mapping[str, tuple[int, str]] = HABITS) -> tuple[LocalServer, ...]:
+    """The servers that answer now and have a chat model."""
+    found = await asyncio.gather(*(_look(name, port, lists_at) for name, (port, lists_at) in habits.items()))
+    return tuple(each for each in found if each is not None)
+
+
+async def _look(name: str, port: int, lists_at: str) -> LocalServer | None:
+    import httpx
+
+    address = f"http://127.0.0.1:{port}"
+    try:
+        async with httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
+            reply = await client.get(f"{address}{lists_at}")
+        listed = reply.json()["models" if lists_at == OLLAMA_LISTS else "data"] if reply.is_success else []
+        names = [str(each["name" if lists_at == OLLAMA_LISTS else "id"]) for each in listed]
+    except (httpx.HTTPError, ValueError, LookupError, TypeError):
+        logger.debug("no %s at port %d", name, port, exc_info=True)
+        return None
+    models = tuple(each for each in names if "embed" not in each.lower())
+    return LocalServer(name=name, address=address, models=models, lists_at=lists_at) if models else None

@@ -6,9 +6,9 @@ one (:mod:`core.reasoning.extractive`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field, replace
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields, replace
+from typing import Any, Literal, Protocol
 
 from core.conversation import Exchange, ModelExchange, Omission, ThreadMessage, Usage, value
 from core.library.contents import Contents
@@ -132,12 +132,18 @@ class Draft:
     text: str
     composed: bool  #: False: verbatim quotes
     quotes: tuple[int, ...] = ()  #: strips quoted, in order, when not composed; the text is made from them
+    is_cut_off: bool = False  #: the beginning of one whose rest never came
     answers: bool = True  #: False: the writer says the strips do not answer the question
     is_newer_first: bool = False  #: quotes of two documents differ, and the one changed last comes first
 
 
+Strips = tuple[Strip, ...]
+
+Hear = Callable[[Draft], None]
+"""Told what is written of a draft by now."""
+
 Oddity = Literal["language", "twice", "uncited"]
-"""What is wrong with a draft as a whole: not in the question's language, or a paragraph said twice."""
+"""The fault of a draft as a whole: not in the question's language, or a paragraph said twice."""
 
 
 @value
@@ -180,6 +186,9 @@ class Statement:
         return next((each.fault for each in self.calculations if each.fault), "")
 
 
+Statements = tuple[Statement, ...]
+
+
 @value
 class Grounded:
     """One vote on sentences of a draft, by their numbers."""
@@ -192,6 +201,7 @@ class Grounded:
     idle: tuple[int, ...] = ()  #: those that claim nothing: greetings, offers
     absent: tuple[int, ...] = ()  #: those that say what the strips do not say
     leaning: tuple[int, ...] = ()  #: those that cannot be understood without the sentence before them
+    unsettled: tuple[int, ...] = ()  #: supported ones that stay in doubt
     #: by a sentence and a strip in another language, where that states it
     stated: Mapping[tuple[int, int], tuple[Span, ...]] = field(default_factory=dict)
 
@@ -200,6 +210,14 @@ class Grounded:
         """Of the sentences that it judged, 0 to 1."""
         return len(self.unsupported) / max(len(self.judged), 1)
 
+    def beside(self, other: Grounded) -> Grounded:
+        """One vote, of two on different sentences."""
+        both = ((each.name, getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
+        together: dict[str, Any] = {
+            name: one | two if isinstance(one, dict) else (*one, *two) for name, one, two in both
+        }
+        return Grounded(**together)
+
     def against(self, faults: Mapping[int, str]) -> Grounded:
         """The vote with more sentences that nothing supports, each with what is wrong with it."""
         judged, unsupported = tuple(sorted((*self.judged, *faults))), (*self.unsupported, *faults)
@@ -207,10 +225,8 @@ class Grounded:
 
 
 class Reasoner(Protocol):
-    """One per turn, so that it can keep the turn's budget.
-
-    Every method returns a usable value or raises ModelTrouble. Methods may run in parallel.
-    """
+    """One per turn, so that it can keep the turn's budget. Every method returns a usable value or raises
+    ModelTrouble. Methods may run in parallel."""
 
     @property
     def usage(self) -> Usage:
@@ -228,13 +244,16 @@ class Reasoner(Protocol):
 
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades: ...
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
-        """A draft; ``before`` is the one that it replaces."""
+    async def write(
+        self, ask: Ask, strips: Strips, before: Rejected | None = None, hear: Hear | None = None
+    ) -> Draft:
+        """A draft; ``before`` is the one that it replaces, and ``hear`` is told of it while it is written."""
 
-    async def check_grounding(
-        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
-    ) -> Grounded:
+    async def check_grounding(self, statements: Statements, strips: Strips, ballot: int = 0) -> Grounded:
         """One vote. The judge does not see the question: knowing it lowers recall from 46% to 9%."""
+
+    async def confirm(self, statements: Statements, strips: Strips, ballot: int = 0) -> frozenset[int]:
+        """One vote: the numbers of the sentences that the strips plainly state."""
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
         """True if the text answers the question; None: no verdict."""

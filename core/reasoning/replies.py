@@ -9,8 +9,6 @@ are judged with what they introduce. Images are removed, and so is an address th
 could have talked the model into sending out a secret with it. Code stays as it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
@@ -20,27 +18,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from core.characters import one_line, plain
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
 from core.library.documents import Retrieved, is_kept
-from core.reasoning import faults
+from core.reasoning import faults, reasoner
 from core.reasoning.faults import CallFailed
 from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts, to_step
 from core.reasoning.instructions import NO_ANSWER
 from core.reasoning.prompts import lines_of
-from core.reasoning.reasoner import (
-    SPEAKING,
-    Ask,
-    Draft,
-    Grade,
-    Grades,
-    Grounded,
-    Plan,
-    Relevance,
-    Route,
-    Span,
-    Statement,
-    Strip,
-)
 from core.text.quoting import HEADING_SIGNS
-from core.text.sentences import split_sentences, split_units
+from core.text.sentences import split_units
 
 QUERIES = 3  # further searches of one plan
 REPLY_LIMIT = 600  # characters of small talk or of a question asked back
@@ -57,6 +41,10 @@ REFUSALS = frozenset({
 CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
 ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # Google's and OpenAI's, Anthropic's, Ollama's
 
+#: What a model thinks aloud before its answer; it may not end, or begin without its tag.
+_THOUGHT = re.compile(
+    r"\A(?:\s*<(think(?:ing)?)>.*?(?:</\1>|\Z)|.*?^[ \t]*</think(?:ing)?>[ \t]*$)", re.DOTALL | re.MULTILINE
+)
 _LACKING = re.compile(r"\W*(\d{1,4})\W+(.+)", re.DOTALL)
 _CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
 _NUMBERS = r"\d{1,4}(?:\s*(?:[,;&–-]|and|und|et|y|e)\s*\^?\d{1,4})*"
@@ -103,7 +91,7 @@ class Reply(BaseModel):
 
 
 class PlanReply(Reply):
-    route: Annotated[Route, CHOICE] = "documents"
+    route: Annotated[reasoner.Route, CHOICE] = "documents"
     standalone: Text
     queries: Texts
     web_query: Text
@@ -114,7 +102,7 @@ class PlanReply(Reply):
 
 class PassageReply(Reply):
     passage: Number
-    relevance: Annotated[Relevance, CHOICE]
+    relevance: Annotated[reasoner.Relevance, CHOICE]
     evidence: Numbers
 
 
@@ -166,27 +154,46 @@ class GroundingBetweenLanguagesReply(GroundingReply):
     stated: Rows = []  # [sentence, strip, line, …]
 
 
+class PlainReply(Reply):
+    """Numbers of the sentences that are to be looked at more closely."""
+
+    unstated: Numbers
+
+
 class UsefulnessReply(Reply):
     useful: Flag
 
 
+class CompareReply(Reply):
+    """Numbers of pairs; one that agrees is named nowhere."""
+
+    contradict: Numbers
+    scope: Numbers
+
+
+def has_ending(message: Any) -> bool:
+    """True if a reply says how it ended; OpenAI's Responses have a status."""
+    return bool(_ending_of(message) or message.response_metadata.get("status"))
+
+
+def _ending_of(message: Any) -> str:
+    metadata = getattr(message, "response_metadata", None) or {}
+    return next((str(metadata[name]).upper() for name in ENDINGS if metadata.get(name)), "")
+
+
 def check_ending(message: Any) -> None:
     """Raises CallFailed for a reply that was refused or cut off, for which clients raise nothing."""
-    metadata = getattr(message, "response_metadata", None) or {}
-    ending = next((str(metadata[name]).upper() for name in ENDINGS if metadata.get(name)), "")
+    metadata, ending = getattr(message, "response_metadata", None) or {}, _ending_of(message)
     details = metadata.get("incomplete_details") or {}  # of OpenAI's Responses
-    if ending in REFUSALS or (metadata.get("prompt_feedback") or {}).get("block_reason") or _refuses(message):
+    # OpenAI's models say that they refuse in a field of its own, and in Responses in a block.
+    blocks = (each for each in message.content if isinstance(each, dict))
+    refuses = message.additional_kwargs.get("refusal") or any(
+        each.get("type") == "refusal" for each in blocks
+    )
+    if ending in REFUSALS or (metadata.get("prompt_feedback") or {}).get("block_reason") or refuses:
         raise CallFailed(faults.REFUSED)
     if ending in CUT_OFF or details.get("reason") == "max_output_tokens":
         raise CallFailed(faults.unreadable(faults.CUT_SHORT, message.text))
-
-
-def _refuses(message: Any) -> bool:
-    """OpenAI's models say that they refuse in a field of its own, and in Responses in a block."""
-    blocks = message.content if isinstance(message.content, list) else ()
-    return bool(message.additional_kwargs.get("refusal")) or any(
-        isinstance(block, dict) and block.get("type") == "refusal" for block in blocks
-    )
 
 
 def complaint(error: BaseException | None) -> str:
@@ -200,46 +207,40 @@ def complaint(error: BaseException | None) -> str:
     return "; ".join(f"{'.'.join(str(part) for part in e['loc'])[:60]}: {e['msg'][:80]}" for e in found) + "."
 
 
-def to_plan(reply: PlanReply, ask: Ask) -> Plan:
+def to_plan(reply: PlanReply, ask: reasoner.Ask) -> reasoner.Plan:
     standalone = one_line(reply.standalone, QUESTION_LIMIT) or ask.question
     text = one_line(reply.reply, REPLY_LIMIT)
-    is_spoken = reply.route in SPEAKING
+    is_spoken = reply.route in reasoner.SPEAKING
     # With a reply of the plan there is no query; where there should be one and is none, only the team can know it.
     web_query = one_line(reply.web_query or (standalone if is_spoken else ""), QUERY_LIMIT)
     options = _distinct(reply.options, OPTION_LIMIT)[:OPTIONS] if reply.route == "clarify" else ()
     lacks_its_words = not text if is_spoken else reply.route == "web" and not web_query
-    return Plan(
-        route="documents" if lacks_its_words else reply.route,
-        standalone=standalone,
-        queries=_distinct(reply.queries, QUERY_LIMIT)[:QUERIES],
-        web_query=web_query,
-        reply=text if is_spoken else "",
-        options=options if text and len(options) > 1 else (),
+    return reasoner.Plan(
+        route="documents" if lacks_its_words else reply.route, standalone=standalone,
+        queries=_distinct(reply.queries, QUERY_LIMIT)[:QUERIES], web_query=web_query,
+        reply=text if is_spoken else "", options=options if text and len(options) > 1 else (),
         is_for_assistant=reply.for_assistant,
-    )
+    )  # fmt: skip
 
 
-def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...], ask: Ask) -> Grades:
+def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...], ask: reasoner.Ask) -> reasoner.Grades:
     """Grades by passage id; of two verdicts on one passage the first counts."""
-    of: dict[str, Grade] = {}
+    of: dict[str, reasoner.Grade] = {}
     for verdict in reply.passages:
         if not 1 <= verdict.passage <= len(ordered):
             continue
         passage = ordered[verdict.passage - 1].passage
-        sentences = len(split_sentences(passage.text)) if verdict.relevance != "incorrect" else 0
+        sentences = len(split_units(passage.text)) if verdict.relevance != "incorrect" else 0
         evidence = _within(verdict.evidence, sentences)
-        of.setdefault(passage.id, Grade(relevance=verdict.relevance, evidence=evidence))
+        of.setdefault(passage.id, reasoner.Grade(relevance=verdict.relevance, evidence=evidence))
     sufficient = reply.sufficient and any(grade.relevance != "incorrect" for grade in of.values())
     missing = "" if sufficient else one_line(reply.missing, QUERY_LIMIT)
     disputed = _disputed(reply.disputed, ordered) if isinstance(reply, GradeBesidePeopleReply) else {}
     lines = reply.search if isinstance(reply, GradeAndSearchReply) and not sufficient else []
-    steps = dict.fromkeys(step for line in lines if (step := to_step(line, ask.contents)))
-    return Grades(
-        of=of,
-        sufficient=sufficient,
-        missing=missing,
-        search_steps=tuple(steps)[: ask.steps_left],
-        disputed=disputed,
+    found = tuple(dict.fromkeys(step for line in lines if (step := to_step(line, ask.contents))))
+    steps = found[: ask.steps_left]
+    return reasoner.Grades(
+        of=of, sufficient=sufficient, missing=missing, search_steps=steps, disputed=disputed
     )
 
 
@@ -257,15 +258,15 @@ def _disputed(named: list[list[int]], ordered: tuple[Retrieved, ...]) -> dict[st
 
 
 def to_grounded(
-    reply: GroundingReply, statements: tuple[Statement, ...], strips: tuple[Strip, ...]
-) -> Grounded:
+    reply: GroundingReply, statements: reasoner.Statements, strips: reasoner.Strips
+) -> reasoner.Grounded:
     judged = [statement.number for statement in statements]
     numbers = [strip.number for strip in strips]
     found = {sentence: _among(named, numbers) for sentence, *named in filter(None, reply.elsewhere)}
     elsewhere = {number: named for number, named in found.items() if number in judged and named}
     lacking = (_LACKING.match(what) for what in reply.lacking)
     named_lines = reply.stated if isinstance(reply, GroundingBetweenLanguagesReply) else []
-    return Grounded(
+    return reasoner.Grounded(
         judged=tuple(judged),
         # A sentence that other strips state is supported: only its footnote is wrong.
         unsupported=tuple(n for n in _among(reply.unsupported, judged) if n not in elsewhere),
@@ -279,11 +280,11 @@ def to_grounded(
 
 
 def _stated(
-    named: list[list[int]], judged: list[int], strips: tuple[Strip, ...]
-) -> dict[tuple[int, int], tuple[Span, ...]]:
+    named: list[list[int]], judged: list[int], strips: reasoner.Strips
+) -> dict[tuple[int, int], tuple[reasoner.Span, ...]]:
     """Where strips state sentences; what is not there is dropped."""
     lines = {strip.number: lines_of(strip) for strip in strips}
-    found: dict[tuple[int, int], tuple[Span, ...]] = {}
+    found: dict[tuple[int, int], tuple[reasoner.Span, ...]] = {}
     for sentence, strip, *numbers in (each for each in named if len(each) > 2):
         known = lines.get(strip, ())
         spans = tuple(known[number - 1] for number in _within(numbers, len(known)))
@@ -306,13 +307,13 @@ def _distinct(texts: list[str], limit: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in cleaned if text))
 
 
-def to_draft(text: str, strips: tuple[Strip, ...]) -> Draft:
+def to_draft(text: str, strips: reasoner.Strips) -> reasoner.Draft:
     """The draft in a reply. It does not answer when NO_ANSWER stands before the first footnote."""
-    written = plain(text)[:DRAFT_LIMIT]
+    written = _THOUGHT.sub("", plain(text))[:DRAFT_LIMIT].lstrip()
     kept = _NO_ANSWER.sub("", written)
     text = _MARKS_ALONE.sub("", _with_bold_headings(_prose(kept, strips))).strip()
     answers = kept == written or bool(_MARKERS.search(written[: written.index(NO_ANSWER)]))
-    return Draft(text=text, composed=True, answers=answers)
+    return reasoner.Draft(text=text, composed=True, answers=answers)
 
 
 def _with_bold_headings(text: str) -> str:
@@ -325,7 +326,7 @@ def _with_bold_headings(text: str) -> str:
     return text
 
 
-def _prose(text: str, strips: tuple[Strip, ...]) -> str:
+def _prose(text: str, strips: reasoner.Strips) -> str:
     """The draft with its footnotes as ``[1]``, without links, rules and lists of sources."""
     known = "\n".join(f"{strip.text}\n{strip.passage.url or ''}" for strip in strips)
     numbers = {strip.number for strip in strips}
@@ -344,10 +345,8 @@ def _masked(text: str) -> str:
 
 
 def _changed(pattern: re.Pattern[str], change: Change, text: str) -> str:
-    """The text with what a pattern finds outside code replaced.
-
-    What stands around code is looked at together with it: "- `x`" is no rule, and "`x` [1]:" no link's address.
-    """
+    """The text with what a pattern finds outside code replaced. What stands around code is looked at together
+    with it: "- `x`" is no rule, and "`x` [1]:" no link's address."""
     pieces, position = [], 0
     for found in pattern.finditer(_masked(text)):
         pieces += [text[position : found.start()], change(found, text[found.start() : found.end()])]

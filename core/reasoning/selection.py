@@ -5,12 +5,11 @@ on one half of the articles of SQuAD 2 and CLAPNQ, with and without vectors, and
 both ways round. ``tests/benchmarks/fit_selection.py`` searches for better ones.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import Self
 
 from core.library.documents import Passage, Retrieved
 from core.text.intent import Intent, intent_of, is_open
@@ -73,10 +72,8 @@ def candidates(
     passages: Sequence[Retrieved],
     meaning: Mapping[tuple[int, int], float] | None = None,
 ) -> list[Candidate]:
-    """Every quotable unit of the passages, best first.
-
-    ``meaning`` gives the cosine of (passage, unit) with the question where it is known.
-    """
+    """Every quotable unit of the passages, best first. ``meaning`` gives the cosine of (passage, unit) with
+    the question where it is known."""
     query = _Query.of(question, weights)
     found = []
     for index, hit in enumerate(passages):
@@ -100,17 +97,11 @@ class _Query:
     named: frozenset[str]  #: commands, options and identifiers that the question names
 
     @classmethod
-    def of(cls, question: str, weights: Mapping[str, float]) -> _Query:
+    def of(cls, question: str, weights: Mapping[str, float]) -> Self:
         cue = next((answer for query, answer in _CUES if query.search(question)), None)
-        return cls(
-            text=question,
-            weights=weights,
-            total=sum(weights.values()) or 1.0,
-            cue=cue,
-            intent=intent_of(question),
-            is_open=is_open(question),
-            named=frozenset(next(filter(None, found.groups())) for found in _NAMED.finditer(question)),
-        )
+        named = frozenset(next(filter(None, found.groups())) for found in _NAMED.finditer(question))
+        total = sum(weights.values()) or 1.0
+        return cls(question, weights, total, cue, intent_of(question), is_open(question), named)
 
     def share(self, present: Collection[str], elsewhere: Collection[str] = ()) -> float:
         """Share of the question's weight in these terms, except those in ``elsewhere``."""
@@ -128,18 +119,15 @@ class _Query:
             most = max(most, share * (named / (len(words) or 1)) ** 2)
         return most
 
-    def phrases(self, language: str) -> frozenset[tuple[str, str]]:
-        """Pairs of neighbouring terms, stemmed in a document's language."""
-        return frozenset(pairwise(terms(self.text, language)))
-
 
 def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, float]]:
     """(number, unit, score, coverage) of each quotable unit, without the passage's own score."""
     language = language_of(passage.text)
     headings = frozenset(terms(" ".join((passage.title, *passage.path)), language))
-    known, phrases = headings | query.weights.keys(), query.phrases(language)
+    known, phrases = headings | query.weights.keys(), frozenset(pairwise(terms(query.text, language)))
     before, repeats_before = frozenset[str](), False
-    section = _Section.of(query, passage, language)
+    above = (passage.title, *passage.path)
+    section = _Section(page=max(query.agreement(each, language) for each in above))
     scored = []
     for number, unit in enumerate(split_units(passage.text)):
         words = passage.text[unit.start : unit.end]
@@ -152,11 +140,10 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
             if repeats_before or not query.weights.keys() <= before:  # else the sentence before may tell all
                 score += previous_credit * query.share(before, present | headings)
             together = len(phrases.intersection(pairwise(unit_terms))) / max(1, len(phrases))
-            score += 0.0 if _asks(words) else PHRASE_CREDIT * together
+            score += 0.0 if words.rstrip().endswith("?") else PHRASE_CREDIT * together
             score += _shape_credit(query, unit, words, passage.title)
-            may_repeat = (
-                query.is_open and own >= REPEATED and unit.kind == "sentence" and not _announces(words)
-            )
+            may_repeat = query.is_open and own >= REPEATED and unit.kind == "sentence"
+            may_repeat = may_repeat and not _announces(words)
             repeats = may_repeat and known.issuperset(query_terms(words, language))
             score += REPEATED_CREDIT * repeats
             score += NAMED_CREDIT * any(each in words for each in query.named)
@@ -166,7 +153,7 @@ def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, flo
             repeats_before = repeats
             scored.append((number, unit, score, own))
         elif unit.kind == "heading":
-            section.enter(query, HEADING_SIGNS.sub("", words), language)
+            section.own, section.sentences = query.agreement(HEADING_SIGNS.sub("", words), language), 0
         before = present
     return scored
 
@@ -178,14 +165,6 @@ class _Section:
     page: float  #: agreement of the question with the page's title, or with another heading far above
     own: float = 0.0  #: of the heading right above
     sentences: int = len(LEAD)  #: since that heading; a passage that begins without one goes on somewhere
-
-    @classmethod
-    def of(cls, query: _Query, passage: Passage, language: str) -> _Section:
-        above = (passage.title, *passage.path)
-        return cls(page=max(query.agreement(each, language) for each in above))
-
-    def enter(self, query: _Query, heading: str, language: str) -> None:
-        self.own, self.sentences = query.agreement(heading, language), 0
 
     def credit(self) -> float:
         lead = LEAD[self.sentences] if self.sentences < len(LEAD) else LATER
@@ -235,14 +214,8 @@ def _shape_credit(query: _Query, unit: Unit, words: str, title: str) -> float:
     credit += NAMES_CREDIT * min(names, NAMES_COUNTED) / NAMES_COUNTED
     if len(words.split()) < SHORT_SENTENCE:
         credit -= 0.25
-    if _asks(words):
-        credit -= 0.3
-    return credit
+    return credit - 0.3 if words.rstrip().endswith("?") else credit
 
 
 def _announces(words: str) -> bool:
     return words.rstrip("*_` \n").endswith((":", "："))
-
-
-def _asks(words: str) -> bool:
-    return words.rstrip().endswith("?")

@@ -7,8 +7,6 @@ single page was seen when it was last read. A file of a folder is looked at befo
 here, and neither does an answer of a person, which has a review date of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time
@@ -96,29 +94,20 @@ def document_of(
     *,
     now: Callable[[], float],
 ) -> NewDocument:
-    """The document that is written of an item; DocumentError if it cannot be read.
-
-    A first import into a repository gives all its files one date, so a document that says an earlier one is believed.
-    """
+    """The document that is written of an item; DocumentError if it cannot be read. A first import into a
+    repository gives all its files one date, so a document that says an earlier one is believed."""
     document = drop_surrogates(parse(item, data))
     if parser_process.is_apart() and document.pieces is None:
         document = parser_process.with_pieces(document)
     pieces, suffix = cut(document), PurePosixPath(item.name).suffix.lower()
     return NewDocument(
-        collection=record.collection_of(item),
-        address=record.place_of(item.id),
-        root=record.address,
-        source=item.source,
-        title=item.title or document.title,
-        url=item.url,
-        hash=hashlib.sha256(data).hexdigest(),
-        size=len(data),
-        modified=0,
+        collection=record.collection_of(item), address=record.place_of(item.id), root=record.address,
+        source=item.source, title=item.title or document.title, url=item.url,
+        hash=hashlib.sha256(data).hexdigest(), size=len(data), modified=0,
         pieces=with_lines(pieces, suffix, data) if document.has_lines else pieces,
         changed_at=earliest(plausible(item.changed_at, now), plausible(document.changed_at, now)),
-        anchors=json.dumps(document.anchors) if document.anchors else None,
-        unread=document.unread,
-    )
+        anchors=json.dumps(document.anchors) if document.anchors else None, unread=document.unread,
+    )  # fmt: skip
 
 
 def with_lines(pieces: Sequence[Piece], suffix: str, data: bytes) -> Sequence[Piece]:

@@ -15,7 +15,6 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +22,9 @@ from core.conversation import value
 from core.errors import SearchTrouble
 from core.library.formats.read import FILE_LIMIT
 from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
-from core.web.fetch import (
-    ascii_host,
-    certificate_fault,
-    default_tls,
-    pin_request,
-    port_of,
-    read_body,
-    resolve_host,
-)
+from core.web import fetch
 from core.web.hosts import is_allowed, is_public
-from core.web.request import SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
+from core.web.request import SERVER_FAULT, TOO_MANY_REQUESTS, http_moment, seconds_asked
 
 if TYPE_CHECKING:
     import httpx
@@ -113,39 +104,25 @@ class HostClient:
         import httpx
 
         target = httpx.URL(url)
-        name = self.name or ascii_host(target)
+        name = self.name or fetch.ascii_host(target)
         try:
             async with asyncio.timeout(self.timeout):
-                response = await self._sent(
-                    target, name, method, {**self.headers, **(headers or {})}, content
+                addresses = map(ip_address, self.addresses.get(origin_of(target), ()))
+                head = {**self.headers, **(headers or {})}
+                response = await fetch.send_pinned(
+                    self.transport, target, addresses, method=method, headers=head, content=content
                 )
                 try:
                     yield response
                 finally:
                     await response.aclose()
+        except fetch.HostUnreachable as unreachable:
+            raise HostSilent(name, str(unreachable)) from None
         except TimeoutError:
             raise HostSilent(name, f"took more than {self.timeout:g} seconds") from None
         except (httpx.HTTPError, ValueError) as trouble:
-            logger.info("%s: %r", ascii_host(target), trouble)
+            logger.info("%s: %r", fetch.ascii_host(target), trouble)
             raise HostSilent(name, "could not be reached, or broke the connection off") from None
-
-    async def _sent(
-        self, target: httpx.URL, name: str, method: str, headers: Mapping[str, str], content: bytes
-    ) -> httpx.Response:
-        """The answer of the first of the host's addresses that takes the connection."""
-        import httpx
-
-        for address in self.addresses.get(origin_of(target), ()):
-            request = pin_request(
-                target, ip_address(address), method=method, headers=headers, content=content
-            )
-            try:
-                return await self.transport.handle_async_request(request)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
-                logger.info("%s at %s: %r", ascii_host(target), address, trouble)
-                if fault := certificate_fault(trouble):
-                    raise HostSilent(name, fault) from None
-        raise HostSilent(name, "could not be reached")
 
 
 async def body_of(response: httpx.Response, url: str) -> bytes:
@@ -153,7 +130,7 @@ async def body_of(response: httpx.Response, url: str) -> bytes:
     import httpx
 
     try:
-        return await read_body(response, sender=ascii_host(httpx.URL(url)), limit=FILE_LIMIT)
+        return await fetch.read_body(response, sender=fetch.ascii_host(httpx.URL(url)), limit=FILE_LIMIT)
     except SearchTrouble as trouble:
         raise ItemUnreadable(f"could not be read: {trouble}") from trouble
 
@@ -162,8 +139,7 @@ def throttle(
     response: Response, name: str, *, pause: float = RATE_PAUSE, is_patient: bool = False
 ) -> SourceThrottled | None:
     """The error for an answer that asks to wait; None for any other. ``pause``: seconds where it does not say
-    how long; ``is_patient``: whether any fault of the server is waited for.
-    """
+    how long; ``is_patient``: whether any fault of the server is waited for."""
     asked = seconds_asked(response.headers.get("retry-after"))
     if is_patient and response.status >= SERVER_FAULT:
         sentence = f"{name} is out of order (HTTP {response.status})."
@@ -180,17 +156,9 @@ def only_if_changed(etag: str | None, modified: str | None) -> dict[str, str]:
     return {name: mark for name, mark in marks.items() if mark}
 
 
-def http_moment(text: str) -> float | None:
-    """A date of HTTP in seconds since the epoch; None for anything else."""
-    try:
-        return parsedate_to_datetime(text).timestamp() if text else None
-    except (ValueError, IndexError, OverflowError):
-        return None
-
-
 def origin_of(url: httpx.URL) -> str:
     """The scheme, host and port of an address."""
-    return f"{url.scheme}://{ascii_host(url)}:{port_of(url)}"
+    return f"{url.scheme}://{fetch.ascii_host(url)}:{fetch.port_of(url)}"
 
 
 @asynccontextmanager
@@ -207,9 +175,10 @@ async def open_http(
 
     targets = [httpx.URL(url) for url in urls]
     addresses = {
-        origin_of(each): await addresses_of(ascii_host(each), port_of(each), private) for each in targets
+        origin_of(each): await addresses_of(fetch.ascii_host(each), fetch.port_of(each), private)
+        for each in targets
     }
-    tls = await asyncio.to_thread(default_tls)
+    tls = await asyncio.to_thread(fetch.default_tls)
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
     async with httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=limits) as transport:
         yield HostClient(
@@ -220,7 +189,7 @@ async def open_http(
 async def addresses_of(host: str, port: int, private: Sequence[str]) -> tuple[str, ...]:
     """The IP addresses of a host that may be read. SourceUnavailable for one that may not be, or is not found."""
     try:
-        found = tuple(dict.fromkeys(await resolve_host(host, port)))
+        found = tuple(dict.fromkeys(await fetch.resolve_host(host, port)))
     except (OSError, UnicodeError):
         found = ()
     if not found:

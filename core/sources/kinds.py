@@ -2,8 +2,6 @@
 reading or storing it. A new kind is its folder, and its entry here.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
@@ -12,6 +10,7 @@ from tempfile import TemporaryDirectory
 from core.conversation import value
 from core.errors import SettingsError
 from core.settings import Settings
+from core.sources import source as port
 from core.sources.confluence import client as spaces
 from core.sources.confluence import source as confluence
 from core.sources.documents import parse_item
@@ -23,29 +22,17 @@ from core.sources.github import client as issues
 from core.sources.github import source as github
 from core.sources.notion import client as workspace
 from core.sources.notion import source as notion
-from core.sources.source import (
-    AddressKind,
-    CheckedSource,
-    CursorExpired,
-    KnowledgeSource,
-    SourceBatch,
-    SourceContext,
-    SourceKind,
-    SourceUnavailable,
-    kind_of,
-    require_kind,
-)
 from core.sources.store import SourceStore
 from core.sources.website import convert as pages
 from core.sources.website import source as website
 
-KINDS: Mapping[str, SourceKind] = {
-    "git": SourceKind(
+KINDS: Mapping[str, port.SourceKind] = {
+    "git": port.SourceKind(
         prefixes=git_places.PREFIXES, canonical=git_places.canonical_address, guide=git_places.GUIDE,
         label=lambda address: git_places.parse(address).name, place=git_places.place_of,
         without_version=git_places.without_branch, open=git.open_git, parse=git.parse_git,
     ),
-    "website": SourceKind(
+    "website": port.SourceKind(
         prefixes=pages.PREFIXES, canonical=lambda text: pages.parse(text).address, guide=pages.GUIDE,
         label=pages.label_of, typed=pages.label_of,
         place=lambda address: address.partition("://")[2],  # over https or without
@@ -53,19 +40,19 @@ KINDS: Mapping[str, SourceKind] = {
         options=lambda address: () if pages.parse(address).is_sitemap else ("--follow",),
         open=website.open_website, parse=pages.parse_page,
     ),
-    "drive": SourceKind(
+    "drive": port.SourceKind(
         prefixes=(folders.PREFIX,), canonical=folders.canonical_address, guide=folders.GUIDE, label=str,
         open=drive.open_drive, parse=drive.parse_exported,
     ),
-    "confluence": SourceKind(
+    "confluence": port.SourceKind(
         prefixes=spaces.PREFIXES, canonical=lambda text: spaces.parse(text).address, guide=spaces.GUIDE,
         label=spaces.label_of, open=confluence.open_confluence, parse=confluence.parse_item,
     ),
-    "notion": SourceKind(
+    "notion": port.SourceKind(
         prefixes=(workspace.PREFIX,), canonical=workspace.canonical_address, guide=workspace.GUIDE,
         label=lambda _address: workspace.LABEL, open=notion.open_notion, parse=notion.parse_item,
     ),
-    "github": SourceKind(
+    "github": port.SourceKind(
         prefixes=issues.PREFIXES, canonical=lambda text: issues.parse(text).address, guide=issues.GUIDE,
         label=issues.label_of, open=github.open_github, parse=parse_item,
     ),
@@ -76,15 +63,13 @@ def source_address(
     name: str,
     *,
     follow: bool = False,
-    kinds: Mapping[str, AddressKind] = KINDS,
+    kinds: Mapping[str, port.AddressKind] = KINDS,
     settings: Settings | None = None,
 ) -> str | None:
-    """The address of the source that a person named, as it is kept; None for a path, or a page of the web.
-
-    ``follow``: a page of the web is the first one of a website; ``settings``: an address on the web is of a source
-    where they say how that is read. SettingsError for an address that begins like one of a source and is none.
-    """
-    if (kind := kind_of(name, kinds)) is not None:
+    """The kept address of the source that a person named; None for a path, or a page of the web. ``follow``: a
+    page is the first one of a website; ``settings``: say how addresses on the web are read. SettingsError for
+    one that only begins like that of a source."""
+    if (kind := port.kind_of(name, kinds)) is not None:
         return kind.canonical(name)
     # What a browser shows of a source; one that only a setting tells from a page needs the setting.
     hosts = (*settings.git_tokens, *settings.private_hosts) if settings else ()
@@ -102,7 +87,7 @@ def source_address(
 
 
 def source_labels(
-    store: SourceStore, *, collection: str | None = None, kinds: Mapping[str, AddressKind] = KINDS
+    store: SourceStore, *, collection: str | None = None, kinds: Mapping[str, port.AddressKind] = KINDS
 ) -> list[tuple[str, str, str]]:
     """(collection, address, label) of each source, as :func:`resolve_name` compares them."""
     return [
@@ -112,15 +97,15 @@ def source_labels(
     ]
 
 
-def label_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
+def label_of(address: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str:
     """The name of a source for people: its own address where its kind is not known here."""
-    kind = kind_of(address, kinds)
+    kind = port.kind_of(address, kinds)
     return kind.label(address) if kind else address
 
 
-def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str | None:
+def only_version(store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str | None:
     """The one source that has this address but for what chooses its version, as a branch; None if there are several."""
-    kind = kind_of(name, kinds)
+    kind = port.kind_of(name, kinds)
     if kind is None:
         return None
     wanted = kind.without_version(name)
@@ -128,9 +113,9 @@ def only_version(store: SourceStore, name: str, kinds: Mapping[str, AddressKind]
     return found.pop() if len(found) == 1 else None
 
 
-def parts_of(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = KINDS) -> list[str]:
+def parts_of(store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> list[str]:
     """The sources of this address, of whatever folder or version, as people type them; in order."""
-    kind = kind_of(name, kinds)
+    kind = port.kind_of(name, kinds)
     if kind is None:
         return []
     addresses = {each.address for each in store.all()}
@@ -139,13 +124,13 @@ def parts_of(store: SourceStore, name: str, kinds: Mapping[str, AddressKind] = K
     )
 
 
-def typed_of(address: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
+def typed_of(address: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str:
     """The address of a source as a person types it."""
-    kind = kind_of(address, kinds)
+    kind = port.kind_of(address, kinds)
     return kind.typed(address) if kind else address
 
 
-def name_as_kept(name: str, kinds: Mapping[str, AddressKind] = KINDS) -> str:
+def name_as_kept(name: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str:
     """The address of a source as it is kept, also of a local repository; any other name as it is."""
     with suppress(SettingsError):
         return source_address(name, kinds=kinds) or name
@@ -166,7 +151,7 @@ class Glimpse:
     note: str = ""  #: what the source says of itself
 
 
-async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceKind] = KINDS) -> Glimpse:
+async def probe(address: str, settings: Settings, *, kinds: Mapping[str, port.SourceKind] = KINDS) -> Glimpse:
     """The beginning of what a source lists, by a kept address. Raises what is in the way, as a sync does."""
     async with _opened(address, settings, kinds) as source:
         return await _glimpse(source)
@@ -174,17 +159,17 @@ async def probe(address: str, settings: Settings, *, kinds: Mapping[str, SourceK
 
 @asynccontextmanager
 async def _opened(
-    address: str, settings: Settings, kinds: Mapping[str, SourceKind]
-) -> AsyncIterator[KnowledgeSource]:
-    kind = require_kind(address, kinds)
+    address: str, settings: Settings, kinds: Mapping[str, port.SourceKind]
+) -> AsyncIterator[port.KnowledgeSource]:
+    kind = port.require_kind(address, kinds)
     with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
-        context = SourceContext(settings=settings, folder=Path(folder, "source"))
+        context = port.SourceContext(settings=settings, folder=Path(folder, "source"))
         async with kind.open(await kind.resolve(address, context), context) as source:
             yield source
 
 
-async def _glimpse(source: KnowledgeSource) -> Glimpse:
-    seen, is_whole = list[SourceBatch](), True
+async def _glimpse(source: port.KnowledgeSource) -> Glimpse:
+    seen, is_whole = list[port.SourceBatch](), True
     try:
         async with aclosing(source.changes(None)) as batches:
             async for batch in batches:
@@ -192,8 +177,8 @@ async def _glimpse(source: KnowledgeSource) -> Glimpse:
                 if sum(len(each.items) for each in seen) >= TITLES or len(seen) >= BATCHES:
                     is_whole = False
                     break
-    except CursorExpired as expired:
-        raise SourceUnavailable("The source cannot list what it has.") from expired
+    except port.CursorExpired as expired:
+        raise port.SourceUnavailable("The source cannot list what it has.") from expired
     items = [item for batch in seen for item in batch.items]
     told = max((batch.total for batch in seen if batch.total is not None), default=0)
     return Glimpse(
@@ -204,11 +189,11 @@ async def _glimpse(source: KnowledgeSource) -> Glimpse:
     )
 
 
-async def check(address: str, settings: Settings, *, kinds: Mapping[str, SourceKind] = KINDS) -> None:
+async def check(address: str, settings: Settings, *, kinds: Mapping[str, port.SourceKind] = KINDS) -> None:
     """Raises as :func:`probe` does, with as few requests as the kind needs to know."""
-    kind, context = require_kind(address, kinds), SourceContext(settings=settings, folder=Path())
+    kind, context = port.require_kind(address, kinds), port.SourceContext(settings=settings, folder=Path())
     if kind.check is not None:
         await kind.check(await kind.resolve(address, context), context)
         return
     async with _opened(address, settings, kinds) as source:
-        await (source.check() if isinstance(source, CheckedSource) else _glimpse(source))
+        await (source.check() if isinstance(source, port.CheckedSource) else _glimpse(source))

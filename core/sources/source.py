@@ -9,15 +9,13 @@ FootnoteError
 ├── SourceUnavailable   the source cannot be read now, or not with these credentials
 │   └── SourceWithdrawn it may not be read any more: what was read of it is removed
 ├── SourceThrottled     it wants to be asked again later
-├── CursorExpired       it no longer knows what changed since
+├── CursorExpired       it cannot tell what changed since
 ├── ItemGone            what was listed is not there any more
 ├── ItemChanged         it is not as it was listed: others may read it now
 └── ItemUnreadable      one item cannot be read; the sentence completes "ITEM: …"
 
 No credential is stored in a database, a log or an address.
 """
-
-from __future__ import annotations
 
 import json
 import logging
@@ -36,7 +34,7 @@ from core.library.data_lock import PRIVATE_UMASK
 from core.library.documents import Document
 from core.library.formats.read import parse_file
 from core.settings import Settings
-from core.storage.database import Schema, Tables
+from core.storage.database import Schema, Tables, rows_among
 from core.storage.sqlite import SqliteDatabase
 
 logger = logging.getLogger(__name__)
@@ -63,8 +61,10 @@ CREATE TABLE IF NOT EXISTS kept (
         return {name: json.loads(held) for name, held in rows}
 
     def some(self, kind: str, names: Iterable[str]) -> dict[str, Any]:
-        """Those of them that have these names."""
-        rows = self.among("SELECT name, value FROM kept WHERE kind = ? AND name {}", names, kind)
+        """The same of these names alone."""
+        rows = rows_among(
+            self.database, "SELECT name, value FROM kept WHERE kind = ? AND name {}", names, kind
+        )
         return {name: json.loads(held) for name, held in rows}
 
     def keep(self, kind: str, values: Mapping[str, Any]) -> None:
@@ -167,7 +167,7 @@ class SourceThrottled(FootnoteError):
 
 
 class CursorExpired(FootnoteError):
-    """The source no longer knows what changed since this cursor: everything is listed anew."""
+    """The source cannot tell what changed since this cursor, or only that something has: everything is listed anew."""
 
 
 class ItemGone(FootnoteError):
@@ -177,7 +177,7 @@ class ItemGone(FootnoteError):
 class ItemChanged(FootnoteError):
     """The item that was listed has changed since: others may read it now. ``item``: as it is; it is fetched once more."""
 
-    def __init__(self, sentence: str, *, item: SourceItem) -> None:
+    def __init__(self, sentence: str, *, item: "SourceItem") -> None:
         super().__init__(sentence)
         self.item = item
 
@@ -225,17 +225,14 @@ class SourceBatch:
 
 
 class KnowledgeSource(Protocol):
-    """A source that is open. Raises the errors that are drawn above."""
+    """A source that is open. Raises the errors above."""
 
     def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
-        """Everything there is without a cursor, what changed since otherwise; the cursor of the last batch is for the
-        next sync, None if that lists everything again. Raises CursorExpired.
-        """
-        ...
+        """Everything there is without a cursor, what changed since otherwise; the cursor of the last batch is
+        for the next sync, None if that lists everything again. Raises CursorExpired."""
 
     async def fetch(self, item: SourceItem) -> bytes:
         """The bytes of a file with the item's name. ItemGone, ItemUnreadable, ItemChanged if others may read it now."""
-        ...
 
 
 @runtime_checkable
@@ -244,7 +241,6 @@ class PreparedSource(Protocol):
 
     async def prepare(self, items: Sequence[SourceItem]) -> None:
         """Have these items of a batch, which are fetched next."""
-        ...
 
 
 @runtime_checkable
@@ -253,7 +249,6 @@ class FollowedSource(Protocol):
 
     async def look(self, ids: Sequence[str]) -> SourceBatch:
         """These items as they are now; those that are not there are gone."""
-        ...
 
 
 @runtime_checkable
@@ -292,7 +287,7 @@ async def as_it_is(address: str, _context: SourceContext) -> str:
 
 
 def with_scheme(typed: str) -> str:
-    """What a person typed of an address of the web, with the scheme that may be left out."""
+    """The address of the web that a person typed, with the scheme that may be left out."""
     return typed if "://" in typed else f"https://{typed}"
 
 

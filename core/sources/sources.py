@@ -5,8 +5,6 @@ into the queue is named after the source and the moment, so that a look twice is
 it, a kill only makes it begin again where it was.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import shutil
@@ -16,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -27,20 +26,8 @@ from core.library.library import Library
 from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
+from core.sources import source as port
 from core.sources.kinds import KINDS, source_labels, typed_of
-from core.sources.source import (
-    AddressKind,
-    FollowedSource,
-    ItemUnreadable,
-    KnowledgeSource,
-    SourceContext,
-    SourceKind,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceWithdrawn,
-    kind_of,
-    require_kind,
-)
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, documents_of, withdraw
 from core.storage.storage import Storage
@@ -53,9 +40,6 @@ OWN_FAULT = "Footnote has a fault of its own here; its log says more."
 logger = logging.getLogger(__name__)
 
 
-def _ignore_progress(*_: object) -> None: ...
-
-
 @dataclass(slots=True, kw_only=True)
 class SourceSyncs:
     """Reads sources into the library, each by one sync at a time."""
@@ -64,7 +48,7 @@ class SourceSyncs:
     store: SourceStore
     settings: Settings
     replicas: Replicas = ALONE
-    kinds: Mapping[str, SourceKind] = field(default_factory=lambda: KINDS)
+    kinds: Mapping[str, port.SourceKind] = field(default_factory=lambda: KINDS)
     now: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     #: set when one became due by what was asked here
@@ -72,11 +56,10 @@ class SourceSyncs:
     _locks: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def ingest(
-        self, address: str, *, collection: str, every: float | None = None, notify: Notify = _ignore_progress
+        self, address: str, *, collection: str, every: float | None = None, notify: Notify = lambda *_: None
     ) -> SyncReport:
         """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before. A new
-        one in which there is nothing to read is not kept. SettingsError for what is no source.
-        """
+        one in which there is nothing to read is not kept. SettingsError for what is no source."""
         kept = await self.resolve(address, collection)
         typed = partial(typed_of, kinds=self.kinds)
         add = partial(self.store.add, every=every, now=self.now(), typed=typed, place=self._place_of)
@@ -99,24 +82,25 @@ class SourceSyncs:
 
     async def resolve(self, address: str, collection: str) -> str:
         """The address as it is kept. SettingsError for what is no source, SourceUnavailable if it cannot be looked up."""
-        kind = kind_of(address, self.kinds)
+        kind = port.kind_of(address, self.kinds)
         if kind is None:
             raise SettingsError(f"{address} is not an address of a kind that Footnote reads.")
-        context = SourceContext(settings=self.settings, folder=self._folder(0), collection=collection)
+        context = port.SourceContext(settings=self.settings, folder=self._folder(0), collection=collection)
         return await kind.resolve(kind.canonical(address), context)
 
     async def forget_author(self, author: str) -> int:
         """Remove all that somebody wrote, with what stands beside it until it is read again; how many documents."""
-        removed = await asyncio.to_thread(self._forget_author, author)
-        self.due.set()
-        return removed
 
-    def _forget_author(self, author: str) -> int:
-        removed = 0
-        for record, items in self.store.reopen(author):
-            documents = documents_of(record, self.library)
-            removed += sum(documents.remove(record.place_of(each)) for each in items)
-            self.store.read_soon(record.number, self.now())
+        def forget() -> int:
+            removed = 0
+            for record, items in self.store.reopen(author):
+                documents = documents_of(record, self.library)
+                removed += sum(documents.remove(record.place_of(each)) for each in items)
+                self.store.read_soon(record.number, self.now())
+            return removed
+
+        removed = await asyncio.to_thread(forget)
+        self.due.set()
         return removed
 
     def _drop_empty(self, number: int) -> bool:
@@ -128,7 +112,7 @@ class SourceSyncs:
         return True
 
     async def sync(
-        self, number: int, *, notify: Notify = _ignore_progress, retries: bool = False
+        self, number: int, *, notify: Notify = lambda *_: None, retries: bool = False
     ) -> SyncReport:
         """Bring the library up to date with a source; its failures are in the report, and with the source."""
         async with self._alone(number):
@@ -142,11 +126,11 @@ class SourceSyncs:
 
         async def work(run: SyncRun) -> SyncReport:
             source = run.source
-            return await (run.look(source, ids) if isinstance(source, FollowedSource) else run.run())
+            return await (run.look(source, ids) if isinstance(source, port.FollowedSource) else run.run())
 
         async with self._alone(number):
             record = await asyncio.to_thread(self.store.get, number)
-            return await self._carry_out(record, work, _ignore_progress) if record else SyncReport()
+            return await self._carry_out(record, work, lambda *_: None) if record else SyncReport()
 
     @asynccontextmanager
     async def _alone(self, number: int) -> AsyncIterator[None]:
@@ -177,14 +161,14 @@ class SourceSyncs:
                 return await work(run)
         except SourceForgotten:
             return SyncReport()
-        except SourceThrottled as throttled:
+        except port.SourceThrottled as throttled:
             return await self._fail(record, str(throttled), next_at=self.now() + throttled.retry_after)
-        except SourceWithdrawn as withdrawn:  # the source stays, as it may come back
+        except port.SourceWithdrawn as withdrawn:  # the source stays, as it may come back
             logger.info("a source was withdrawn: %s", withdrawn, extra={"source": record.number})
             remove = partial(withdraw, library=self.library, store=self.store, reason=str(withdrawn))
             failed = self._failure(record.address, str(withdrawn))
             return SyncReport(removed=await asyncio.to_thread(remove, record), failed=(failed,))
-        except (SourceUnavailable, ItemUnreadable, SettingsError) as trouble:
+        except (port.SourceUnavailable, port.ItemUnreadable, SettingsError) as trouble:
             return await self._fail(record, str(trouble))
         except Exception:
             # The boundary of a sync: whatever a source sends, the others go on.
@@ -196,22 +180,20 @@ class SourceSyncs:
     @asynccontextmanager
     async def _opened(
         self, address: str, collection: str, folder: Path, *, waits: int | None = None
-    ) -> AsyncIterator[tuple[SourceKind, KnowledgeSource]]:
+    ) -> AsyncIterator[tuple[port.SourceKind, port.KnowledgeSource]]:
         """``waits``: the source whose sync waits if it is asked to; None: nobody has the time."""
-        kind = require_kind(address, self.kinds)
-        context = SourceContext(settings=self.settings, folder=folder, collection=collection)
+        kind = port.require_kind(address, self.kinds)
+        context = port.SourceContext(settings=self.settings, folder=folder, collection=collection)
         async with AsyncExitStack() as stack:
-            for _ in range(WAITS):
+            for attempt in count():
                 try:
                     source = await stack.enter_async_context(kind.open(address, context))
                     break
-                except SourceThrottled as throttled:
-                    if waits is None or throttled.retry_after > LONGEST_WAIT:
+                except port.SourceThrottled as throttled:
+                    if waits is None or attempt == WAITS or throttled.retry_after > LONGEST_WAIT:
                         raise
                     await asyncio.to_thread(self.store.fail, waits, f"{throttled} It is waited for.")
                     await self.pause(throttled.retry_after)
-            else:
-                source = await stack.enter_async_context(kind.open(address, context))
             yield kind, source
 
     async def _fail(self, record: SourceRecord, reason: str, *, next_at: float | None = None) -> SyncReport:
@@ -223,7 +205,7 @@ class SourceSyncs:
         return Failure(source=typed_of(address, self.kinds), reason=reason, is_source=True)
 
     def _place_of(self, address: str) -> str:
-        kind = kind_of(address, self.kinds)
+        kind = port.kind_of(address, self.kinds)
         return kind.place(address) if kind else address
 
     def _folder(self, number: int) -> Path:
@@ -247,7 +229,7 @@ def forget_in_sources(
     data_dir: Path,
     *,
     collection: str | None = None,
-    kinds: Mapping[str, AddressKind] = KINDS,
+    kinds: Mapping[str, port.AddressKind] = KINDS,
 ) -> bool:
     """Forget what a person means by a name, before the library does; True if a whole source was meant."""
     labels = source_labels(store, collection=collection, kinds=kinds)
@@ -300,9 +282,8 @@ class SourceSchedule:
             await self.enqueue(self._command(record, SYNC_SOURCE, task, {}))
 
     def follow(self, prefix: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Have this done soon, if there is a source whose address begins so. It is not waited for, as who tells of a
-        change does not wait; what is lost on the way is found by the next sync.
-        """
+        """Have this done soon, if there is a source whose address begins so. It is not waited for, as who
+        tells of a change does not wait; what is lost on the way is found by the next sync."""
 
         async def follow() -> None:
             try:
@@ -323,9 +304,7 @@ class SourceSchedule:
 
     def _command(self, record: SourceRecord, name: str, task: str, details: dict[str, Any]) -> Command:
         place, thread = self.place, f"source-{record.number}"
-        conversation = Conversation(
-            platform=place.platform, space=place.space, channel=place.channel, thread=thread
-        )
+        conversation = replace(place, thread=thread)
         return Command(
             id=f"{self.prefix}{task}", conversation=conversation, author="", name=name, said_at=self.now(),
             details={"source": record.number, **details},

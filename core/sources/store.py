@@ -3,12 +3,10 @@
 An item is written as due before the cursor goes on, so that a sync which is cut off anywhere knows what is left.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import fields
+from dataclasses import replace
 from typing import Literal
 
 from core.conversation import value
@@ -17,7 +15,7 @@ from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.sync import Failure
 from core.sources.source import SourceItem
-from core.storage.database import Row, Schema, Tables
+from core.storage.database import Row, Schema, Tables, columns_of, rows_among, values_of
 
 #: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
 ItemState = Literal["due", "read", "failed", "gone"]
@@ -130,7 +128,7 @@ SCHEMA = Schema(
 #: What forgetting deletes from.
 ERASED = ("sources", "source_items", "forgotten_source_items")
 
-_COLUMNS = tuple(field.name for field in fields(SourceRecord))
+_COLUMNS = columns_of(SourceRecord)
 _ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers", "authors")
 _PUT = (
     f"INSERT INTO source_items (source, listed_in, state, {', '.join(_ITEM)}) VALUES ({', '.join('?' * (len(_ITEM) + 3))})"
@@ -154,11 +152,9 @@ class SourceStore(Tables):
         typed: Callable[[str], str] = str,
         place: Callable[[str], str] = str,
     ) -> tuple[int, bool]:
-        """The number of a source, and whether it is new. SettingsError if it overlaps another of its collection.
-
-        ``every``: seconds between two syncs, 0 for none; None leaves what was chosen before. ``typed``: an address as
-        a person reads it; ``place``: what it means, however it was written.
-        """
+        """The number of a source, and whether it is new; SettingsError if it overlaps another of its
+        collection. ``every``: seconds between two syncs, 0 for none, None as before. ``typed``: an address as a
+        person reads it; ``place``: what it means, however it was written."""
         with self.database.transaction() as writing:
             found = writing.execute("SELECT address FROM sources WHERE collection = ?", (collection,))
             there = {str(each) for (each,) in found.fetchall()}
@@ -193,9 +189,8 @@ class SourceStore(Tables):
 
     def has_below(self, prefix: str) -> bool:
         """True if an address begins so."""
-        return bool(
-            self.rows("SELECT 1 FROM sources WHERE substr(address, 1, ?) = ? LIMIT 1", len(prefix), prefix)
-        )
+        query = "SELECT 1 FROM sources WHERE substr(address, 1, ?) = ? LIMIT 1"
+        return bool(self.database.rows(query, (len(prefix), prefix)))
 
     def due(self, now: float) -> list[SourceRecord]:
         """The sources whose next sync should have begun."""
@@ -203,10 +198,8 @@ class SourceStore(Tables):
 
     def _records(self, where: str, *values: object) -> list[SourceRecord]:
         query = f"SELECT {', '.join(_COLUMNS)} FROM sources WHERE {where} ORDER BY collection, address"
-        named = (dict(zip(_COLUMNS, row, strict=True)) for row in self.rows(query, *values))
-        return [SourceRecord(**{**each, "is_listing": bool(each["is_listing"])}) for each in named]
-
-    # A sync
+        found = values_of(SourceRecord, self.rows(query, *values))
+        return [replace(each, is_listing=bool(each.is_listing)) for each in found]
 
     def start(self, number: int, now: float) -> SourceRecord | None:
         """Note that a sync begins; None if the source is gone."""
@@ -244,12 +237,10 @@ class SourceStore(Tables):
             failure, next_at, number,
         )  # fmt: skip
 
-    # Items
-
     def known(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
         """The stored ones of these items, by id."""
         query = f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {{}}"
-        rows = self.among(query, ids, number)
+        rows = rows_among(self.database, query, ids, number)
         return {row[1]: KnownItem(item=_item(row[1:]), state=row[0]) for row in rows}
 
     def put(self, number: int, items: Iterable[SourceItem], *, listing: int, state: ItemState) -> None:
@@ -262,24 +253,16 @@ class SourceStore(Tables):
         ]  # fmt: skip
         self.write_all(_PUT, rows)
 
-    def see(self, number: int, ids: Iterable[str], *, listing: int) -> None:
-        """Note that a listing has these items, as they are stored."""
-        self.write_all(
-            "UPDATE source_items SET listed_in = ?, seen_at = NULL WHERE source = ? AND id = ?",
-            ((listing, number, each) for each in ids),
-        )
-
-    def leave(self, number: int, ids: Iterable[str], *, listing: int, seen_at: float) -> None:
-        """Note that a listing has these items, but could not look at them; ``seen_at``: when they were, before."""
-        self.write_all(
-            "UPDATE source_items SET listed_in = ?, seen_at = coalesce(seen_at, ?) WHERE source = ? AND id = ?",
-            ((listing, seen_at, number, each) for each in ids),
-        )
+    def see(self, number: int, ids: Iterable[str], *, listing: int, seen_at: float | None = None) -> None:
+        """Note that a listing has these items; ``seen_at``: when they were seen that could not be looked at now."""
+        seen, values = ("NULL", ()) if seen_at is None else ("coalesce(seen_at, ?)", (seen_at,))
+        query = f"UPDATE source_items SET listed_in = ?, seen_at = {seen} WHERE source = ? AND id = ?"
+        self.write_all(query, ((listing, *values, number, each) for each in ids))
 
     def last_seen(self, number: int, ids: Iterable[str]) -> dict[str, float]:
         """The last sightings of those of these items that could not be looked at since."""
         query = "SELECT id, seen_at FROM source_items WHERE source = ? AND seen_at IS NOT NULL AND id {}"
-        return {str(each): float(seen) for each, seen in self.among(query, ids, number)}
+        return {str(each): float(seen) for each, seen in rows_among(self.database, query, ids, number)}
 
     def mark(self, number: int, item: SourceItem, state: ItemState, failure: str = "") -> bool:
         """Note what became of an item; False if it is stored in another version by now, or not at all."""
@@ -331,9 +314,8 @@ class SourceStore(Tables):
             after = rows[-1][0]
 
     def drop(self, number: int, ids: Iterable[str]) -> None:
-        self.write_all(
-            "DELETE FROM source_items WHERE source = ? AND id = ?", ((number, each) for each in ids)
-        )
+        query = "DELETE FROM source_items WHERE source = ? AND id = ?"
+        self.write_all(query, ((number, each) for each in ids))
 
     def counts(self, number: int) -> SourceCounts:
         query = "SELECT state, count(*) FROM source_items WHERE source = ? GROUP BY state"
@@ -346,14 +328,10 @@ class SourceStore(Tables):
 
     def listed(self, *, failures: int) -> list[ListedSource]:
         """All sources, each with at most so many of the items that failed."""
-        return [
-            ListedSource(
-                record=each, counts=self.counts(each.number), failed=self.failed(each.number, limit=failures)
-            )
-            for each in self.all()
-        ]
-
-    # Forgetting
+        found = (
+            (each, self.counts(each.number), self.failed(each.number, limit=failures)) for each in self.all()
+        )
+        return [ListedSource(record=each, counts=counts, failed=failed) for each, counts, failed in found]
 
     def forgotten(self, number: int) -> frozenset[str] | None:
         """Addresses in the source that are not to be read; None if the source itself was forgotten."""

@@ -9,8 +9,6 @@ Questions go first: few items are fetched at once, a worker parses and cuts them
 process begins when no turn computes. It has threads of its own, so that no question waits for one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -30,22 +28,8 @@ from core.library.roots import is_within
 from core.library.source_documents import SourceDocuments
 from core.library.sync import SourceNote, SyncReport
 from core.priority import give_way, is_anybody_computing, resting
+from core.sources import source as port
 from core.sources.documents import document_of
-from core.sources.source import (
-    CursorExpired,
-    FollowedSource,
-    ItemChanged,
-    ItemGone,
-    ItemUnreadable,
-    KnowledgeSource,
-    PreparedSource,
-    SourceBatch,
-    SourceItem,
-    SourceThrottled,
-    SourceUnavailable,
-    UnreadItem,
-    parse_as_file,
-)
 from core.sources.store import KnownItem, SourceRecord, SourceStore
 
 
@@ -73,14 +57,14 @@ class SyncRun:
     """One sync of one source."""
 
     record: SourceRecord  #: as it was when the sync began
-    source: KnowledgeSource
+    source: port.KnowledgeSource
     library: Library
     store: SourceStore
     notify: Notify
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
     threads: Executor  #: for what blocks
-    parse: Callable[[SourceItem, bytes], Document] = parse_as_file
+    parse: Callable[[port.SourceItem, bytes], Document] = port.parse_as_file
     typed: Callable[[str], str] = str  #: a kept address as a person reads it
     retries: bool = False  #: whether items are read again that could not be read before
     added: int = 0
@@ -104,17 +88,17 @@ class SyncRun:
         while True:
             try:
                 await self._follow()
-            except CursorExpired as expired:
+            except port.CursorExpired as expired:
                 logger.info("a source is listed anew: %s", expired, extra={"source": self.record.number})
                 if (await self._thread(self._progress)).cursor is None:
-                    raise SourceUnavailable("The source cannot list what it has.") from expired
+                    raise port.SourceUnavailable("The source cannot list what it has.") from expired
                 await self._thread(self.store.advance, self.record.number, None)
-            except SourceThrottled as throttled:
+            except port.SourceThrottled as throttled:
                 await self._wait(throttled)
             else:
                 return await self._thread(self._report)
 
-    async def look(self, source: FollowedSource, ids: Sequence[str]) -> SyncReport:
+    async def look(self, source: port.FollowedSource, ids: Sequence[str]) -> SyncReport:
         """Bring these items up to date, and no others. Raises as :meth:`run` does."""
         batch = await self._patiently(lambda: source.look(ids))
         await self._take(batch, self.record.listing)
@@ -131,17 +115,12 @@ class SyncRun:
         counts = self.store.counts(self.record.number)
         name = self.typed(self.record.address)
         singles = SINGLES.format(count=self._singles) if self._singles else ""
+        told = (SourceNote(source=name, text=text) for text in (self._note, singles) if text)
         return SyncReport(
-            added=self.added,
-            changed=self.changed,
-            removed=self.removed,
+            added=self.added, changed=self.changed, removed=self.removed, notes=(*told, *self._unread),
             skipped=max(0, counts.read - self.added - self.changed),
             failed=self.store.failed(self.record.number, limit=FAILURES_TOLD),
-            notes=(
-                *(SourceNote(source=name, text=text) for text in (self._note, singles) if text),
-                *self._unread,
-            ),
-        )
+        )  # fmt: skip
 
     def _find_missing(self) -> None:
         """Make due what should be in the library and is not, as after it was rebuilt."""
@@ -149,12 +128,10 @@ class SyncRun:
         for ids in self.store.pages(number, "state = 'read'", limit=PAGE):
             there = self._documents.places(map(record.place_of, ids))
             known = (each.item for each in self.store.known(number, ids).values())
-            missing = [
-                each.id
-                for each in known
-                if there.get(record.place_of(each.id)) != {record.collection_of(each)}
-            ]
-            self.store.make("due", number, missing)
+            found = (
+                (each.id, there.get(record.place_of(each.id)), record.collection_of(each)) for each in known
+            )
+            self.store.make("due", number, [item for item, places, wanted in found if places != {wanted}])
         for ids in self.store.pages(number, "state = 'failed'", limit=PAGE) if self.retries else ():
             self.store.make("due", number, ids)
 
@@ -184,7 +161,7 @@ class SyncRun:
         self._singles += await self._thread(self._documents.drop_single_copies)
         await self._thread(self.store.finish, self.record.number, self.now(), self._note)
 
-    async def _take(self, batch: SourceBatch, listing: int) -> None:
+    async def _take(self, batch: port.SourceBatch, listing: int) -> None:
         self._total = batch.total or self._total
         if batch.unread:
             await self._thread(self._leave_unread, batch.unread, listing)
@@ -196,9 +173,7 @@ class SyncRun:
         for begin in range(0, len(batch.gone), PAGE):
             await self._thread(self._remove, batch.gone[begin : begin + PAGE])
 
-    # What is listed
-
-    def _compare(self, listed: Iterable[SourceItem], listing: int) -> list[SourceItem]:
+    def _compare(self, listed: Iterable[port.SourceItem], listing: int) -> list[port.SourceItem]:
         """Store what is listed; the items that must be read. SourceForgotten."""
         number, items = self.record.number, self._kept(listed)
         known = self.store.known(number, [item.id for item in items])
@@ -219,11 +194,11 @@ class SyncRun:
             self._documents.note_change(place, source=item.source, url=item.url, changed_at=changed_at)
         return wanted
 
-    def _regroup(self, items: Collection[SourceItem], known: Mapping[str, KnownItem]) -> list[SourceItem]:
-        """Move documents to the readers that their items name now, before any is fetched; the items that have none.
-
-        They are stored as due: were this process killed, the next one would read them again.
-        """
+    def _regroup(
+        self, items: Collection[port.SourceItem], known: Mapping[str, KnownItem]
+    ) -> list[port.SourceItem]:
+        """Move documents to the readers that their items name now, before any is fetched; the items that have
+        none. They are stored as due: were this process killed, the next one would read them again."""
         missing = []
         for item in items:
             before = known.get(item.id)
@@ -242,31 +217,29 @@ class SyncRun:
             self._documents.remove(place)
             raise SourceForgotten
 
-    def _kept(self, items: Iterable[SourceItem]) -> list[SourceItem]:
-        """Those of these items that were not forgotten. SourceForgotten."""
+    def _kept(self, items: Iterable[port.SourceItem]) -> list[port.SourceItem]:
+        """The items that were not forgotten. SourceForgotten."""
         forgotten = self.store.forgotten(self.record.number)
         if forgotten is None:
             raise SourceForgotten
         place = self.record.place_of
         return [each for each in items if not any(is_within(place(each.id), gone) for gone in forgotten)]
 
-    def _leave_unread(self, listed: Sequence[UnreadItem], listing: int) -> None:
+    def _leave_unread(self, listed: Sequence[port.UnreadItem], listing: int) -> None:
         """Leave what cannot be looked at now; what was never seen before is a failure. SourceForgotten."""
         number, reasons = self.record.number, {each.item.id: each.reason for each in listed}
         items = self._kept(each.item for each in listed)
         known = self.store.known(number, [item.id for item in items])
-        self.store.leave(number, known, listing=listing, seen_at=self.record.seen_at)
+        self.store.see(number, known, listing=listing, seen_at=self.record.seen_at)
         new = [item for item in items if item.id not in known]
         self.store.put(number, new, listing=listing, state="failed")
         for item in new:
             self.store.mark(number, item, "failed", reasons[item.id])
 
-    # Items
-
-    async def _read(self, items: Sequence[SourceItem]) -> None:
+    async def _read(self, items: Sequence[port.SourceItem]) -> None:
         if not items:
             return
-        if isinstance(source := self.source, PreparedSource):
+        if isinstance(source := self.source, port.PreparedSource):
             await self._patiently(lambda: source.prepare(items))
         remaining = iter(items)
 
@@ -284,19 +257,19 @@ class SyncRun:
                 worker.cancel()
             await asyncio.wait(workers)
 
-    async def _read_item(self, item: SourceItem) -> None:
+    async def _read_item(self, item: port.SourceItem) -> None:
         for _ in range(CHANGES):
             try:
                 if is_anybody_computing():
                     await self._thread(give_way)
                 data = await self._patiently(partial(self.source.fetch, item))
-            except ItemChanged as changed:
+            except port.ItemChanged as changed:
                 item = replace(changed.item, id=item.id)
                 await self._thread(self._list_again, item)
                 continue
-            except ItemGone:
+            except port.ItemGone:
                 await self._thread(self._remove, [item.id])
-            except ItemUnreadable as fault:
+            except port.ItemUnreadable as fault:
                 await self._thread(self._fail, item, str(fault))
             except FootnoteError:
                 raise
@@ -308,13 +281,13 @@ class SyncRun:
                 await self._thread(self._index, item, data)
             return
 
-    def _list_again(self, item: SourceItem) -> None:
+    def _list_again(self, item: port.SourceItem) -> None:
         """Store an item as it is by now. One that changes again and again stays due until the next sync."""
         listing, known = self._progress().listing, self.store.known(self.record.number, [item.id])
         self.store.put(self.record.number, [item], listing=listing, state="due")
         self._regroup([item], known)
 
-    def _index(self, item: SourceItem, data: bytes) -> None:
+    def _index(self, item: port.SourceItem, data: bytes) -> None:
         place = self.record.place_of(item.id)
         try:
             with resting(), parser_process.apart():
@@ -332,7 +305,7 @@ class SyncRun:
         else:  # somebody who wrote it asked meanwhile not to be read: it is due again
             self._documents.remove(place)
 
-    def _fail(self, item: SourceItem, reason: str) -> None:
+    def _fail(self, item: port.SourceItem, reason: str) -> None:
         """Note why an item could not be read. Its older version must not be quoted any more."""
         self.removed += self._documents.remove(self.record.place_of(item.id))
         self.store.mark(self.record.number, item, "failed", reason)
@@ -358,20 +331,18 @@ class SyncRun:
             known = self.store.known(self.record.number, [each[begin:] for each in addresses])
             self._remove([each[begin:] for each in addresses if each[begin:] not in known])
 
-    # Waiting
-
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer of a source, once it no longer asks to wait."""
         while True:
             try:
                 answer = await ask()
-            except SourceThrottled as throttled:
+            except port.SourceThrottled as throttled:
                 await self._wait(throttled)
             else:
                 self._waits = 0
                 return answer
 
-    async def _wait(self, throttled: SourceThrottled) -> None:
+    async def _wait(self, throttled: port.SourceThrottled) -> None:
         """Wait as long as the source asks; raises what it raised if that is too long, or too often."""
         self._waits += 1
         if throttled.retry_after > LONGEST_WAIT or self._waits > WAITS:
@@ -394,10 +365,8 @@ class SyncRun:
             raise
 
 
-def unchanged(item: SourceItem, known: KnownItem | None) -> SourceItem | None:
-    """The item as it is stored from now on, if it need not be read again, as for other readers; None if it
-    must be.
-    """
+def unchanged(item: port.SourceItem, known: KnownItem | None) -> port.SourceItem | None:
+    """The item as it is stored now, if it need not be read again; else None."""
     if known is None or known.state in ("due", "gone"):
         return None
     stored = known.item

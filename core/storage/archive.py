@@ -3,8 +3,6 @@
 The rows are those of the tables, in a form that belongs to no database. Bytes are written in base64.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -82,9 +80,7 @@ class ArchiveWriter:
 
 @contextmanager
 def write_archive(file: Path) -> Iterator[ArchiveWriter]:
-    """A new archive that only its owner can read; nothing stands under its name before it is complete.
-    SettingsError where it cannot be written, or something has its name already, or has it by the end.
-    """
+    """A new archive, its owner's alone, under its name when complete. SettingsError if it has one."""
     _refuse_taken(file)
     try:
         # A part of its own: who writes an archive of the same name at the same time writes none of this one.
@@ -148,7 +144,15 @@ def read_archive(file: Path) -> Iterator[ArchiveReader]:
         with _reporting_damage():
             archive = zipfile.ZipFile(file)
         with archive as opened:
-            yield ArchiveReader(opened, _read_manifest(opened, file))
+            with _reporting_damage():  # or what is nested too deeply
+                told = json.loads(opened.read(MANIFEST))
+            if told["format"] > FORMAT:
+                raise SettingsError(
+                    f"{file} was written by a newer version of Footnote. Install that version to restore it."
+                )
+            listed = dict(told["members"]).items()
+            members = {name: Member(count=count, digest=digest) for name, (count, digest) in listed}
+            yield ArchiveReader(opened, Manifest(facts=told["facts"], members=members))
     except OSError as fault:
         raise SettingsError(f"{file} cannot be read: {reason_of(fault)}.") from fault
     except (zipfile.BadZipFile, zipfile.zlib.error, ValueError, KeyError, TypeError, EOFError) as fault:  # type: ignore[attr-defined]
@@ -164,28 +168,11 @@ def _reporting_damage() -> Iterator[None]:
         raise ValueError("a zip of another kind") from fault
 
 
-def _read_manifest(opened: zipfile.ZipFile, file: Path) -> Manifest:
-    with _reporting_damage():  # or what is nested too deeply
-        told = json.loads(opened.read(MANIFEST))
-    if told["format"] > FORMAT:
-        raise SettingsError(
-            f"{file} was written by a newer version of Footnote. Install that version to restore it."
-        )
-    members = {
-        name: Member(count=count, digest=digest) for name, (count, digest) in dict(told["members"]).items()
-    }
-    return Manifest(facts=told["facts"], members=members)
-
-
 def line_of(row: Row) -> bytes:
     """JSON, with its line feed."""
-    encoded = json.dumps(
-        row, ensure_ascii=False, default=lambda given: {_BYTES: base64.b64encode(given).decode()}
-    )
+    encoded = json.dumps(row, ensure_ascii=False, default=lambda it: {_BYTES: base64.b64encode(it).decode()})
     return f"{encoded}\n".encode()
 
 
 def row_of(line: bytes) -> Row:
-    return tuple(
-        base64.b64decode(each[_BYTES]) if isinstance(each, dict) else each for each in json.loads(line)
-    )
+    return tuple(base64.b64decode(it[_BYTES]) if isinstance(it, dict) else it for it in json.loads(line))

@@ -16,17 +16,15 @@ it replaces is dropped one version later. A store that is newer by one version i
 that is newer by more is refused.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum, unique
 from functools import partial
 from pathlib import Path
@@ -107,11 +105,6 @@ class Tables:
         with self.database.transaction() as writing:
             writing.executemany(query, rows)
 
-    def among(self, query: str, wanted: Iterable[str], *values: object) -> list[Row]:
-        """The rows of a query in which ``{}`` after a column, and after its ``values``, stands for the wanted texts."""
-        condition, texts = among(self.database.dialect, wanted, "text")
-        return self.database.rows(query.format(condition), (*values, texts))
-
 
 def among(
     dialect: Dialect, wanted: Iterable[str | int], kind: Literal["bigint", "text"] = "bigint"
@@ -121,6 +114,23 @@ def among(
     if dialect == "sqlite":
         return "IN (SELECT value FROM json_each(?))", json.dumps(values)
     return f"= ANY(CAST(? AS {kind}[]))", values
+
+
+def rows_among(database: Database, query: str, wanted: Iterable[str], *values: object) -> list[Row]:
+    """The rows of a query in which ``{}`` after a column, and after its ``values``, stands for the wanted texts."""
+    condition, texts = among(database.dialect, wanted, "text")
+    return database.rows(query.format(condition), (*values, texts))
+
+
+def columns_of(kind: Any) -> tuple[str, ...]:
+    """The columns of a table whose rows are values of this kind: its fields."""
+    return tuple(field.name for field in fields(kind))
+
+
+def values_of(kind: Callable[..., T], rows: Iterable[Row]) -> list[T]:
+    """Values of rows, whose columns are their fields in the same order."""
+    names = columns_of(kind)
+    return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +178,6 @@ class AdvisoryLock(IntEnum):
     COPY = APPLICATION_ID + 2  # copies all stores into the database, or out of it
 
 
-def placeholders(values: Collection[object]) -> str:
-    """ "?, ?, ?": as many as there are values."""
-    return ", ".join("?" * len(values))
-
-
 @value
 class Schema:
     """The tables of one store."""
@@ -211,15 +216,12 @@ def prepare(database: sqlite3.Connection, file: Path, schema: Schema) -> None:
 
 
 def prepare_store(connection: Connection, store: str, schema: Schema) -> None:
-    """The same for a store in PostgreSQL, within the transaction of this connection. VersionMismatch if the
-    tables belong to another program, or to a version that is newer by more than one.
-    """
+    """The same in PostgreSQL, within a transaction; one newer version is served. VersionMismatch."""
     if _stored_version(connection, store) == schema.version:
         return
     connection.execute(f"SELECT pg_advisory_xact_lock({AdvisoryLock.STORE})")
-    connection.execute(
-        f"CREATE TABLE IF NOT EXISTS {VERSIONS} (store TEXT PRIMARY KEY, version INTEGER NOT NULL)"
-    )
+    columns = "store TEXT PRIMARY KEY, version INTEGER NOT NULL"
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {VERSIONS} ({columns})")
     version = _stored_version(connection, store)  # read again: another process may have migrated it meanwhile
     if version is None:
         if schema.tables:
@@ -228,10 +230,8 @@ def prepare_store(connection: Connection, store: str, schema: Schema) -> None:
         connection.execute(f"INSERT INTO {VERSIONS} VALUES (?, ?)", (store, schema.version))
         return
     if version > schema.version + 1:
-        raise VersionMismatch(
-            f"The {store} in the PostgreSQL of DATABASE_URL was written by a newer version of Footnote. "
-            "Install that version again."
-        )
+        newer = f"The {store} in the PostgreSQL of DATABASE_URL was written by a newer version of Footnote."
+        raise VersionMismatch(f"{newer} Install that version again.")
     for migration in schema.migrations[version - 1 :]:
         migration(connection)
     if version < schema.version:

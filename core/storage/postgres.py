@@ -1,7 +1,5 @@
 """One PostgreSQL for all stores and all processes: a pool of connections, and a store's tables in it."""
 
-from __future__ import annotations
-
 import logging
 import re
 import select
@@ -33,7 +31,7 @@ IDLE = 300.0  # seconds after which a connection that nobody needs is closed
 #: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
 CONNECTION: Mapping[str, str] = {
     "application_name": "footnote",
-    "connect_timeout": "5",  # seconds
+    "connect_timeout": "10",  # seconds
     "keepalives_idle": "5",  # seconds
     "keepalives_interval": "3",  # seconds
     "keepalives_count": "3",
@@ -213,9 +211,8 @@ def making_tables(url: str) -> Iterator[None]:
             # Each try is a transaction of its own: to make an index, PostgreSQL waits for the end of all that read.
             # A query with parameters would keep its snapshot while the tables are made.
             with connection.transaction():
-                if connection.execute(
-                    f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.LIBRARY})"
-                ).rowcount:
+                query = f"SELECT WHERE pg_try_advisory_xact_lock({AdvisoryLock.LIBRARY})"
+                if connection.execute(query).rowcount:
                     yield
                     return
             time.sleep(LOOK_EVERY)
@@ -234,9 +231,7 @@ def conninfo(url: str) -> str:
 
 
 def check_state(connection: psycopg.Connection[Any], *, may_be_incomplete: bool = False) -> None:
-    """SettingsError for a database that cannot hold every text, that is being copied, or holds a copy that was
-    cut off.
-    """
+    """SettingsError for a database that cannot hold every text, or whose copying is not finished."""
     state = connection.execute(_STATE, (INCOMPLETE, AdvisoryLock.COPY.value)).fetchone()
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != ENCODING:
@@ -278,11 +273,9 @@ def translate_errors() -> Iterator[None]:
         psycopg.InterfaceError,
         psycopg.errors.ReadOnlySqlTransaction,
     ) as trouble:
-        said = str(trouble)
-        reason = next((reason for words, reason in REFUSALS.items() if words in said), AWAY)
-        sentence = f"{SERVER} {reason}"
-        logger.info("%s (%s)", sentence, trouble)
-        raise StoreUnavailable(sentence) from trouble
+        reason = next((reason for words, reason in REFUSALS.items() if words in str(trouble)), AWAY)
+        logger.info("%s %s (%s)", SERVER, reason, trouble)
+        raise StoreUnavailable(f"{SERVER} {reason}") from trouble
     except psycopg.errors.InsufficientPrivilege as trouble:
         raise SettingsError(f"{SERVER} lets this user make no tables.") from trouble
     except psycopg.errors.DuplicateTable as trouble:

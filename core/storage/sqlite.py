@@ -5,14 +5,13 @@ One connection writes and another reads, each behind a lock: indexing never bloc
 question, and a reader sees a whole document or nothing of it.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from core.conversation import value
@@ -48,6 +47,7 @@ class SqliteDatabase:
         self._file, self._schema, self._mode = file, schema, "ro" if is_read_only else "rw"
         self._busy_timeout = busy_timeout
         self._read_lock, self._write_lock = threading.Lock(), threading.RLock()
+        self._translating = partial(translate_errors, file, schema)
         if not is_read_only:
             try:  # for its owner alone; SQLite gives its other files the same mode
                 file.touch(mode=0o600)
@@ -94,17 +94,9 @@ class SqliteDatabase:
                 "another program reads %s: until it ends, what was forgotten stays in the file", self._file
             )
 
-    def _translating(self) -> AbstractContextManager[None]:
-        return translate_errors(self._file, self._schema)
-
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(
-            f"{self._file.resolve().as_uri()}?mode={self._mode}",
-            uri=True,
-            timeout=self._busy_timeout,
-            check_same_thread=False,
-            isolation_level=None,
-        )
+        uri, wait = f"{self._file.resolve().as_uri()}?mode={self._mode}", self._busy_timeout
+        return sqlite3.connect(uri, uri=True, timeout=wait, check_same_thread=False, isolation_level=None)
 
 
 @contextmanager
@@ -153,9 +145,7 @@ def read_only(file: Path) -> Iterator[sqlite3.Connection]:
     uri = f"{file.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as database:
         database.execute("BEGIN")
-        database.execute(
-            "SELECT count(*) FROM sqlite_master"
-        ).fetchone()  # the moment begins with the first read
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the moment begins with this read
         yield database
 
 

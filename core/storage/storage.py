@@ -1,7 +1,5 @@
 """The place of a process's stores: files of its data folder, or in the PostgreSQL of ``DATABASE_URL``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -50,16 +48,13 @@ class Storage:
     """Opens the database of each store."""
 
     data_dir: Path
-    pool: ConnectionPool[psycopg.Connection[Row]] | None = None  #: of PostgreSQL; None: files of SQLite
+    pool: "ConnectionPool[psycopg.Connection[Row]] | None" = None  #: of PostgreSQL; None: files of SQLite
     threads: Executor | None = None  #: in which an event loop waits for PostgreSQL
-    url: str | None = field(
-        default=None, repr=False
-    )  #: of PostgreSQL, for those that need connections of their own
+    #: of PostgreSQL, for those that need connections of their own
+    url: str | None = field(default=None, repr=False)
 
     def database(self, store: str, schema: Schema, *, busy_timeout: float = BUSY_TIMEOUT) -> Database:
-        """A store, made or migrated if need be; the caller closes it. SettingsError. ``busy_timeout``:
-        seconds, for SQLite.
-        """
+        """A store, made or migrated; the caller closes it. SettingsError. ``busy_timeout``: in seconds."""
         if self.pool is None:
             return SqliteDatabase(file_of(self.data_dir, store), schema, busy_timeout=busy_timeout)
         from core.storage.postgres import PostgresDatabase

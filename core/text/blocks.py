@@ -5,8 +5,6 @@ common site generators. It accepts broken blocks, since a passage may begin and 
 linear time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,10 +74,6 @@ class _Line:
     indent: int  #: columns before the words
     is_quoted: bool
 
-    @property
-    def end(self) -> int:
-        return self.at + len(self.words)
-
 
 def split_blocks(text: str) -> Iterator[TextBlock]:
     """The blocks in order; only white space, list markers and quotation marks lie between them."""
@@ -97,9 +91,14 @@ def split_blocks(text: str) -> Iterator[TextBlock]:
                 kind = "heading"
             elif _heads_table(lines, number):
                 kind = "table"
-            last = _last(lines, number, kind)
-            yield TextBlock(_start(line, kind), lines[last].end, kind)
+            last, start = _last(lines, number, kind), line.at
             marker = _ITEM.match(line.words) if kind == "item" else None
+            if marker:
+                start += marker.end()
+            elif kind == "code":  # what is indented keeps its indentation
+                fence = _FENCE.match(line.words)
+                start = line.at + fence.start(1) if fence else line.start
+            yield TextBlock(start, lines[last].at + len(lines[last].words), kind)
             if marker and not is_nested:
                 sign = len(marker.group().rstrip())
                 margin = line.indent + min(max(marker.end(), sign + 1), sign + CODE_INDENT)
@@ -117,16 +116,6 @@ def _line(text: str, match: re.Match[str]) -> _Line:
     space = raw[: len(raw) - len(raw.lstrip())]
     columns = len(space.partition("\xa0")[0].expandtabs(CODE_INDENT))  # a no-break space indents nothing
     return _Line(start, start + len(space), words, columns, quotation is not None)
-
-
-def _start(line: _Line, kind: TextBlockKind) -> int:
-    """Where the block begins; indented code keeps its indentation."""
-    if kind == "item" and (marker := _ITEM.match(line.words)):
-        return line.at + marker.end()
-    if kind != "code":
-        return line.at
-    fence = _FENCE.match(line.words)
-    return line.at + fence.start(1) if fence else line.start
 
 
 def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -> bool:
@@ -178,9 +167,15 @@ def _last(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> int:
         return _last_of_fence(lines, number, fence) if fence else _last_indented(lines, number)
     if kind == "heading":
         return number + _is_title(lines, number)
-    if kind == "markup":
-        return _last_of_markup(lines, number)
     last = number
+    if kind == "markup":
+        # The end of a comment, or of the options of a directive.
+        if _COMMENT.match(words):
+            return next((n for n in range(number, len(lines)) if "-->" in lines[n].words), len(lines) - 1)
+        if _HAS_OPTIONS.match(words):
+            while last + 1 < len(lines) and lines[last + 1].words and lines[last + 1].indent >= CODE_INDENT:
+                last += 1
+        return last
     while last + 1 < len(lines) and _joins(lines, last + 1, kind):
         last += 1
     return last
@@ -217,20 +212,8 @@ def _last_indented(lines: Sequence[_Line], number: int) -> int:
     """The last line of indented code, which may contain blank lines."""
     last, least = number, min(CODE_INDENT, lines[number].indent)
     for following in range(number + 1, len(lines)):
-        if not lines[following].words:
-            continue
-        if lines[following].indent < least:
-            break
-        last = following
-    return last
-
-
-def _last_of_markup(lines: Sequence[_Line], number: int) -> int:
-    """The end of a comment, or of the options of a directive."""
-    words, last = lines[number].words, number
-    if _COMMENT.match(words):
-        return next((n for n in range(number, len(lines)) if "-->" in lines[n].words), len(lines) - 1)
-    if _HAS_OPTIONS.match(words):
-        while last + 1 < len(lines) and lines[last + 1].words and lines[last + 1].indent >= CODE_INDENT:
-            last += 1
+        if lines[following].words:
+            if lines[following].indent < least:
+                break
+            last = following
     return last

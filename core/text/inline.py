@@ -1,7 +1,5 @@
 """The inline elements of Markdown: code spans, footnote markers, links."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
@@ -122,21 +120,17 @@ def without_tags(text: str) -> str:
 
 def _untagged(prose: str) -> str:
     def blank_between_words(tags: re.Match[str]) -> str:
-        start, end = tags.span()
-        is_inside = (
-            start > 0 and end < len(prose) and not (prose[start - 1].isspace() or prose[end].isspace())
-        )
+        before, after = prose[max(0, tags.start() - 1) : tags.start()], prose[tags.end() : tags.end() + 1]
+        is_inside = before and after and not (before.isspace() or after.isspace())
         return " " if is_inside and _PARTS.search(tags[0]) else ""
 
     return _TAGS.sub(blank_between_words, prose)
 
 
 def as_words(text: str) -> str:
-    """A source's text as an answer shows it: links and tags reduced to their words.
-
-    A source's relative links do not work in an answer. Its ``[3]`` is shown as ``(3)``, so that nobody takes
-    it for a footnote of the answer.
-    """
+    """A source's text as an answer shows it: links and tags reduced to their words. A source's relative links
+    do not work in an answer. Its ``[3]`` is shown as ``(3)``, so that nobody takes it for a footnote of the
+    answer."""
     return outside_code(without_targets(text), _plain)
 
 

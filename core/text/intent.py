@@ -5,8 +5,6 @@ history of its thread; and what a question says once its politeness is taken awa
 documents.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
@@ -88,7 +86,7 @@ def _phrases() -> dict[str, dict[str, SmallTalk | None]]:
         for language, phrases in words_of("small_talk", name).items():
             found.setdefault(language, {}).update(dict.fromkeys(map(_plain, phrases.split("|")), kind))
     return {
-        language: dict(sorted(of.items(), key=lambda pair: -len(pair[0]))) for language, of in found.items()
+        name: {each: of[each] for each in sorted(of, key=len, reverse=True)} for name, of in found.items()
     }
 
 
@@ -114,14 +112,12 @@ _NOT_SAID = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 
 @cache
 def _sign(name: str) -> re.Pattern[str]:
-    """The pattern of a sign in any language, since a short message does not show its own.
-
-    ``acknowledges``: phrases of which a message may consist that calls for no answer; ``asks``: how a question begins
-    that has no question mark; ``requests``: asks to be told something, which a bot can do; ``addresses``: speaks to a
-    person; ``proposes``: suggests that people do something; ``seeks``: looks for somebody; ``knows``: looks for
-    somebody who knows, which a bot may; ``present``: what is happening, which no document tells, and what only asks to
-    be agreed with.
-    """
+    """The pattern of a sign in any language, since a short message does not show its own. ``acknowledges``:
+    phrases of which a message may consist that calls for no answer; ``asks``: how a question begins that has
+    no question mark; ``requests``: asks to be told something, which a bot can do; ``addresses``: speaks to a
+    person; ``proposes``: suggests that people do something; ``seeks``: looks for somebody; ``knows``: looks
+    for somebody who knows, which a bot may; ``present``: what is happening, which no document tells, and what
+    only asks to be agreed with."""
     union = "|".join(f"(?:{pattern})" for pattern in words_of("addressee", name).values())
     if name == "acknowledges":
         union = rf"\W*(?:(?:{union})(?!\w)\W*)+"
@@ -131,11 +127,8 @@ def _sign(name: str) -> re.Pattern[str]:
 def asks(text: str) -> bool:
     """True if a text has the form of a question, or of a request to be told something."""
     said = _said(text)
-    return (
-        any(sign in said for sign in "?？")
-        or bool(_sign("asks").match(said))
-        or bool(_sign("requests").search(said))
-    )
+    is_asked = _sign("asks").match(said) or _sign("requests").search(said)
+    return any(sign in said for sign in "?？") or is_asked is not None
 
 
 def kind_of(text: str) -> Kind:
@@ -247,9 +240,8 @@ def is_open(question: str) -> bool:
 def hands_over(question: str) -> bool:
     """True if it only asks to answer a message beside it: “Can you answer this?”"""
     asked = without_courtesy(question).strip(" ¿¡?!.,:;…、。\"'“„«*_-–\n\t").lower()
-    return bool(asked) and any(
-        re.fullmatch(each, asked) for each in words_of("intent", "handing_over").values()
-    )
+    patterns = words_of("intent", "handing_over").values()
+    return bool(asked) and any(re.fullmatch(each, asked) for each in patterns)
 
 
 def asks_for_calculation(question: str) -> bool:

@@ -5,8 +5,6 @@ terms. ``tests/benchmarks/languages.py`` compares: of 86 questions in seven lang
 py3langid gets 2 wrong and takes 0.6 s and 136 MB to load.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter

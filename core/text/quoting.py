@@ -3,12 +3,11 @@
 Its words stay as they are; links, tags, directives, quotation marks and indentation are removed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
+from typing import Self
 
 from core.text.blocks import CODE_INDENT, LIST_MARKER, QUOTATION_MARK
 from core.text.inline import as_words
@@ -35,7 +34,7 @@ class _Lead:
     is_quotation: bool
 
     @classmethod
-    def of(cls, text: str, start: int) -> _Lead:
+    def of(cls, text: str, start: int) -> Self:
         line = text[text.rfind("\n", 0, start) + 1 : start]
         found = _LEAD.match(line)
         if found is None:
@@ -111,7 +110,7 @@ class _Layout:
     inner: int = 0  #: columns before the content of an outermost item
 
     @classmethod
-    def of(cls, leads: Sequence[_Lead]) -> _Layout:
+    def of(cls, leads: Sequence[_Lead]) -> Self:
         """A single item is shown as a sentence; the first of several keeps its marker."""
         first = leads[0] if leads else _Lead(0, "", is_all=True, is_quotation=False)
         is_list = bool(first.marker) and first.is_all and any(lead.marker for lead in leads[1:])

@@ -4,11 +4,9 @@ A unit is the least that is quoted: a sentence of prose or of a list item, a cod
 Units never overlap; between them are only white space, list markers and quotation marks.
 """
 
-from __future__ import annotations
-
 import re
-from collections import deque
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -37,11 +35,10 @@ STOP_WORDS = _words(
 
 @cache
 def _listed(name: str) -> dict[str, frozenset[str]]:
-    """By language: ``abbreviations`` never end a sentence; the English ones apply to all, and those with a capital only
-    count with it: "ms" and "st" are none. ``before_numbers`` are abbreviations there alone: "No. 5", "max. 10", but
-    "The answer is no." ``maybe_last`` may also end a sentence, like initials and "U.S."; then one of ``openers`` follows
-    with a capital.
-    """
+    """By language: ``abbreviations`` never end a sentence; the English ones apply to all, and those with a
+    capital only count with it: "ms" and "st" are none. ``before_numbers`` are abbreviations there alone: "No.
+    5", "max. 10", but "The answer is no." ``maybe_last`` may also end a sentence, like initials and "U.S.";
+    then one of ``openers`` follows with a capital."""
     return {language: _words(listed) for language, listed in words_of("sentences", name).items()}
 
 
@@ -88,22 +85,20 @@ def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
 
 def split_units(text: str) -> tuple[Unit, ...]:
     """The units of a passage, in order."""
-    return tuple(_units(text))
+    units: list[Unit] = []
+    for block in split_blocks(text):
+        if block.kind == "prose":
+            units += _sentences(text, block.start, block.end, "sentence")
+        elif block.kind == "item":
+            units += _sentences(text, block.start, block.end, "item")
+        else:
+            units.append(Unit(block.start, block.end, block.kind))
+    return tuple(units)
 
 
 def units_within(text: str, start: int, end: int) -> tuple[Unit, ...]:
     """The units of ``text[start:end]``, read in their context: an indented item is not code."""
-    return tuple(unit for unit in _units(text) if start <= unit.start and unit.end <= end)
-
-
-def _units(text: str) -> Iterator[Unit]:
-    for block in split_blocks(text):
-        if block.kind == "prose":
-            yield from _sentences(text, block.start, block.end, "sentence")
-        elif block.kind == "item":
-            yield from _sentences(text, block.start, block.end, "item")
-        else:
-            yield Unit(block.start, block.end, block.kind)
+    return tuple(unit for unit in split_units(text) if start <= unit.start and unit.end <= end)
 
 
 def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit]:
@@ -113,7 +108,11 @@ def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit
             code.popleft()
         if code and code[0][0] < match.start():
             continue
-        last = _before_next(text, start, match, code[0][0] if code else end)
+        last = min(match.end(), code[0][0] if code else end)
+        # The next sentence may begin without a blank, with code or in bold: 。`.env`, 。**Build**.
+        bold, goes_on = text.find("**", match.start(), last), last < len(text) and not text[last].isspace()
+        if bold >= 0 and goes_on and text.count("**", start, bold) % 2 == 0:
+            last = bold
         following = last
         while following < end and text[following].isspace():
             following += 1
@@ -122,14 +121,6 @@ def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit
             start = following
     if start < end:
         yield Unit(start, end, kind)
-
-
-def _before_next(text: str, start: int, match: re.Match[str], code: int) -> int:
-    """Where a sentence ends whose next one may begin without a blank, with code or in bold: 。`.env`, 。**Build**."""
-    last = min(match.end(), code)
-    bold = text.find("**", match.start(), last)
-    is_open = bold >= 0 and text.count("**", start, bold) % 2 == 0
-    return bold if is_open and last < len(text) and not text[last].isspace() else last
 
 
 def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) -> bool:
@@ -142,10 +133,9 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
     word = _SPACE.sub("", before.group()) if before else ""
     if not (len(word) == 1 and word.isupper()):
         # In English or in the language of the text, as written or in lower case.
-        spelled = {word, word.lower()}
+        spelled, listed = {word, word.lower()}, _listed("abbreviations")
         is_abbreviation = any(
-            spelled & known and name in ("en", language_of(text))
-            for name, known in _listed("abbreviations").items()
+            spelled & known and name in ("en", language_of(text)) for name, known in listed.items()
         )
         if is_abbreviation or (len(word) == 1 and _LETTER_AND_STOP.match(text, following)):
             return False
@@ -165,3 +155,38 @@ def _openers(language: str) -> frozenset[str]:
     """Words whose capital shows that a sentence begins."""
     own = stop_words(language) - GERMAN_NOUNS if language != "en" else frozenset()
     return _listed("openers")["en"].union(word for word in own if len(word) > 1)
+
+
+#: Of sentences that share every word with a question and are no answer: they lack the "not", or say the opposite.
+DENIAL = re.compile(
+    r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|unable|fail(?:s|ed)? to)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+# "Why does it not …" and "how do I … without …": their answers seldom say "not".
+_OF_TROUBLE = re.compile(
+    r"^\W*(?:why|how (?:do|can|could|should|would|to))\b|\b(?:i|my|we|our|you)\b", re.IGNORECASE
+)
+
+
+@cache
+def _opposites() -> Mapping[str, Sequence[str]]:
+    """English words, and those that exclude them."""
+    found = defaultdict[str, list[str]](list)
+    for one, other in (pair.split("/") for pair in words_of("sentences", "opposites")["en"].split()):
+        found[one].append(other)
+        found[other].append(one)
+    return found
+
+
+def is_opposed(question: str, sentence: str) -> bool:
+    """True if question and sentence contradict: one has a "not", or one word of a pair and the sentence the other."""
+    asks_denial = bool(DENIAL.search(question)) and not _OF_TROUBLE.search(question)
+    if asks_denial and not DENIAL.search(sentence):
+        return True
+    asked, said = (set(re.findall(r"\w+", text.lower())) for text in (question, sentence))
+    opposites = _opposites()
+    return any(
+        other in said and other not in asked and one not in said
+        for one in asked & opposites.keys()
+        for other in opposites[one]
+    )

@@ -5,8 +5,6 @@ of the text, then as English, since texts of every language hold English words. 
 become character pairs.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -65,10 +63,7 @@ def weighed_terms(text: str, language: str) -> dict[str, float]:
 
 
 def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
-    """Query terms for documents in several languages.
-
-    A word is stemmed by the question's language; where no document has that stem, by the documents' languages.
-    """
+    """Terms, stemmed by the question's language, or else by one of the documents that know the stem."""
     own = language_of(text)
     every = dict.fromkeys((own, *languages))
     words = [tuple(dict.fromkeys(_stem(word, name) for name in every)) for word in _content_words(text, own)]
@@ -82,11 +77,9 @@ def known_terms(text: str, languages: Iterable[str], count: Count) -> list[str]:
 
 
 def term_weights(words: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
-    """BM25's inverse document frequency of each term, with BACKGROUND passages added to the count.
-
-    Without them, in a library of three passages, a term would be in most passages or in none, and its weight
-    would mean little.
-    """
+    """BM25's inverse document frequency of each term, with BACKGROUND passages added to the count. Without
+    them, in a library of three passages, a term would be in most passages or in none, and its weight would
+    mean little."""
     among = total + BACKGROUND
     return {
         word: log(1 + (among - (n := frequencies.get(word, 0) + BACKGROUND_HELD) + 0.5) / (n + 0.5))
@@ -198,27 +191,21 @@ def _parts(word: str) -> Iterator[str]:
             if not _UNSPACED.fullmatch(run):
                 yield from _parts(run)
                 continue
-            for start in range(
-                max(1, len(run) - 1)
-            ):  # pairs of neighbouring characters; a single one as it is
+            # pairs of neighbouring characters; a single one as it is
+            for start in range(max(1, len(run) - 1)):
                 yield run[start : start + 2]
         return
     whole = word.replace("_", "").casefold()
     if whole:
         yield whole
-    for joint in _joints(word):
+    folded, joints = _folded(word), word.split("_")
+    if folded.isascii():  # with accents, unless removing them changes its length
+        spelled = word if len(word) == len(folded) else folded
+        joints = [spelled[slice(*joint.span())] for joint in _JOINTS.finditer(folded)]
+    for joint in joints:
         part = joint.casefold()
         if len(part) > 1 and _folded(part) != _folded(whole) and not part.isdigit():
             yield part
-
-
-def _joints(word: str) -> list[str]:
-    """The parts of an identifier, with accents unless removing them changes its length."""
-    folded = _folded(word)
-    if not folded.isascii():
-        return word.split("_")
-    spelled = word if len(word) == len(folded) else folded
-    return [spelled[slice(*joint.span())] for joint in _JOINTS.finditer(folded)]
 
 
 def _stem(word: str, language: str) -> str:

@@ -6,20 +6,15 @@ and nothing is ever taken off them. Only a document that is forgotten takes its 
 the texts of questions.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from core.conversation import ModelTokens, Outcome, value
-from core.storage.database import Connection, Database
-from core.traces.trace import Trace, unpacked
-
-if TYPE_CHECKING:
-    from core.traces.log import LoggedQuestion
+from core.conversation import ModelTokens, value
+from core.storage.database import Connection, Database, columns_of, values_of
+from core.traces.trace import Trace
 
 #: Seconds. A turn is counted under the first that it does not exceed, or after the last.
 BOUNDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
@@ -64,6 +59,44 @@ _ADD_MODEL = _added("model_figures", ("day", "model"), ("input_tokens", "output_
 
 
 @value
+class LoggedQuestion:
+    """A turn and how it ended, without its trace."""
+
+    turn: str
+    about: str  #: the turn of the question that it is about
+    kind: str  #: question, approve or deny
+    conversation: str
+    channel: str
+    author: str
+    asked_at: float
+    question: str  #: empty: not kept any more
+    language: str
+    outcome: str
+    is_sure: bool
+    grounding: str
+    confidence: float
+    seconds: float
+    retrieve_ms: float
+    model: str
+    calls: int
+    round_trips: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    is_whole: bool = True  #: False: the answer leaves a part of the question open
+
+    @property
+    def ending(self) -> str:
+        """The outcome, or what it is told apart as."""
+        if self.outcome != "answered":
+            return self.outcome
+        return UNSURE if not self.is_sure else self.outcome if self.is_whole else HALF
+
+
+COLUMNS = columns_of(LoggedQuestion)
+
+
+@value
 class Sums:
     """The sums of the turns of one day, channel, ending or model."""
 
@@ -99,18 +132,6 @@ class ModelSums:
     cost: float | None
 
 
-def ending_of(outcome: str, *, is_sure: bool, is_whole: bool) -> str:
-    """The outcome, or what it is told apart as."""
-    if outcome != "answered":
-        return outcome
-    return UNSURE if not is_sure else outcome if is_whole else HALF
-
-
-def is_half(outcome: Outcome) -> bool:
-    """True of an answer that leaves a part of the question open."""
-    return outcome.kind == "answered" and outcome.answer is not None and bool(outcome.answer.missing)
-
-
 def day_of(at: float) -> str:
     """The day of UTC, as 2026-03-12."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
@@ -131,11 +152,6 @@ def count(
         writing.executemany(_ADD_MODEL, sorted(rows, key=lambda row: row[1]))
 
 
-def by_day(database: Database, since: str) -> tuple[Sums, ...]:
-    """The sums of each day from ``since`` on, as 2026-03-12, earliest first, without days on which nobody asked."""
-    return _sums(database, "day", since)
-
-
 def by_day_and_outcome(database: Database, since: str) -> tuple[DayCount, ...]:
     """How many questions of each day from ``since`` on ended in each way."""
     rows = database.rows(
@@ -147,12 +163,8 @@ def by_day_and_outcome(database: Database, since: str) -> tuple[DayCount, ...]:
 
 def by_channel(database: Database, since: str) -> tuple[Sums, ...]:
     """The channel that took the most tokens first."""
-    sums = _sums(database, "channel", since)
+    sums = _sums("channel", database, since)
     return tuple(sorted(sums, key=lambda each: -each.input_tokens - each.output_tokens))
-
-
-def by_outcome(database: Database, since: str) -> tuple[Sums, ...]:
-    return _sums(database, "outcome", since)
 
 
 def by_model(database: Database, since: str) -> tuple[ModelSums, ...]:
@@ -162,13 +174,10 @@ def by_model(database: Database, since: str) -> tuple[ModelSums, ...]:
         " ORDER BY day, model",
         (since,),
     )
-    return tuple(
-        ModelSums(day=day, model=model, input_tokens=read, output_tokens=written, cost=cost)
-        for day, model, read, written, cost in rows
-    )
+    return tuple(values_of(ModelSums, rows))
 
 
-def _sums(database: Database, key: str, since: str) -> tuple[Sums, ...]:
+def _sums(key: str, database: Database, since: str) -> tuple[Sums, ...]:
     summed = ", ".join(f"sum({name})" for name in (*_SUMMED, "cost"))
     questions = "sum(CASE WHEN kind = 'question' THEN turns ELSE 0 END)"
     rows = database.rows(
@@ -185,6 +194,10 @@ def _sums(database: Database, key: str, since: str) -> tuple[Sums, ...]:
     )  # fmt: skip
 
 
+#: From a day on, as 2026-03-12: the sums of each day, earliest first, without days on which nobody asked; of each ending.
+by_day, by_outcome = partial(_sums, "day"), partial(_sums, "outcome")
+
+
 def total_of(sums: Sequence[Sums]) -> Sums:
     """All of them together; of none, nothing at all."""
     added = ("turns", "questions", "seconds", "calls", "round_trips", "input_tokens", "output_tokens")
@@ -197,10 +210,7 @@ def total_of(sums: Sequence[Sums]) -> Sums:
 
 
 def seconds_of(share: float, within: Iterable[int]) -> float | None:
-    """The bound that this share of the turns does not exceed, which is what buckets can tell; None: no turns.
-
-    Turns after the last bound count as twice as long.
-    """
+    """The bound that this share of turns stays within, twice the last if none; None: no turns."""
     counts = list(accumulate(within))
     if not counts or not counts[-1]:
         return None
@@ -220,7 +230,6 @@ _ADD_USE = (
     "INSERT INTO document_uses VALUES (?, ?, ?, 1, ?) ON CONFLICT (collection, source, day) DO UPDATE SET"
     " found = document_uses.found + 1, cited = document_uses.cited + excluded.cited"
 )
-_BATCH = 1_000  # traces that are read at a time
 
 DocumentKey = tuple[str, str]  # a collection and a source
 
@@ -232,7 +241,7 @@ class DocumentUse:
     found: int = 0
     cited: int = 0
 
-    def __add__(self, other: DocumentUse) -> DocumentUse:
+    def __add__(self, other: "DocumentUse") -> "DocumentUse":
         return DocumentUse(found=self.found + other.found, cited=self.cited + other.cited)
 
 
@@ -246,7 +255,7 @@ def count_documents(writing: Connection, trace: Trace, at: float) -> None:
 
 
 def document_uses(database: Database, since: str) -> dict[DocumentKey, DocumentUse]:
-    """Of every document that was found from this day on, as 2026-03-12. Blocks."""
+    """The uses of every document that was found from this day on, as 2026-03-12. Blocks."""
     rows = database.rows(
         "SELECT collection, source, sum(found), sum(cited) FROM document_uses WHERE day >= ?"
         " GROUP BY collection, source",
@@ -259,19 +268,6 @@ def document_uses(database: Database, since: str) -> dict[DocumentKey, DocumentU
 
 def forget_uses(writing: Connection, sources: Iterable[str]) -> None:
     writing.executemany("DELETE FROM document_uses WHERE source = ?", [(each,) for each in sources])
-
-
-def count_kept(database: Connection) -> None:
-    """Make the table, from the traces of a log that was written before it."""
-    database.execute(USES_TABLE.strip().rstrip(";"))
-    last = ""
-    while rows := database.execute(
-        "SELECT turn, asked_at, content FROM traces WHERE turn > ? ORDER BY turn LIMIT ?", (last, _BATCH)
-    ).fetchall():
-        last = rows[-1][0]
-        for _, at, content in rows:
-            if (trace := unpacked(bytes(content))) is not None:
-                count_documents(database, trace, at)
 
 
 _ASKED = (

@@ -6,36 +6,19 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field, fields, replace
-from typing import Literal, Protocol
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any, Literal
 
-from core.conversation import (
-    EVALUATION,
-    Conversation,
-    Decision,
-    ModelExchange,
-    Outcome,
-    Turn,
-    is_unaddressed,
-    log_fields,
-    value,
-)
+from core.conversation import Conversation, Decision, ModelExchange, Outcome, Turn, log_fields, value
 from core.errors import FootnoteError
 from core.reasoning.limits import NO_PRICES, Prices
-from core.storage.database import AsyncDatabase, Connection, Database, Row, Schema, placeholders
+from core.storage.database import AsyncDatabase, Database, Schema, rows_among, values_of
 from core.storage.storage import Storage
 from core.text.terms import comparable
-from core.traces import figures, names
-from core.traces.figures import ending_of, is_half
-from core.traces.trace import (
-    Trace,
-    packed,
-    packed_exchanges,
-    sources_of,
-    unpacked,
-    unpacked_exchanges,
-    with_outcome,
-)
+from core.traces import figures, names, quoted
+from core.traces import trace as traced
+from core.traces.figures import COLUMNS, LoggedQuestion
+from core.traces.trace import Trace
 
 logger = logging.getLogger(__name__)
 
@@ -89,25 +72,9 @@ CREATE INDEX IF NOT EXISTS ratings_by_time ON ratings (given_at);
 """
 
 
-def _make_comparable(database: Connection) -> None:
-    database.execute("ALTER TABLE questions ADD COLUMN words TEXT NOT NULL DEFAULT ''")
-    asked = database.execute("SELECT question, turn FROM questions WHERE question <> ''").fetchall()
-    rows = [(comparable(question), turn) for question, turn in asked]
-    database.executemany("UPDATE questions SET words = ? WHERE turn = ?", rows)
-
-
-def _tell_more(database: Connection) -> None:
-    """Which answers are to a part of a question, what documents are used for, and what models were sent."""
-    database.execute("ALTER TABLE questions ADD COLUMN is_whole INTEGER NOT NULL DEFAULT 1")
-    database.execute("DROP INDEX questions_by_author")
-    database.execute("CREATE INDEX questions_by_author ON questions (author, asked_at)")
-    database.execute("CREATE TABLE IF NOT EXISTS exchanges (turn TEXT PRIMARY KEY, content BLOB NOT NULL)")
-    figures.count_kept(database)
-
-
 SCHEMA = Schema(
-    tables=_TABLES + figures.TABLES + names.TABLES + figures.USES_TABLE,
-    migrations=(_make_comparable, _tell_more),
+    tables=_TABLES + figures.TABLES + names.TABLES + figures.USES_TABLE + quoted.TABLE,
+    migrations=(lambda writing: writing.execute(quoted.TABLE),),
     cure="Move it away: the list of questions then begins anew, and nothing else is affected.",
 )
 
@@ -121,44 +88,10 @@ _RATERS = "SELECT turn, author FROM ratings WHERE turn = ?"
 Fault = Literal["wrong", "outdated", "incomplete", "unrelated"]
 
 
-@value
-class LoggedQuestion:
-    """A turn and how it ended, without its trace."""
-
-    turn: str
-    about: str  #: the turn of the question that it is about
-    kind: str  #: question, approve or deny
-    conversation: str
-    channel: str
-    author: str
-    asked_at: float
-    question: str  #: empty: not kept any more
-    language: str
-    outcome: str
-    is_sure: bool
-    grounding: str
-    confidence: float
-    seconds: float
-    retrieve_ms: float
-    model: str
-    calls: int
-    round_trips: int
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    is_whole: bool = True  #: False: the answer leaves a part of the question open
-
-    @property
-    def ending(self) -> str:
-        return ending_of(self.outcome, is_sure=self.is_sure, is_whole=self.is_whole)
-
-
-COLUMNS = tuple(field.name for field in fields(LoggedQuestion))
 _RECORD = (
     f"INSERT INTO questions ({', '.join(COLUMNS)}, words) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
     " ON CONFLICT (turn) DO NOTHING"
 )
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM questions"
 
 
 @value
@@ -174,28 +107,26 @@ class GivenRating:
 Listener = Callable[[Turn, Outcome, Trace], None]
 
 
-class Log(Protocol):
-    """The port through which the assistant tells of its turns."""
+class Log:
+    """The port through which the assistant tells of its turns. This one notes nothing."""
+
+    __slots__ = ()
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
         """A turn has ended; told again, it changes nothing."""
 
     async def forget_conversation(self, conversation: Conversation) -> None: ...
 
-
-class NoLog:
-    """Nothing is noted."""
-
-    async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None: ...
-
-    async def forget_conversation(self, conversation: Conversation) -> None: ...
+    async def watched(self) -> frozenset[str]:
+        """The turns whose outcomes are needed for longer than others."""
+        return frozenset()
 
 
-NO_LOG = NoLog()
+NO_LOG = Log()
 
 
 @dataclass(slots=True, kw_only=True)
-class QuestionLog:
+class QuestionLog(Log):
     """Raises StoreUnavailable when nothing can be read or written now, but for :meth:`record`."""
 
     database: AsyncDatabase
@@ -204,14 +135,16 @@ class QuestionLog:
     listeners: tuple[Listener, ...] = ()  #: told of each turn once
     now: Callable[[], float] = time.time
     names: names.ShownNames = field(init=False)
+    quoted: quoted.QuotedDocuments = field(init=False)
     _expired_at: float = field(default=0.0)
 
     def __post_init__(self) -> None:
         self.names = names.ShownNames(self.database)
+        self.quoted = quoted.QuotedDocuments(self.database)
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
         """Log how a turn ended; the first time counts. What cannot be written is lost: the answer is not."""
-        if (is_unaddressed(turn) and not outcome.is_shown) or turn.conversation.channel == EVALUATION:
+        if not outcome.is_shown:
             return
         try:
             is_new = await self.database.call(self._record, turn, outcome, trace)
@@ -225,7 +158,7 @@ class QuestionLog:
 
     def _record(self, turn: Turn, outcome: Outcome, trace: Trace) -> bool:
         """True if it was told for the first time."""
-        trace = with_outcome(trace, outcome)
+        trace = traced.with_outcome(trace, outcome)
         with self.database.database.transaction() as writing:
             found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()
             ended = self._logged(turn, outcome, trace, found[0] if found else trace.about or turn.id)
@@ -237,11 +170,15 @@ class QuestionLog:
             figures.count(writing, ended, models)
             if not self.keep:
                 return True
-            writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, packed(trace)))
-            writing.executemany(_KEEP_SOURCE, [(source, turn.id) for source in sorted(sources_of(trace))])
+            writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, traced.packed(trace)))
+            writing.executemany(
+                _KEEP_SOURCE, [(source, turn.id) for source in sorted(traced.sources_of(trace))]
+            )
             figures.count_documents(writing, trace, asked_at)
             if trace.exchanges:
-                writing.execute("INSERT INTO exchanges VALUES (?, ?)", (turn.id, packed_exchanges(trace)))
+                writing.execute(
+                    "INSERT INTO exchanges VALUES (?, ?)", (turn.id, traced.packed_exchanges(trace))
+                )
         return True
 
     def _logged(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> LoggedQuestion:
@@ -259,7 +196,7 @@ class QuestionLog:
             confidence=outcome.confidence, seconds=round(timing.get("total", 0.0) / 1000, 3),
             retrieve_ms=timing.get("retrieve", 0.0), model=usage.name, calls=usage.calls,
             round_trips=usage.round_trips, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens,
-            cost=usage.cost, is_whole=not is_half(outcome),
+            cost=usage.cost, is_whole=not (answer and outcome.kind == "answered" and answer.missing),
         )  # fmt: skip
 
     async def rate(self, turn: str, author: str, *, is_positive: bool, at: float) -> None:
@@ -276,10 +213,8 @@ class QuestionLog:
         query = (
             "SELECT author, is_positive, fault, remark FROM ratings WHERE turn = ? ORDER BY given_at, author"
         )
-        return tuple(
-            GivenRating(author=author, is_positive=bool(is_positive), fault=fault, remark=remark)
-            for author, is_positive, fault, remark in await self.database.rows(query, (turn,))
-        )
+        given = values_of(GivenRating, await self.database.rows(query, (turn,)))
+        return tuple(replace(each, is_positive=bool(each.is_positive)) for each in given)
 
     async def explain(self, turn: str, author: str, fault: Fault, remark: str) -> None:
         """Stores a person's reason for rating an answer down."""
@@ -287,33 +222,28 @@ class QuestionLog:
         await self.database.write(query, (fault, remark, turn, author))
 
     async def question(self, turn: str) -> LoggedQuestion | None:
-        rows = await self.database.rows(f"{_SELECT} WHERE turn = ?", (turn,))
-        return logged(rows[0]) if rows else None
+        return (await self.questions([turn])).get(turn)
 
     async def questions(self, turns: Sequence[str]) -> dict[str, LoggedQuestion]:
-        """Those of these turns that are logged; of some hundreds at most."""
-        if not turns:
-            return {}
-        rows = await self.database.rows(f"{_SELECT} WHERE turn IN ({placeholders(turns)})", turns)
+        """The logged ones of these turns."""
+        query = f"SELECT {', '.join(COLUMNS)} FROM questions WHERE turn {{}}"
+        rows = await self.database.call(rows_among, self.database.database, query, turns)
         return {each.turn: each for each in map(logged, rows)}
 
     async def trace(self, turn: str) -> Trace | None:
         """None where it is not kept, or a newer version wrote it."""
-        rows = await self.database.rows("SELECT content FROM traces WHERE turn = ?", (turn,))
-        return unpacked(bytes(rows[0][0])) if rows else None
+        return (await self.traces([turn])).get(turn)
 
     async def exchanges(self, turn: str) -> tuple[ModelExchange, ...]:
-        """What models were sent for this turn, and said; empty where that is not kept."""
+        """The calls of models for this turn, with their words; empty where that is not kept."""
         rows = await self.database.rows("SELECT content FROM exchanges WHERE turn = ?", (turn,))
-        return unpacked_exchanges(bytes(rows[0][0])) if rows else ()
+        return traced.unpacked_exchanges(bytes(rows[0][0])) if rows else ()
 
     async def traces(self, turns: Sequence[str]) -> dict[str, Trace]:
-        """The same for several, at most some hundreds, as far as they are kept."""
-        if not turns:
-            return {}
-        query = f"SELECT turn, content FROM traces WHERE turn IN ({placeholders(turns)})"
-        rows = await self.database.rows(query, turns)
-        found = ((turn, unpacked(bytes(content))) for turn, content in rows)
+        """The same for several, as far as they are kept."""
+        query = "SELECT turn, content FROM traces WHERE turn {}"
+        rows = await self.database.call(rows_among, self.database.database, query, turns)
+        found = ((turn, traced.unpacked(bytes(content))) for turn, content in rows)
         return {turn: trace for turn, trace in found if trace is not None}
 
     async def forget_conversation(self, conversation: Conversation) -> None:
@@ -326,6 +256,9 @@ class QuestionLog:
     async def forget_sources(self, sources: Iterable[str]) -> None:
         """Delete the texts of the turns that read one of these documents."""
         await self.database.call(forget_sources, self.database.database, sources)
+
+    async def watched(self) -> frozenset[str]:
+        return await self.quoted.watched()
 
     async def expire(self) -> None:
         """Delete the texts that are older than the operator keeps them."""
@@ -340,6 +273,7 @@ def forget_sources(database: Database, sources: Iterable[str]) -> None:
     sources = list(sources)
     with database.transaction() as writing:
         figures.forget_uses(writing, sources)
+        quoted.forget_quoted(writing, sources)
     for source in sources:
         forget_texts(database, "turn IN (SELECT turn FROM trace_sources WHERE source = ?)", (source,))
 
@@ -357,6 +291,8 @@ def forget_texts(
         writing.executemany("UPDATE ratings SET remark = '' WHERE turn = ?", turns)
         if not spares_people:
             who = writing.execute(f"SELECT author, channel FROM questions WHERE {where}", values).fetchall()
+            its = f"DELETE FROM quoted_documents WHERE turn IN (SELECT turn FROM questions WHERE {where})"
+            writing.execute(its, values)
             writing.execute(f"UPDATE questions SET author = '' WHERE {where}", values)
             raters = [row for turn in turns for row in writing.execute(_RATERS, turn).fetchall()]
             nameless = [(f"#{number}", *rater) for number, rater in enumerate(raters, start=1)]
@@ -366,9 +302,9 @@ def forget_texts(
         database.erase_deleted(("questions", "traces", "exchanges", "ratings", "shown_names"))
 
 
-def logged(row: Row) -> LoggedQuestion:
+def logged(row: Sequence[Any]) -> LoggedQuestion:
     """The columns of :data:`COLUMNS`."""
-    read = LoggedQuestion(**dict(zip(COLUMNS, row, strict=True)))
+    (read,) = values_of(LoggedQuestion, [tuple(row)])
     return replace(read, is_sure=bool(read.is_sure), is_whole=bool(read.is_whole))
 
 

@@ -3,10 +3,8 @@
 The names and labels say what happened and never to whom: no person, no channel, no word of anybody.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -70,58 +68,55 @@ class Meters:
         self.currency = usage.currency or self.currency
 
 
+Sample = tuple[
+    str, Mapping[str, str], float | None
+]  # what follows the metric's name, labels, a number if it is known
+
+
 def prometheus(meters: Meters) -> str:
     """All metrics, each with what it is and its type. May block."""
     lines: list[str] = []
     for name, kind, what, samples in _metrics(meters, meters.gauges()):
-        if samples := list(samples):
-            lines += [f"# HELP {name} {what}", f"# TYPE {name} {kind}", *samples]
+        known = [
+            f"{name}{suffix}{_labels(labels)} {number}"
+            for suffix, labels, number in samples
+            if number is not None
+        ]
+        lines += [f"# HELP {name} {what}", f"# TYPE {name} {kind}", *known] if known else []
     return "".join(f"{each}\n" for each in lines)
 
 
-def _metrics(meters: Meters, gauges: Gauges) -> Iterator[tuple[str, str, str, Iterable[str]]]:
+def _metrics(meters: Meters, gauges: Gauges) -> Iterator[tuple[str, str, str, Sequence[Sample]]]:
+    turns = [("", dict(labels), count) for labels, count in sorted(meters.turns.items())]
+    bounds = zip((*(f"{bound:g}" for bound in BOUNDS), "+Inf"), accumulate(meters.within), strict=True)
+    buckets = [("_bucket", {"le": bound}, count) for bound, count in bounds]
+    whole: list[Sample] = [("_sum", {}, round(meters.seconds, 3)), ("_count", {}, sum(meters.within))]
+    tokens = [
+        ("", {"model": model, "direction": direction}, count)
+        for (model, direction), count in sorted(meters.tokens.items())
+    ]
+    cost: list[Sample] = [("", {"currency": meters.currency}, meters.cost)] if meters.currency else []
+    circuits = [
+        ("", {"model": model}, int(is_open)) for model, is_open in sorted(gauges.open_circuits.items())
+    ]
+    yield "footnote_turns_total", "counter", "Questions and decisions that ended.", turns
+    yield "footnote_turn_seconds", "histogram", "How long they took.", [*buckets, *whole]
+    yield "footnote_tokens_total", "counter", "Tokens that models read and wrote.", tokens
+    yield "footnote_model_calls_total", "counter", "Calls to models.", [("", {}, meters.calls)]
     yield (
-        "footnote_turns_total", "counter", "Questions and decisions that ended.",
-        (_sample("footnote_turns_total", count, dict(labels)) for labels, count in sorted(meters.turns.items())),
-    )  # fmt: skip
-    yield "footnote_turn_seconds", "histogram", "How long they took.", _histogram(meters)
-    yield (
-        "footnote_tokens_total", "counter", "Tokens that models read and wrote.",
-        (
-            _sample("footnote_tokens_total", count, {"model": model, "direction": direction})
-            for (model, direction), count in sorted(meters.tokens.items())
-        ),
-    )  # fmt: skip
-    plain: tuple[tuple[str, str, str, float | None], ...] = (
-        ("footnote_model_calls_total", "counter", "Calls to models.", meters.calls),
-        ("footnote_model_round_trips_total", "counter", "Calls one after the other.", meters.round_trips),
-        ("footnote_queued", "gauge", "Turns and commands in the store that have not ended, of all processes.", gauges.queued),
-        ("footnote_running", "gauge", "Turns that this process works on.", gauges.running),
-    )  # fmt: skip
-    for name, kind, what, number in plain:
-        yield name, kind, what, [] if number is None else [_sample(name, number)]
-    yield (
-        "footnote_cost_total", "counter", "What the models cost, at the operator's prices.",
-        [_sample("footnote_cost_total", meters.cost, {"currency": meters.currency})] if meters.currency else [],
-    )  # fmt: skip
-    yield (
-        "footnote_circuit_open", "gauge", "1 while a model that failed is left alone.",
-        (
-            _sample("footnote_circuit_open", int(is_open), {"model": model})
-            for model, is_open in sorted(gauges.open_circuits.items())
-        ),
-    )  # fmt: skip
+        "footnote_model_round_trips_total",
+        "counter",
+        "Calls one after the other.",
+        [("", {}, meters.round_trips)],
+    )
+    queued = "Turns and commands in the store that have not ended, of all processes."
+    yield "footnote_queued", "gauge", queued, [("", {}, gauges.queued)]
+    yield "footnote_running", "gauge", "Turns that this process works on.", [("", {}, gauges.running)]
+    yield "footnote_cost_total", "counter", "What the models cost, at the operator's prices.", cost
+    yield "footnote_circuit_open", "gauge", "1 while a model that failed is left alone.", circuits
 
 
-def _histogram(meters: Meters) -> Iterator[str]:
-    bounds = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
-    for bound, count in zip(bounds, accumulate(meters.within), strict=True):
-        yield _sample("footnote_turn_seconds_bucket", count, {"le": bound})
-    yield _sample("footnote_turn_seconds_sum", round(meters.seconds, 3))
-    yield _sample("footnote_turn_seconds_count", sum(meters.within))
-
-
-def _sample(name: str, number: float, labels: Mapping[str, str] | None = None) -> str:
+def _labels(labels: Mapping[str, str]) -> str:
     signs = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-    named = ",".join(f'{label}="{text.translate(signs)}"' for label, text in (labels or {}).items())
-    return f"{name}{{{named}}} {number}" if named else f"{name} {number}"
+    named = ",".join(f'{label}="{text.translate(signs)}"' for label, text in labels.items())
+    return f"{{{named}}}" if named else ""

@@ -4,8 +4,6 @@ A name is noted where an adapter reads it anyway, and where an operator looks at
 nothing is logged any more of whom it belongs to.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +11,7 @@ from typing import Literal
 
 from core.conversation import value
 from core.errors import StoreUnavailable
-from core.storage.database import AsyncDatabase, Connection, placeholders
+from core.storage.database import AsyncDatabase, Connection, rows_among
 
 logger = logging.getLogger(__name__)
 
@@ -84,8 +82,8 @@ class ShownNames:
         )
 
     async def _stored(self, kind: NamedKind, ids: Collection[str]) -> dict[str, str]:
-        query = f"SELECT id, name FROM shown_names WHERE kind = ? AND id IN ({placeholders(ids)})"
-        return dict(await self.database.rows(query, (kind, *ids))) if ids else {}
+        query = "SELECT id, name FROM shown_names WHERE kind = ? AND id {}"
+        return dict(await self.database.call(rows_among, self.database.database, query, ids, kind))
 
     async def channels_called(self, ids: Collection[str]) -> dict[str, str]:
         """The names of channels by ids without a platform and a space, where only one of them has a name."""

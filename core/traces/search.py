@@ -1,7 +1,5 @@
 """Finds logged questions, filtered, newest first, a page at a time; and what people said is wrong with answers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -9,8 +7,8 @@ from typing import Literal
 from core.conversation import value
 from core.storage.database import Database, Dialect
 from core.text.terms import comparable
-from core.traces.figures import HALF, UNSURE
-from core.traces.log import COLUMNS, LoggedQuestion, QuestionLog, logged
+from core.traces.figures import COLUMNS, HALF, UNSURE, LoggedQuestion
+from core.traces.log import QuestionLog, logged
 
 LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
 
@@ -73,15 +71,11 @@ async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int = ALL) 
     )
     return tuple(
         FoundQuestion(
-            question=logged(row[:-5]),
-            up=row[-5],
-            down=row[-4],
-            has_trace=bool(row[-3]),
-            author_name=row[-2] or "",
-            channel_name=row[-1] or "",
+            question=logged(columns), up=up, down=down, author_name=person or "", channel_name=channel or "",
+            has_trace=bool(has_trace),
         )
-        for row in rows
-    )
+        for *columns, up, down, has_trace, person, channel in rows
+    )  # fmt: skip
 
 
 async def same_question(log: QuestionLog, about: str) -> tuple[LoggedQuestion, ...]:
@@ -171,7 +165,7 @@ class RatedDown:
 
 
 def rated_down(database: Database, limit: int = RATED_DOWN) -> tuple[RatedDown, ...]:
-    """Of the store of the log. Blocks."""
+    """The answers that people rated down, by the store of the log, those rated last first. Blocks."""
     remarks: dict[str, list[Remark]] = {}
     for turn, author, at, fault, words in database.rows(
         "SELECT turn, author, given_at, fault, remark FROM ratings WHERE is_positive = 0"

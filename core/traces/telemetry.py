@@ -7,8 +7,6 @@ unless the operator wants it (``TRACE_TEXTS``). This module alone imports the SD
 Like every program with the SDK, it reads ``OTEL_EXPORTER_OTLP_HEADERS`` and its other settings from the environment.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +17,7 @@ from urllib.parse import urlsplit
 from opentelemetry import trace as api
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.metrics import CallbackOptions, Counter, Histogram, Observation
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
@@ -67,17 +65,16 @@ class OncePerMinute(logging.Filter):
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Telemetry:
     """Makes spans and counts metrics of the turns that end."""
 
-    tracer: api.Tracer
-    turns: Counter
-    tokens: Counter
-    round_trips: Counter
-    failures: Counter
-    seconds: Histogram
-    has_texts: bool
+    def __init__(self, tracer: api.Tracer, meter: Meter, *, has_texts: bool) -> None:
+        self.tracer, self.has_texts = tracer, has_texts
+        self.turns = meter.create_counter("footnote.turns", "{turn}", "questions and decisions that ended")
+        self.tokens = meter.create_counter("footnote.tokens", "{token}", "tokens that models read and wrote")
+        self.round_trips = meter.create_counter("footnote.round_trips", "{call}", "calls one after the other")
+        self.failures = meter.create_counter("footnote.failures", "{turn}", "turns that failed")
+        self.seconds = meter.create_histogram("footnote.turn.duration", "s", "how long a turn took")
 
     def turn_ended(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
         labels, usage = labels_of(turn, outcome), outcome.usage
@@ -162,7 +159,9 @@ def open_telemetry(
     )
     metrics = MeterProvider([reader], resource=resource, shutdown_on_exit=False, views=[buckets])
     try:
-        yield _instruments(spans, metrics, gauges, has_texts=has_texts)
+        meter = metrics.get_meter(SERVICE)
+        _observe_gauges(meter, gauges)
+        yield Telemetry(spans.get_tracer(SERVICE), meter, has_texts=has_texts)
     finally:
         spans.shutdown()
         metrics.shutdown(timeout_millis=1000 * TIMEOUT)
@@ -170,11 +169,7 @@ def open_telemetry(
             logging.getLogger(name).removeFilter(quiet)
 
 
-def _instruments(
-    spans: TracerProvider, metrics: MeterProvider, gauges: Callable[[], Gauges], *, has_texts: bool
-) -> Telemetry:
-    meter = metrics.get_meter(SERVICE)
-
+def _observe_gauges(meter: Meter, gauges: Callable[[], Gauges]) -> None:
     def observe(name: str) -> Callable[[CallbackOptions], list[Observation]]:
         def now(_: CallbackOptions) -> list[Observation]:
             number = getattr(gauges(), name)
@@ -186,12 +181,3 @@ def _instruments(
         "footnote.queue.length", [observe("queued")], "{turn}", "turns and commands that have not ended"
     )
     meter.create_observable_gauge("footnote.running", [observe("running")], "{turn}", "turns worked on")
-    return Telemetry(
-        tracer=spans.get_tracer(SERVICE),
-        turns=meter.create_counter("footnote.turns", "{turn}", "questions and decisions that ended"),
-        tokens=meter.create_counter("footnote.tokens", "{token}", "tokens that models read and wrote"),
-        round_trips=meter.create_counter("footnote.round_trips", "{call}", "calls one after the other"),
-        failures=meter.create_counter("footnote.failures", "{turn}", "turns that failed"),
-        seconds=meter.create_histogram("footnote.turn.duration", "s", "how long a turn took"),
-        has_texts=has_texts,
-    )

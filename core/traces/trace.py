@@ -5,18 +5,13 @@ a document that changes or is forgotten takes its words along. Only what models 
 is kept where the operator wants it (``TRACE_TEXTS``), and goes when one of the documents is forgotten.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from dataclasses import asdict, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from core.conversation import Citation, ModelExchange, Origin, Outcome, value
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from core.conversation import ModelExchange, Origin, Outcome, value
 
 FORMAT = 1  # of the stored bytes; a trace of a newer one is not read
 
@@ -31,9 +26,8 @@ class Step:
     calls: int = 0  #: of models, within it
     input_tokens: int = 0
     output_tokens: int = 0
-    odds: dict[str, float] = field(
-        default_factory=dict
-    )  #: for an answer after it, logarithmic, by kind of verdict
+    #: for an answer after it, logarithmic, by kind of verdict
+    odds: dict[str, float] = field(default_factory=dict)
 
 
 @value
@@ -128,7 +122,7 @@ class Trace:
 
 
 def packed(trace: Trace) -> bytes:
-    """As it is stored, without its exchanges: JSON, compressed."""
+    """The stored form of a trace, without its exchanges: JSON, compressed."""
     record = {"format": FORMAT, **asdict(replace(trace, exchanges=()))}
     del record["exchanges"]
     return zlib.compress(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode())
@@ -158,7 +152,7 @@ def unpacked(stored: bytes) -> Trace | None:
 
 
 @cache
-def _reader() -> TypeAdapter[Any]:
+def _reader() -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Trace)
@@ -177,8 +171,15 @@ def with_outcome(trace: Trace, outcome: Outcome) -> Trace:
         proposed=outcome.proposal.query if outcome.proposal else "",
         collections=tuple(dict.fromkeys((*trace.collections, *outcome.collections))),
         left_out=tuple(omission.text for omission in answer.left_out) if answer else (),
-        citations=tuple(_citation(citation) for citation in (*cited, *closest)),
-    )
+        citations=tuple(
+            TracedCitation(
+                number=each.number, title=each.title, location=each.location, source=each.source, start=each.start,
+                end=each.end, collection=each.collection, url=each.url, origin=each.origin,
+                quote=each.quote if each.origin == "web" else "",
+            )
+            for each in (*cited, *closest)
+        ),
+    )  # fmt: skip
 
 
 def sources_of(trace: Trace) -> set[str]:
@@ -188,11 +189,3 @@ def sources_of(trace: Trace) -> set[str]:
     read = {sources[strip.passage] for strip in strips if strip.passage in sources}
     sent = set(sources.values()) if trace.exchanges else set()
     return read | sent | {citation.source for citation in trace.citations}
-
-
-def _citation(citation: Citation) -> TracedCitation:
-    return TracedCitation(
-        number=citation.number, title=citation.title, location=citation.location, source=citation.source,
-        start=citation.start, end=citation.end, collection=citation.collection, url=citation.url,
-        origin=citation.origin, quote=citation.quote if citation.origin == "web" else "",
-    )  # fmt: skip

@@ -1,93 +1,73 @@
 """Turns and outcomes as JSON in the queue's database, and look-ups of them for as long as they are kept."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping
-from contextvars import Context
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from core.conversation import Command, Conversation, Decision, Outcome, Proposal, Question, Turn
+from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
 from core.errors import StoreUnavailable
+from core.turns import queue
 from core.turns.messenger import ReplyRoute
-from core.turns.queue import (
-    APPLICATION_VERSION,
-    QUEUE,
-    delete_finished,
-    finished_in,
-    replace_arguments,
-    system_database,
-)
 from core.turns.waiting import order_of
 
 if TYPE_CHECKING:
     from dbos import EnqueueOptions
     from pydantic import TypeAdapter
 
+Stored = TypeVar("Stored")
+Record = dict[str, Any]  # JSON types only
+
 TURN, COMMAND = "turn", "command"  #: their workflows' names in DBOS
 RUNNING = ("DELAYED", "ENQUEUED", "PENDING")  # states of a workflow that has not ended
 
 
-def plain(value: Turn | Command | Outcome) -> dict[str, Any]:
-    """JSON types only; tuples become lists."""
+def plain(value: Turn | Command | Outcome) -> Record:
+    """Tuples become lists."""
     record = asdict(value)
     if not isinstance(value, Outcome):
         record["kind"] = type(value).__name__
-    return cast("dict[str, Any]", json.loads(json.dumps(record)))
+    return cast("Record", json.loads(json.dumps(record)))
 
 
 def turn_from(record: Mapping[str, Any]) -> Turn:
     """A turn written by :func:`plain`; ValueError if it is something else."""
-    kind = _TURNS.get(str(record.get("kind")))
-    if kind is None:
+    kinds: Mapping[str, type[Turn]] = {"Question": Question, "Decision": Decision}
+    if (kind := kinds.get(str(record.get("kind")))) is None:
         raise ValueError("this record is of no turn")
-    fields = {name: content for name, content in record.items() if name != "kind"}
-    return cast("Turn", _reader(kind).validate_python(fields))
+    return read(kind, record)
 
 
-def enqueueing(work: Turn | Command) -> EnqueueOptions:
-    """A turn or a command in the queue: under its own id, after what was said before it in its conversation."""
-    from dbos import WorkflowSerializationFormat
-
-    return {
-        "workflow_name": COMMAND if isinstance(work, Command) else TURN,
-        "workflow_id": work.id,
-        "queue_name": QUEUE,
-        "queue_partition_key": work.id
-        if isinstance(work, Command) and work.is_apart
-        else work.conversation.id,
-        "priority": order_of(work),
-        "app_version": APPLICATION_VERSION,
-        "serialization_type": WorkflowSerializationFormat.PORTABLE,
-    }
-
-
-def command_from(record: Mapping[str, Any]) -> Command:
-    fields = {name: content for name, content in record.items() if name != "kind"}
-    return cast("Command", _reader(Command).validate_python(fields))
-
-
-def proposal_from(record: Mapping[str, Any]) -> Proposal:
-    return cast("Proposal", _reader(Proposal).validate_python(record))
-
-
-def outcome_from(record: Mapping[str, Any]) -> Outcome:
-    return cast("Outcome", _reader(Outcome).validate_python(dict(record)))
-
-
-_TURNS: Mapping[str, type] = {"Question": Question, "Decision": Decision}
+def read(kind: type[Stored], record: Mapping[str, Any]) -> Stored:
+    """Another value written by :func:`plain`; ValueError if it is something else."""
+    return cast("Stored", _reader(cast("Any", kind)).validate_python(dict(record)))
 
 
 @cache
-def _reader(kind: type) -> TypeAdapter[Any]:
+def _reader(kind: type) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
+
+
+def enqueueing(work: Turn | Command) -> "EnqueueOptions":
+    """A turn or a command in the queue: under its own id, after what was said before it in its conversation."""
+    from dbos import WorkflowSerializationFormat
+
+    is_apart = isinstance(work, Command) and work.is_apart
+    return {
+        "workflow_name": COMMAND if isinstance(work, Command) else TURN,
+        "workflow_id": work.id,
+        "queue_name": queue.QUEUE,
+        "queue_partition_key": work.id if is_apart else work.conversation.id,
+        "priority": order_of(work),
+        "app_version": queue.APPLICATION_VERSION,
+        "serialization_type": WorkflowSerializationFormat.PORTABLE,
+    }
 
 
 STORING = 1.0  # seconds; a button of an answer may be pressed before the end of its turn is stored
@@ -96,11 +76,8 @@ BATCH = 1_000  # turns that are read at a time
 
 
 async def outcome_of(turn_id: str) -> Outcome | None:
-    """How a turn ended, perhaps a moment ago; None while it runs.
-
-    It runs in a separate context: within a workflow, DBOS would record the look-up as a step.
-    """
-    return await asyncio.create_task(_outcome_of(turn_id), context=Context())
+    """How a turn ended; None while it runs."""
+    return await queue.unrecorded(_outcome_of(turn_id))
 
 
 async def _outcome_of(turn_id: str) -> Outcome | None:
@@ -111,7 +88,7 @@ async def _outcome_of(turn_id: str) -> Outcome | None:
         if status is None or status.status not in RUNNING:
             break
         await asyncio.sleep(LOOK_EVERY)
-    return outcome_from(status.output) if status and isinstance(status.output, dict) else None
+    return read(Outcome, status.output) if status and isinstance(status.output, dict) else None
 
 
 async def is_stored(turn_id: str) -> bool:
@@ -139,8 +116,7 @@ async def turn_and_route(turn_id: str) -> tuple[Turn, ReplyRoute] | None:
 
     status = await DBOS.get_workflow_status_async(turn_id)
     stored: Any = status.input if status else None
-    turn = _turn_in(stored)
-    return (turn, stored["args"][1]) if turn else None
+    return (turn, stored["args"][1]) if (turn := _turn_in(stored)) else None
 
 
 def _turn_in(stored: Any) -> Turn | None:
@@ -178,16 +154,14 @@ def counted_question(stored: Any, status: str, moment: float) -> Question | None
 
 
 def count_unfinished(system: Any = None) -> int:
-    """How many turns and commands of the whole store have not ended, whoever does them; blocks.
-
-    ``system``: the database as DBOS has it; that of this process where none is given. Raises StoreUnavailable.
-    """
+    """Turns and commands of the store that are due and have not ended; blocks. StoreUnavailable."""
     from sqlalchemy import func, select
     from sqlalchemy.exc import SQLAlchemyError
 
-    system = system or system_database()  # DBOS lists workflows, and counts none
+    system = system or queue.system_database()  # DBOS lists workflows, and counts none
     table = system.tables.workflow_status
-    unfinished = select(func.count()).where(table.c.status.in_(RUNNING), table.c.queue_name == QUEUE)
+    due = table.c.status.in_(("ENQUEUED", "PENDING"))
+    unfinished = select(func.count()).where(due, table.c.queue_name == queue.QUEUE)
     try:
         with system.engine.connect() as connection:
             return int(connection.execute(unfinished).scalar_one())
@@ -198,8 +172,8 @@ def count_unfinished(system: Any = None) -> int:
 async def erase(turn: Turn) -> None:
     """Delete the text of a question that stays unanswered; its id stays, against redeliveries."""
     erased = replace(turn, text="", quoted=()) if isinstance(turn, Question) else turn
-    no_route: dict[str, Any] = {}  # it may hold the text too
-    await asyncio.to_thread(replace_arguments, turn.id, [plain(erased), no_route])
+    # Its route too may hold the text.
+    await asyncio.to_thread(queue.replace_arguments, turn.id, [plain(erased), {}])
 
 
 def is_erased(turn: Turn) -> bool:
@@ -208,14 +182,10 @@ def is_erased(turn: Turn) -> bool:
 
 async def outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
     """How the finished turns of a conversation ended, as far as they are kept."""
-    return await asyncio.create_task(_outcomes_in(conversation), context=Context())
-
-
-async def _outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
-    found = [await _outcome_of(turn_id) for turn_id in await finished_in(conversation.id)]
-    return tuple(outcome for outcome in found if outcome is not None)
+    ids = await queue.unrecorded(queue.finished_in(conversation.id))
+    return tuple([each for turn_id in ids if (each := await outcome_of(turn_id)) is not None])
 
 
 async def forget_turns(conversation: Conversation) -> tuple[str, ...]:
     """Delete a conversation's finished turns; returns their ids, which a platform may deliver again."""
-    return await delete_finished(conversation.id)
+    return await queue.delete_finished(conversation.id)

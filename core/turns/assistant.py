@@ -1,7 +1,5 @@
 """From a Turn to its Outcome: exactly one, however often the turn arrives and wherever it was cut off."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -16,16 +14,8 @@ from weakref import WeakValueDictionary
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from core.conversation import (
-    Conversation,
-    Outcome,
-    Proposal,
-    Question,
-    ThreadMessage,
-    Turn,
-    is_unaddressed,
-    log_fields,
-)
+from core import conversation
+from core.conversation import Conversation, Decision, Outcome, Proposal, Question, ThreadMessage, Turn
 from core.errors import DocumentError, FootnoteError, StoreTrouble
 from core.graph import outcomes, rights
 from core.graph.checkpoints import Checkpoints, TurnCheckpoints
@@ -65,21 +55,14 @@ class Assistant:
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(
-        self,
-        turn: Turn,
-        report: Report = lambda _: None,
-        read_thread: ReadThread | None = None,
-        read_attachments: ReadAttachments | None = None,
-        *,
-        is_queued: bool = False,
-    ) -> Outcome:
+        self, turn: Turn, report: Report = conversation.unwatched, read_thread: ReadThread | None = None,
+        read_attachments: ReadAttachments | None = None, *, is_queued: bool = False,
+    ) -> Outcome:  # fmt: skip
         """The turn's outcome. A turn that ended returns the stored one; a turn that was cut off continues.
-
-        ``read_thread`` is called for the first question of a conversation, ``read_attachments`` for a question
-        whose attachments a person allowed to be read. ``is_queued``: the durable queue runs the turn again by
-        itself. So there is nothing to store before a model has replied, and where the database cannot be reached
-        that is raised.
-        """
+        ``read_thread`` is called for the first question of a conversation, ``read_attachments`` for a
+        question whose attachments a person allowed to be read. ``is_queued``: the durable queue runs the turn
+        again by itself. So there is nothing to store before a model has replied, and where the database
+        cannot be reached that is raised."""
         with translate_errors():
             async with self._one_at_a_time(turn.conversation.id):
                 with computing():
@@ -87,22 +70,18 @@ class Assistant:
                     if (ended := _outcome_of(kept.state, turn)) is not None:
                         await self.log.record(turn, ended, Trace())  # if the process died before it did
                         return await self._as_readable_now(turn, ended)
+                    if isinstance(turn, Decision) and turn.verdict == "expire" and not kept.state:
+                        return outcomes.unshown(turn)  # the conversation was forgotten
+                    if conversation.is_unaddressed(turn):
+                        return await self._consider(turn, kept, report)
                     given = (report, read_thread, read_attachments)
                     return await self._run(turn, kept, *given, is_queued=is_queued)
 
     async def _run(
-        self,
-        turn: Turn,
-        kept: TurnCheckpoints,
-        report: Report,
-        read_thread: ReadThread | None,
-        read_attachments: ReadAttachments | None,
-        *,
-        is_queued: bool,
-    ) -> Outcome:
+        self, turn: Turn, kept: TurnCheckpoints, report: Report, read_thread: ReadThread | None,
+        read_attachments: ReadAttachments | None, *, is_queued: bool,
+    ) -> Outcome:  # fmt: skip
         began, stored = perf_counter(), kept.state
-        if is_unaddressed(turn):
-            return await self._consider(turn, kept, report, began)
         if read_thread is not None and not stored and isinstance(turn, Question):
             with waiting():
                 turn = replace(turn, thread_context=await read_thread())
@@ -111,8 +90,7 @@ class Assistant:
             turn = await read_attachments(turn)
             if not turn.attached:
                 raise DocumentError(" ".join(turn.unreadable) or Sentence("own_fault"))
-        deps: Deps | None = None
-        ended: Outcome | None = None
+        deps, ended = None, None
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
@@ -128,6 +106,9 @@ class Assistant:
             if is_queued and is_away(trouble):
                 raise
             await self._fail(turn, kept, self._reason(turn, trouble))
+        finally:
+            if deps is not None:
+                deps.early.cancel()
         return await self._close(turn, kept, deps, began, ended)
 
     def _reason(self, turn: Turn, trouble: Exception) -> str:
@@ -138,9 +119,9 @@ class Assistant:
         logger.error("turn %s broke", turn.id, exc_info=trouble)
         return Sentence("own_fault")
 
-    async def _consider(self, turn: Turn, kept: TurnCheckpoints, report: Report, began: float) -> Outcome:
+    async def _consider(self, turn: Turn, kept: TurnCheckpoints, report: Report) -> Outcome:
         """The outcome of a question that nobody addressed to the bot: until it is answered, nothing is stored."""
-        graph = self.graph.copy({"checkpointer": None})
+        began, graph = perf_counter(), self.graph.copy({"checkpointer": None})
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
@@ -157,27 +138,19 @@ class Assistant:
         return await self._close(turn, kept, deps, began, outcome)
 
     async def _close(
-        self,
-        turn: Turn,
-        kept: TurnCheckpoints,
-        deps: Deps | None,
-        began: float,
+        self, turn: Turn, kept: TurnCheckpoints, deps: Deps | None, began: float,
         outcome: Outcome | None = None,
-    ) -> Outcome:
+    ) -> Outcome:  # fmt: skip
         """The outcome, by default of the newest checkpoint, with its cost; stored so, as the only one, and logged."""
         outcome = outcome or _outcome_of(kept.state, turn)
         if outcome is None:
             raise RuntimeError(f"turn {turn.id} ended without an outcome")
-        total = (perf_counter() - began) * 1000
-        timing = {"total": round(total, 1), **outcome.timing_ms}
+        timing = {"total": round((perf_counter() - began) * 1000, 1), **outcome.timing_ms}
         if deps is not None:
-            reason, trouble = outcome.reason, deps.reasoner.trouble
-            if not reason and outcome.is_quoted and trouble:
-                reason = in_language(trouble, outcome.language)
-            outcome = replace(outcome, usage=deps.reasoner.usage, reason=reason or None)
-            if deps.remark and not outcome.is_small_talk:
-                remark = in_language(deps.remark, outcome.language)
-                outcome = replace(outcome, reason=f"{outcome.reason or ''} {remark}".strip())
+            reason = outcome.reason or (deps.reasoner.trouble if outcome.is_quoted else "")
+            remark = "" if outcome.is_small_talk else deps.remark
+            told = [in_language(each, outcome.language) for each in (reason, remark) if each]
+            outcome = replace(outcome, usage=deps.reasoner.usage, reason=" ".join(told) or None)
             outcome = await rights.outcome_by_now(outcome, deps)
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}
@@ -196,15 +169,12 @@ class Assistant:
         return outcome
 
     async def give_up(self, turn: Turn, reason: str, *, is_final: bool = False) -> Outcome:
-        """End a turn without running it further. A turn that ended returns the stored outcome.
-
-        ``is_final``: a search that it was carrying out may have been sent, and cannot be decided again.
-        """
+        """End a turn without running it, or its stored outcome. ``is_final``: nothing to decide again."""
         async with self._one_at_a_time(turn.conversation.id):
             kept = await self._open(turn.conversation)
             if (ended := _outcome_of(kept.state, turn)) is not None:
                 return await self._as_readable_now(turn, ended)
-            if is_unaddressed(turn):
+            if conversation.is_unaddressed(turn):
                 return outcomes.unshown(turn)
             await self._fail(turn, kept, reason, is_final=is_final)
             return await self._close(turn, kept, None, perf_counter())
@@ -212,7 +182,7 @@ class Assistant:
     async def _as_readable_now(self, turn: Turn, ended: Outcome) -> Outcome:
         """A stored outcome, which may have waited while rights changed."""
         try:
-            return await rights.outcome_by_now(ended, await self.make_deps(turn, lambda _: None))
+            return await rights.outcome_by_now(ended, await self.make_deps(turn, conversation.unwatched))
         except FootnoteError:
             return rights.outcome_within(ended, frozenset())
 
@@ -265,7 +235,7 @@ class Assistant:
 
     async def _fail(self, turn: Turn, kept: TurnCheckpoints, reason: str, *, is_final: bool = False) -> None:
         """End the turn with a reason, in the checkpoint too, so that it stays ended."""
-        logger.warning("turn failed", extra=log_fields(turn))
+        logger.warning("turn failed", extra=conversation.log_fields(turn))
         state = kept.state
         is_same = _is_same(state.get("turn"), turn)
         work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()
@@ -283,11 +253,7 @@ def _config(conversation: Conversation) -> RunnableConfig:
 
 
 def _is_same(stored: Turn | None, turn: Turn) -> bool:
-    return (
-        stored is not None
-        and stored.id == turn.id
-        and isinstance(stored, Question) == isinstance(turn, Question)
-    )
+    return stored is not None and (type(stored), stored.id) == (type(turn), turn.id)
 
 
 def _outcome_of(state: State, turn: Turn) -> Outcome | None:

@@ -8,8 +8,6 @@ has a row in ``checkpoint_blobs``, shared by all checkpoints in which it is the 
 never read: what their types are called is the graph's business, and a value that was only copied cannot change.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -23,18 +21,13 @@ from typing import Any
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-    get_checkpoint_metadata,
-)
+from langgraph.checkpoint import base
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 from psycopg_pool import PoolTimeout
 
-from core.conversation import value
 from core.errors import SettingsError, StoreTrouble
+from core.graph.checkpoints import Checkpoints, Entry
 from core.storage.database import Row, Schema, prepare
 from core.turns.waiting import disk_trouble
 from core.wording import Sentence
@@ -63,11 +56,9 @@ INSERT OR REPLACE INTO checkpoints
 """
 
 
-class PrunedSqliteSaver(SqliteSaver):
-    """The library's blocking saver in a thread of its own, where each call is one hop.
-
-    The library's other one, on aiosqlite, waits for its thread at each statement, each commit and each cursor.
-    """
+class PrunedSqliteSaver(Checkpoints, SqliteSaver):
+    """The library's blocking saver in a thread of its own, where each call is one hop. The library's other
+    one, on aiosqlite, waits for its thread at each statement, each commit and each cursor."""
 
     def __init__(self, connection: sqlite3.Connection, durable: sqlite3.Connection, thread: Executor) -> None:
         """``durable``: a connection whose commits wait for the disk. Both are used in this one thread."""
@@ -91,39 +82,26 @@ class PrunedSqliteSaver(SqliteSaver):
             wanted["checkpoint_id"] = newest[0][0]
         return super().get_tuple({"configurable": wanted})
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        return await self._in_thread(self.put, config, checkpoint, metadata, new_versions)
+    async def aput(self, *given: Any) -> RunnableConfig:
+        return await self._in_thread(self.put, *given)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         await self._in_thread(self.put_writes, config, writes, task_id, task_path)
 
-    async def put_last(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,  # noqa: ARG002 - a row holds all channels
-    ) -> None:
-        await self._in_thread(self._put_last, config, checkpoint, metadata)
+    async def put_last(self, entry: Entry, _: ChannelVersions, /) -> None:  # a row holds all channels
+        await self._in_thread(self._put_last, *entry)
 
     def _put_last(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> None:
-        own, described = config["configurable"], get_checkpoint_metadata(config, metadata)
+        own, described = config["configurable"], base.get_checkpoint_metadata(config, metadata)
         thread, last = str(own["thread_id"]), checkpoint["id"]
         content = (*self.serde.dumps_typed(checkpoint), json.dumps(described, ensure_ascii=False).encode())
         with self._durable as writing:  # one transaction
             writing.execute(_PUT, (thread, own["checkpoint_ns"], last, own.get("checkpoint_id"), *content))
             for table in ("checkpoints", "writes"):
-                writing.execute(
-                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?", (thread, last)
-                )
+                others = f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?"
+                writing.execute(others, (thread, last))
 
     async def forget(self, thread: str) -> None:
         """Delete a thread from the file and from its write-ahead log."""
@@ -176,7 +154,7 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    """For any thread, but one at a time."""
+    # For any thread, but one at a time.
     connection = sqlite3.connect(file, timeout=BUSY_TIMEOUT, check_same_thread=False)
     connection.execute(OVERWRITING)
     return connection
@@ -202,33 +180,17 @@ VALUES (%s, %s, %s, %s, %s::jsonb, %s::jsonb)
 _PUT_BLOB = "INSERT INTO checkpoint_blobs VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
 
 
-@value
-class Parts:
-    """A checkpoint as PostgreSQL has it."""
-
-    plain: Mapping[str, Any]  #: of JSON's types alone
-    blobs: Mapping[str, tuple[str, bytes]]  #: type and value by channel
-
-
-def split(checkpoint: bytes) -> Parts:
-    """The parts of a checkpoint, which :func:`join` puts together again."""
+def split(checkpoint: bytes) -> tuple[dict[str, Any], Mapping[str, tuple[str, bytes]]]:
+    """A checkpoint as PostgreSQL has it: what is of JSON's types alone, and type and value of others by channel."""
     plain = _unpack(checkpoint)
-    versions = plain["channel_versions"]
-    held = plain["channel_values"]
+    versions, held = plain["channel_versions"], plain["channel_values"]
     blobs = {
         name: (BYTES, each) if isinstance(each, bytes) else (SERIALIZED, _pack(each))
         for name, each in held.items()
         if name in versions and not _is_plain(each)
     }
     values = {name: each for name, each in held.items() if name not in blobs}
-    return Parts(plain={**plain, "channel_values": values}, blobs=blobs)
-
-
-def join(parts: Parts) -> bytes:
-    if strange := [kind for kind, _ in parts.blobs.values() if kind not in (BYTES, SERIALIZED)]:
-        raise ValueError(f"a value of a checkpoint is stored as {strange[0]}")
-    held = {name: blob if kind == BYTES else _unpack(blob) for name, (kind, blob) in parts.blobs.items()}
-    return _pack({**parts.plain, "channel_values": {**parts.plain["channel_values"], **held}})
+    return {**plain, "channel_values": values}, blobs
 
 
 def from_postgres(row: Row) -> Row:
@@ -236,8 +198,12 @@ def from_postgres(row: Row) -> Row:
     from base64 import b64decode
 
     *names, plain, metadata, blobs = row
-    held = {name: (kind, b64decode(blob)) for name, (kind, blob) in (blobs or {}).items()}
-    checkpoint = join(Parts(plain=plain, blobs=held))
+    held = dict(plain["channel_values"])
+    for name, (kind, blob) in (blobs or {}).items():
+        if kind not in (BYTES, SERIALIZED):
+            raise ValueError(f"a value of a checkpoint is stored as {kind}")
+        held[name] = b64decode(blob) if kind == BYTES else _unpack(b64decode(blob))
+    checkpoint = _pack({**plain, "channel_values": held})
     return (*names, SERIALIZED, checkpoint, json.dumps(metadata, ensure_ascii=False).encode())
 
 
@@ -247,10 +213,10 @@ def put_checkpoints(connection: psycopg.Connection[Any], rows: list[Row]) -> Non
     for thread, namespace, name, parent, kind, checkpoint, metadata in rows:
         if kind != SERIALIZED:
             raise ValueError(f"a checkpoint is stored as {kind}")
-        parts = split(checkpoint)
-        versions = parts.plain["channel_versions"]
-        blobs += [(thread, namespace, each, versions[each], *blob) for each, blob in parts.blobs.items()]
-        checkpoints.append((thread, namespace, name, parent, json.dumps(parts.plain), _text(metadata)))
+        plain, held = split(checkpoint)
+        versions = plain["channel_versions"]
+        blobs += [(thread, namespace, each, versions[each], *blob) for each, blob in held.items()]
+        checkpoints.append((thread, namespace, name, parent, json.dumps(plain), _text(metadata)))
     with connection.cursor() as cursor:
         cursor.executemany(_PUT_CHECKPOINT, checkpoints)
         cursor.executemany(_PUT_BLOB, blobs)
@@ -269,9 +235,7 @@ def canonical(row: Row) -> Iterator[Any]:
 
 def _is_plain(stored: Any) -> bool:
     """True if PostgreSQL's JSON gives back the same: it turns some floats into integers and knows no NUL."""
-    if isinstance(stored, str):
-        return "\0" not in stored
-    return stored is None or isinstance(stored, int)
+    return "\0" not in stored if isinstance(stored, str) else stored is None or isinstance(stored, int)
 
 
 def _text(metadata: bytes | str) -> str:

@@ -4,8 +4,6 @@ It writes only while this process holds the conversation. A process that slept p
 so what its runs still write changes nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -13,11 +11,12 @@ from typing import Any
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import ChannelVersions, CheckpointTuple
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import dict_row
 
+from core.graph.checkpoints import Checkpoints, Entry
 from core.storage.database import Schema
 from core.storage.postgres import conninfo, making_tables, translate_errors
 from core.storage.storage import Storage
@@ -46,7 +45,7 @@ DELETE FROM checkpoint_blobs WHERE thread_id = %s AND (checkpoint_ns, channel, v
 """
 
 
-class PrunedPostgresSaver(AsyncPostgresSaver):
+class PrunedPostgresSaver(Checkpoints, AsyncPostgresSaver):
     """Adds what the library lacks: an order that no clock disturbs, the end of a turn, the list of threads, patience."""
 
     def __init__(self, pool: Pool, leases: Leases) -> None:
@@ -62,7 +61,6 @@ class PrunedPostgresSaver(AsyncPostgresSaver):
         return _PUT.format(is_held=_IS_HELD.format("given.thread", executor))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that is named, or the one written last. StoreTrouble if it cannot be read."""
         try:
             return await retried(lambda: self._get(config))
         except (ValueError, NotImplementedError) as fault:
@@ -78,15 +76,9 @@ class PrunedPostgresSaver(AsyncPostgresSaver):
             found = await cursor.fetchone()
         return None if found is None else await self._load_checkpoint_tuple(found)
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
+    async def aput(self, *given: Any) -> RunnableConfig:
         put = super().aput
-        return await retried(lambda: put(config, checkpoint, metadata, new_versions))
+        return await retried(lambda: put(*given))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -94,14 +86,9 @@ class PrunedPostgresSaver(AsyncPostgresSaver):
         put = super().aput_writes
         await retried(lambda: put(config, writes, task_id, task_path))
 
-    async def put_last(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> None:
-        await self.aput(config, checkpoint, metadata, new_versions)
+    async def put_last(self, entry: Entry, new_versions: ChannelVersions, /) -> None:
+        config, checkpoint, _ = entry
+        await self.aput(*entry, new_versions)
         await retried(lambda: self._delete_others(str(config["configurable"]["thread_id"]), checkpoint["id"]))
 
     async def _delete_others(self, thread: str, last: str) -> None:
@@ -139,7 +126,6 @@ async def open_postgres_checkpoints(storage: Storage, leases: Leases) -> PrunedP
 
 def _set_up(url: str) -> None:
     """Make the library's tables. Two processes must not do that at once, and whoever waits for a lock within
-    the database would keep the other one from making an index without locking its table.
-    """
+    the database would keep the other one from making an index without locking its table."""
     with making_tables(url), psycopg.connect(conninfo(url), **OPTIONS, row_factory=dict_row) as connection:
         PostgresSaver(connection).setup()

@@ -1,7 +1,5 @@
 """All that is replaced in DBOS, for which it has no settings, and the tests that notice if it works in another way."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import time
@@ -82,20 +80,15 @@ def _form_of(name: str) -> list[str] | None:
 
 @dataclass(slots=True)
 class Share:
-    """How many turns one process beside others takes at a look, so that a burst is shared by all that have room.
-
-    DBOS lets a process take everything that waits. Most of it would then wait for a seat here, while other
-    processes have seats that are free.
-    """
+    """How many turns one process beside others takes at a look, so that a burst is shared by all that have
+    room. DBOS lets a process take everything that waits. Most of it would then wait for a seat here, while
+    other processes have seats that are free."""
 
     seats: int
     _took_at: float = -math.inf  #: when it might last take any, by the monotonic clock
 
     def take(self, running: int, now: float) -> int:
-        """How many turns to take now, with so many running or waiting for a seat here.
-
-        What no process has a seat for is taken too, if more slowly: it shows who asked that it waits in line.
-        """
+        """How many turns to take now; slowly also without a seat, to show who asked that it waits."""
         if running >= self.seats and now - self._took_at < FULL:
             return 0
         self._took_at = now
@@ -121,10 +114,7 @@ def share_claims(replicas: Replicas, seats: int, most: int) -> None:
 
 @contextmanager
 def retrying_writes(disk: DiskWatch) -> Iterator[None]:
-    """Retry writes that a full disk refuses, as DBOS does if another process locks the file.
-
-    Otherwise a turn whose step cannot be recorded would silently wait for the next start.
-    """
+    """Retry writes that a full disk refuses: an unrecorded step would wait for the next start."""
     from dbos import _sys_db
 
     of_files = _sys_db.retriable_sqlite_exception  # type: ignore[attr-defined]
@@ -145,9 +135,7 @@ def retrying_writes(disk: DiskWatch) -> Iterator[None]:
 
 
 def refuse_pickles() -> None:
-    """Never unpickle a row. With any serializer, DBOS unpickles rows that are marked as pickles, so
-    somebody who can write to the database could run code here.
-    """
+    """Never unpickle a row: whoever can write to the database could run code here."""
     from dbos._serialization import DefaultSerializer
 
     def refuse(cls: object, serialized_data: str) -> NoReturn:  # noqa: ARG001 - as DBOS has them

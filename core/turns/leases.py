@@ -11,8 +11,6 @@ Times are the database's: clocks of machines differ. A process judges others onl
 lease for as long as a lease lasts: after the database was away, everybody's lease looks expired.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
@@ -29,7 +27,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from core.storage.database import Schema
 from core.storage.postgres import conninfo, translate_errors
 from core.storage.storage import Storage
-from core.turns.replicas import Ownership, TurnRunner
+from core.turns.replicas import Ownership, Replicas, TurnRunner
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +120,7 @@ class Role:
 
 
 @dataclass(slots=True)
-class Leases:
+class Leases(Replicas):
     """The lease of this process, kept by a thread of its own: a busy event loop is not a dead process."""
 
     address: str = field(repr=False)
@@ -236,7 +234,6 @@ class Leases:
         self._ended.set()
 
     def stand(self, connection: psycopg.Connection[Any]) -> None:
-        """Make the lease."""
         connection.execute(_STAND, (self.executor, self.purpose, self._runner is not None))
 
     def _beat(self, connection: psycopg.Connection[Any]) -> None:
@@ -283,7 +280,7 @@ class Leases:
 
 
 @dataclass(frozen=True, slots=True)
-class Leased:
+class Leased(Ownership):
     """The ownership of a run that was taken under a name which this process has for as long as its lease."""
 
     leases: Leases

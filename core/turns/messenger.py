@@ -1,7 +1,5 @@
 """The port through which durable turns show something on a platform."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -9,6 +7,7 @@ from core.conversation import Command, Outcome, Progress, Question, ThreadMessag
 
 ReplyRoute = Mapping[str, Any]  # where to answer, in the platform's own terms; JSON types only
 Report = Callable[[Progress], None]  # shows progress while a turn runs
+
 
 #: In the route of an operator's work: the platform that shows it, whatever the conversation's.
 SHOWN_BY = "shown_by"
@@ -23,26 +22,21 @@ class Messenger(Protocol):
     """Any method may be called again after a crash, and must then do nothing twice."""
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
-        """Show the first sign; its handle lets the outcome replace it. Raises Unreachable.
+        """Show the first sign; its handle lets the outcome replace it. Raises Unreachable. ``is_again``: it
+        may have been shown before, so look first. A handle that begins with NOWHERE: the turn is not carried
+        out, and :meth:`deliver` tells its author why."""
 
-        ``is_again``: it may have been shown before, so look first. A handle that begins with NOWHERE: the
-        turn is not carried out, and :meth:`deliver` tells its author why.
-        """
-
-    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:
+    async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:  # noqa: ARG002
         """The turn as people read it: names where the platform writes ids. No id goes to a model or to the web."""
+        return turn
 
-    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
-        """The messages of the thread before the bot was called into it, oldest first; bounded.
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:  # noqa: ARG002
+        """The messages of the thread before the bot was called, oldest first; bounded. Unreachable."""
+        return ()
 
-        Raises Unreachable.
-        """
-
-    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:
-        """Index its attachments for its conversation; the question with their addresses, and what is wrong with others.
-
-        Raises Unreachable.
-        """
+    async def read_attachments(self, question: Question, route: ReplyRoute) -> Question:  # noqa: ARG002
+        """The question with its attachments, indexed, and what is wrong with others. Unreachable."""
+        return question
 
     def reporter(self, turn: Turn, route: ReplyRoute, handle: str) -> Report: ...
 

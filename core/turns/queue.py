@@ -1,34 +1,35 @@
 """The setup of DBOS: one queue, rows in JSON, a pinned version, and an orderly shutdown."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, nullcontext, suppress
 from contextvars import Context
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import SettingsError
 from core.storage.database import Schema, prepare
 from core.storage.storage import SQLITE, DataSettings, file_of
+from core.traces.log import NO_LOG
 from core.turns.dbos_patches import check_patched, refuse_pickles, retrying_writes
 from core.turns.replicas import ALONE, Replicas
-from core.turns.waiting import LONE, STOPS, DiskWatch, LoneRuns, TurnRun, UnhurriedClock, disk_trouble
+from core.turns.waiting import STOPS, DiskWatch, TurnRun, UnhurriedClock, disk_trouble
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
     from dbos._sys_db import SystemDatabase
     from sqlalchemy import Engine
     from sqlalchemy.pool import ConnectionPoolEntry
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ POSTGRES_CONNECTIONS = 8
 #: Without prepared statements PgBouncer may stand between; a dead server is noticed in about ten seconds.
 POSTGRES_ENGINE = {
     "connect_args": {
-        "prepare_threshold": None, "connect_timeout": 5,
+        "prepare_threshold": None, "connect_timeout": 10,
         "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
     }
 }  # fmt: skip
@@ -74,17 +75,13 @@ def queue_url(settings: DataSettings) -> str:
 
 @asynccontextmanager
 async def launched(
-    database_url: str,
-    *,
-    disk: DiskWatch,
-    close: Callable[[], Awaitable[None]],
-    replicas: Replicas = ALONE,
-) -> AsyncIterator[None]:
+    database_url: str, *, disk: DiskWatch, close: Callable[[], Awaitable[None]],
+    replicas: Replicas = ALONE, watched: Callable[[], Awaitable[Collection[str]]] = NO_LOG.watched,
+) -> AsyncIterator[None]:  # fmt: skip
     """DBOS in the running loop; at the end, ``close`` ends what runs before the database is closed.
-
-    While it runs, failed writes are retried, and ``disk`` knows why they fail. Raises SettingsError if the database
-    cannot be opened or written at the start.
-    """
+    ``watched``: the turns whose outcomes are needed for longer than RETENTION. While it runs, failed writes
+    are retried, and ``disk`` knows why they fail. Raises SettingsError if the database cannot be opened or
+    written at the start."""
     check_patched()
     refuse_pickles()
     _launch(database_url, replicas.executor)
@@ -93,7 +90,7 @@ async def launched(
     log.propagate = True
     if _is_fault not in log.filters:
         log.addFilter(_is_fault)
-    sweeping = asyncio.create_task(replicas.lead("sweep", _keep_sweeping))
+    sweeping = asyncio.create_task(replicas.lead("sweep", partial(_keep_sweeping, watched)))
     try:
         await _register()
         with retrying_writes(disk):
@@ -137,7 +134,7 @@ async def _register() -> None:
         raise SettingsError(f"DATABASE_URL names a database that cannot be used: {reason}.") from fault
 
 
-def _config(database_url: str, executor: str) -> DBOSConfig:
+def _config(database_url: str, executor: str) -> "DBOSConfig":
     from dbos._serialization import DBOSPortableJSON
 
     config: DBOSConfig = {
@@ -164,10 +161,8 @@ def _config(database_url: str, executor: str) -> DBOSConfig:
 
 
 def prepare_file(database_url: str) -> None:
-    """Turn on SQLite's write-ahead log: one flush for each stored turn, and readers do not wait.
-
-    Only the owner may read the file, and with it the log.
-    """
+    """Turn on SQLite's write-ahead log: one flush for each stored turn, and readers do not wait. Only the
+    owner may read the file, and with it the log."""
     name = database_url.removeprefix(SQLITE)
     if name != database_url:
         file = Path(name)
@@ -185,7 +180,7 @@ def configure_connections() -> None:
         event.listen(Engine, "checkout", _configure)
 
 
-def _configure(connection: Any, record: ConnectionPoolEntry, *_: object) -> None:
+def _configure(connection: Any, record: "ConnectionPoolEntry", *_: object) -> None:
     """SQLite leaves deleted rows in the file until others replace them; a forgotten thread must not stay."""
     if CONFIGURED in record.info:  # which SQLAlchemy empties when it connects again
         return
@@ -195,7 +190,7 @@ def _configure(connection: Any, record: ConnectionPoolEntry, *_: object) -> None
         connection.execute(f"PRAGMA busy_timeout = {LOCKED}")
 
 
-def system_database() -> SystemDatabase:
+def system_database() -> "SystemDatabase":
     """DBOS's database of this process, for what DBOS has no public call."""
     from dbos._dbos import _get_dbos_instance
 
@@ -216,10 +211,8 @@ def _destroy() -> None:
 
 
 async def _close(close: Callable[[], Awaitable[None]], disk: DiskWatch) -> None:
-    """Begin no more turns, let running ones end, then close the database.
-
-    If the disk takes nothing, waiting longer would not record anything.
-    """
+    """Begin no more turns, let running ones end, then close the database. If the disk takes nothing, waiting
+    longer would not record anything."""
     # DBOS installs its own threads in the loop and stops them with itself; later shutdown steps need others.
     threads = ThreadPoolExecutor(thread_name_prefix="footnote")
     loop = asyncio.get_running_loop()
@@ -242,11 +235,9 @@ def _is_fault(record: logging.LogRecord) -> bool:
 
 
 def requeue_left(living: Collection[str]) -> None:
-    """Put back into the queue what runs in no living process; what another process took meanwhile stays there.
-
-    DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried. Raises psycopg's error
-    where the server does not answer.
-    """
+    """Put back into the queue what runs in no living process; what another process took meanwhile stays
+    there. DBOS's public call for it, ``resume_workflow``, forgets how often a turn was tried. Raises
+    psycopg's error where the server does not answer."""
     from dbos import DBOS
     from sqlalchemy import select
     from sqlalchemy.exc import DBAPIError
@@ -282,42 +273,45 @@ def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str
     return frozenset(found)
 
 
-async def claimed_run(workflow_id: str) -> TurnRun:
-    """The run that this process just took; one of which nothing is known looks before it repeats anything.
+async def unrecorded(call: Coroutine[Any, Any, T]) -> T:
+    """The result of a call in a context apart: DBOS would record it as a step of the workflow that runs."""
+    return await asyncio.create_task(call, context=Context())
 
-    It is read in a separate context: else DBOS would record a step.
-    """
+
+async def claimed_run(workflow_id: str) -> TurnRun:
+    """The run that this process took; an unknown one looks first."""
     from dbos import DBOS
 
     looking = DBOS.list_workflows_async(workflow_ids=[workflow_id], load_input=False, load_output=False)
-    found: list[Any] = await asyncio.create_task(looking, context=Context())
+    found: list[Any] = await unrecorded(looking)
     if not found:
         return TurnRun(attempt=2)
     return TurnRun.claimed(found[0].recovery_attempts or 1, found[0].executor_id, found[0].attributes or {})
 
 
-async def record_alone(workflow_id: str, runs: LoneRuns) -> None:
-    """Note that a workflow begins to run alone. It runs in a separate context: else DBOS would record a step."""
-    from dbos import DBOS
-
-    noting = DBOS.update_workflow_attributes_async(workflow_id, {LONE: asdict(runs)}, merge=True)
-    await asyncio.create_task(noting, context=Context())
-
-
 async def finished_in(partition: str) -> tuple[str, ...]:
     """The ids of the finished workflows of one partition of the queue."""
+    # DBOS has no filter for partitions, so all finished workflows are listed.
+    finished = _finished()
+    return tuple([each.workflow_id async for each in finished if each.queue_partition_key == partition])
+
+
+async def _finished(**conditions: Any) -> AsyncIterator[Any]:
     from dbos import DBOS
 
-    # DBOS has no filter for partitions, so all finished workflows are listed.
-    ids: list[str] = []
     for offset in count(0, SWEEP_BATCH):
-        finished: list[Any] = await DBOS.list_workflows_async(
-            status=FINISHED, limit=SWEEP_BATCH, offset=offset, load_input=False, load_output=False
+        found: list[Any] = await DBOS.list_workflows_async(
+            status=FINISHED,
+            limit=SWEEP_BATCH,
+            offset=offset,
+            load_input=False,
+            load_output=False,
+            **conditions,
         )
-        ids += [each.workflow_id for each in finished if each.queue_partition_key == partition]
-        if len(finished) < SWEEP_BATCH:
-            break
-    return tuple(ids)
+        for each in found:
+            yield each
+        if len(found) < SWEEP_BATCH:
+            return
 
 
 async def delete_finished(partition: str) -> tuple[str, ...]:
@@ -345,35 +339,35 @@ def replace_arguments(workflow_id: str, arguments: list[Any]) -> None:
     empty_log(system.engine)
 
 
-def empty_log(engine: Engine) -> None:
+def empty_log(engine: "Engine") -> None:
     """Remove deleted rows from SQLite's write-ahead log too; a reader that uses it delays that."""
     if engine.dialect.name == "sqlite":
         with engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-async def sweep(older_than: timedelta = RETENTION, *, now: float | None = None) -> int:
+async def sweep(
+    older_than: timedelta = RETENTION, *, now: float | None = None, spared: Collection[str] = ()
+) -> int:
     """Delete turns that finished longer before ``now``, in seconds since the epoch; returns how many."""
     from dbos import DBOS
 
     before = (datetime.fromtimestamp(time.time() if now is None else now, UTC) - older_than).isoformat()
-    total = 0
-    while True:
-        finished: list[Any] = await DBOS.list_workflows_async(
-            status=FINISHED, completed_before=before, limit=SWEEP_BATCH, load_input=False, load_output=False
-        )
-        await DBOS.delete_workflows_async([workflow.workflow_id for workflow in finished])
-        total += len(finished)
-        if len(finished) < SWEEP_BATCH:
-            return total
+    ids = [each.workflow_id async for each in _finished(completed_before=before)]
+    swept = [each for each in ids if each not in spared]
+    for first in range(0, len(swept), SWEEP_BATCH):
+        await DBOS.delete_workflows_async(swept[first : first + SWEEP_BATCH])
+    return len(swept)
 
 
-async def _keep_sweeping() -> None:
+async def _keep_sweeping(watched: Callable[[], Awaitable[Collection[str]]]) -> None:
     clock = UnhurriedClock()
     while True:
         await asyncio.sleep(SWEEP_EVERY)
         try:
-            logger.info("forgot finished turns", extra={"count": await sweep(now=clock.now())})
+            logger.info(
+                "forgot finished turns", extra={"count": await sweep(now=clock.now(), spared=await watched())}
+            )
         except Exception:
             # The sweep is tried again in an hour; no turn waits for it.
             logger.exception("could not forget finished turns")

@@ -2,14 +2,14 @@
 PostgreSQL.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from math import ceil
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from core.conversation import Question, value
 from core.storage.database import AsyncDatabase, Row, Schema
@@ -32,6 +32,25 @@ class Rate:
     @property
     def seconds(self) -> float:
         return PERIODS[self.period]
+
+
+@value
+class QuietHours:
+    """The hours of a day in which nobody is notified of what can wait."""
+
+    begin: int  #: of the day, in the time zone
+    end: int
+    zone: str = "UTC"  #: of the IANA database
+
+    def over_at(self, moment: float) -> float:
+        """When they are over, in seconds since the epoch; outside of them the moment itself."""
+        here = datetime.fromtimestamp(moment, ZoneInfo(self.zone))
+        since_begin, length = ((each - self.begin) % 24 for each in (here.hour, self.end))
+        if since_begin >= length:
+            return moment
+        days = int(here.hour >= self.end)
+        over = here.replace(hour=self.end, minute=0, second=0, microsecond=0) + timedelta(days=days)
+        return over.timestamp()
 
 
 @value
@@ -58,11 +77,8 @@ class Rates:
         return max((rate.seconds for rate in (self.per_person, self.per_channel) if rate), default=0.0)
 
     def admit(self, person: str, channel: str, at: float) -> Refusal | None:
-        """Count a question, or refuse it and do not count it.
-
-        ``at`` is when it was asked, in seconds since the epoch: questions that waited for a restart
-        of the bot were not asked all at once.
-        """
+        """Count a question, or refuse it and do not count it. ``at`` is when it was asked, in seconds since
+        the epoch: questions that waited for a restart of the bot were not asked all at once."""
         for key, rate, key_said in self._limited(person, channel):
             wait = self._wait(key, rate, at)
             if wait > 0:
@@ -154,7 +170,7 @@ CREATE INDEX asked_at ON asked (subject, at);
 
 _LATELY = "SELECT at FROM asked WHERE subject = ? AND at > ? AND question <> ? ORDER BY at"
 _NOTE = "INSERT INTO asked VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-_ANY = Rate(count=1, period="day")
+_ANY = Rates(per_person=Rate(count=1, period="day"), per_channel=Rate(count=1, period="day"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,22 +215,19 @@ class Admission:
         counted = Rates(per_person=self.rates.per_person, per_channel=self.rates.per_channel)
         since = question.asked_at - counted.longest
         for key in counted.keys(question.author, question.conversation.channel_id):
-            subject = _subject(question, key)
-            found = rows(_LATELY, (subject, since, question.id))
+            found = rows(_LATELY, (_subject(question, key), since, question.id))
             counted.remember(key, [float(at) for (at,) in found])
         return counted
 
     def _note(self, question: Question) -> None:
         assert self.shared is not None
-        keys = self.rates.keys(question.author, question.conversation.channel_id)
-        rows = [(_subject(question, key), question.id, question.asked_at) for key in keys]
         with self.shared.database.transaction() as writing:
-            writing.executemany(_NOTE, rows)
+            writing.executemany(_NOTE, asked_rows(question, self.rates))
 
 
-def asked_rows(question: Question) -> list[tuple[str, str, float]]:
-    """The rows that the table holds of a question, whichever rates there are."""
-    keys = Rates(per_person=_ANY, per_channel=_ANY).keys(question.author, question.conversation.channel_id)
+def asked_rows(question: Question, rates: Rates = _ANY) -> list[tuple[str, str, float]]:
+    """The rows that the table holds of a question, by default whichever rates there are."""
+    keys = rates.keys(question.author, question.conversation.channel_id)
     return [(_subject(question, key), question.id, question.asked_at) for key in keys]
 
 

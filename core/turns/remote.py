@@ -5,8 +5,6 @@ deletes it when it has ended, so that no text stays behind. Where the other proc
 waits in the queue for the next one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sqlite3
@@ -20,17 +18,9 @@ from core.conversation import Command, Turn
 from core.errors import FootnoteError, SettingsError, VersionMismatch
 from core.storage.database import check, version_in
 from core.storage.storage import SQLITE
-from core.turns.archive import count_unfinished, enqueueing, plain
+from core.turns import queue
+from core.turns.archive import Record, count_unfinished, enqueueing, plain
 from core.turns.dbos_patches import check_patched, refuse_pickles
-from core.turns.queue import (
-    APPLICATION,
-    DISCREET,
-    POSTGRES_ENGINE,
-    QUEUE,
-    SCHEMA,
-    configure_connections,
-    empty_log,
-)
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -44,8 +34,6 @@ CANCEL_TIMEOUT = 5.0  # seconds that cancelled work gets to end
 
 OLDER = "The Footnote that runs is of another version and does not know this work. Start it again with this version."
 
-Record = dict[str, Any]  # JSON types only
-
 logger = logging.getLogger(__name__)
 
 
@@ -57,7 +45,7 @@ class ServerGone(FootnoteError):
 class RemoteQueue:
     """Work that a process which serves does for this one."""
 
-    client: DBOSClient
+    client: "DBOSClient"
     is_served: Callable[[], bool]
     on_wait: Callable[[], None] = lambda: None  #: called when nobody serves any more, once for each wait
     patience: float = PATIENCE  #: seconds
@@ -65,11 +53,9 @@ class RemoteQueue:
     async def carry_out(
         self, work: Turn | Command, route: Record, on_item: Callable[[Record], None]
     ) -> Record | None:
-        """The result of the workflow in the end; ``on_item`` gets what it streamed meanwhile.
-
-        If this is cancelled, the work is ended. ServerGone if nobody does it; VersionMismatch if whoever serves
-        does not know it.
-        """
+        """The result of the workflow in the end; ``on_item`` gets what it streamed meanwhile. If this is
+        cancelled, the work is ended. ServerGone if nobody does it; VersionMismatch if whoever serves does not
+        know it."""
         await self.enqueue(work, route)
         try:
             return await self._follow(work.id, on_item)
@@ -160,7 +146,7 @@ async def open_remote_queue(
 
     check_patched()
     refuse_pickles()
-    configure_connections()
+    queue.configure_connections()
     logging.getLogger("dbos").handlers.clear()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -173,12 +159,12 @@ async def open_remote_queue(
         yield RemoteQueue(client=client, is_served=is_served, on_wait=on_wait)
     finally:
         engine = client._sys_db.engine  # noqa: SLF001 - the file is DBOS's
-        await asyncio.to_thread(empty_log, engine)
+        await asyncio.to_thread(queue.empty_log, engine)
         await asyncio.to_thread(client.destroy)
         engine.dispose()
 
 
-def _open_client(database_url: str) -> DBOSClient:
+def _open_client(database_url: str) -> "DBOSClient":
     from dbos import DBOSClient
     from dbos._serialization import DBOSPortableJSON
     from sqlalchemy import create_engine, make_url
@@ -186,32 +172,29 @@ def _open_client(database_url: str) -> DBOSClient:
     engine = None
     if not database_url.startswith("sqlite"):  # DBOS's own would prepare statements
         url = make_url(database_url).set(drivername="postgresql+psycopg")
-        engine = create_engine(url, **DISCREET, **POSTGRES_ENGINE)
+        engine = create_engine(url, **queue.DISCREET, **queue.POSTGRES_ENGINE)
     client = DBOSClient(
         system_database_url=database_url,
         system_database_engine=engine,
         serializer=DBOSPortableJSON,
-        application_name=APPLICATION,
+        application_name=queue.APPLICATION,
     )
     client._sys_db.engine.hide_parameters = True  # noqa: SLF001 - errors are logged with them
     return client
 
 
-async def _until_ready(database_url: str, is_served: Callable[[], bool]) -> DBOSClient:
-    """Whoever serves makes or migrates the queue's file at its start, and registers the queue after the tables.
-
-    A version that the file keeps is the version of whoever serves.
-    """
+async def _until_ready(database_url: str, is_served: Callable[[], bool]) -> "DBOSClient":
+    """Wait until whoever serves has made the queue's file, in its own version, and the queue after it."""
     from sqlalchemy.exc import DBAPIError
 
     if (name := database_url.removeprefix(SQLITE)) != database_url:
-        while (version := version_in(Path(name))) != SCHEMA.version:
-            check(Path(name), version, SCHEMA)
+        while (version := version_in(Path(name))) != queue.SCHEMA.version:
+            check(Path(name), version, queue.SCHEMA)
             await _look_again(is_served)
     client = _open_client(database_url)
     while True:
         try:
-            if await client.retrieve_queue_async(QUEUE) is not None:
+            if await client.retrieve_queue_async(queue.QUEUE) is not None:
                 return client
         except DBAPIError:
             logger.debug("the queue has no tables yet", exc_info=True)

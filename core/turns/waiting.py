@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from core.conversation import Command, Decision, Progress, Question, Turn, log_fields, value
 from core.errors import StoreUnavailable, causes
@@ -32,15 +32,18 @@ ALONE = 3  # runs alone that began at one place and were cut off, until a turn i
 STOPS, LONE = "stops", "alone"
 
 LONGEST_ORDER = 2**31 - 1  # DBOS keeps a priority in 31 bits
-NAPS = 3  # at most, however often the loop is held up
 #: Seconds after it was said until a turn may begin that another process's earlier turn may precede.
 SETTLE = 0.3
+NAPS = 3  # at most, however often the loop is held up
 LATE = 0.1  # of a nap; a loop that wakes later than that has not read what came meanwhile
 PATIENCE = 24 * 3600.0  # seconds that a platform or a database which cannot be reached is tried again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between two tries; doubled each time
 
+PASSING = (Unreachable, StoreUnavailable)  # errors of a platform and a store that can be reached again
+
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+#: Something that may have to be done once more; it takes ``is_again``.
+Call = Callable[..., Awaitable[T]]
 
 #: When something was written, in seconds since the epoch, and its id. Two messages may share a millisecond;
 #: ids of a platform sort by time.
@@ -82,17 +85,10 @@ async def wait_for_earlier(seconds: float) -> None:
 
 
 def order_of(turn: Turn | Command) -> int:
-    """A priority for the queue: milliseconds, earlier turns first, since two connections may reverse them.
-
-    It wraps around every 24.8 days; only turns that wait across that moment could swap places. DBOS orders
-    turns of the same millisecond by id: with SQLite it knows only the second in which they were stored.
-    """
+    """A priority for the queue: milliseconds, earlier turns first, since two connections may reverse them. It
+    wraps around every 24.8 days; only turns that wait across that moment could swap places. DBOS orders turns
+    of the same millisecond by id: with SQLite it knows only the second in which they were stored."""
     return 1 + int(said_at(turn) * 1000) % LONGEST_ORDER
-
-
-def until_settled(turn: Turn | Command, now: float | None = None) -> float:
-    """Seconds from ``now`` (since the epoch) in which other processes may still store an earlier turn."""
-    return min(max(0.0, said_at(turn) + SETTLE - (time.time() if now is None else now)), SETTLE)
 
 
 def said_at(turn: Turn | Command) -> float:
@@ -104,10 +100,7 @@ def said_at(turn: Turn | Command) -> float:
 
 @dataclass(slots=True, kw_only=True)
 class UnhurriedClock:
-    """Seconds since the epoch, never ahead of the time that really passed since the start.
-
-    It follows a wall clock that is set back, and trusts the wall clock at the start.
-    """
+    """Seconds since the epoch, back with a wall clock, but never ahead of the time that passed."""
 
     wall: Callable[[], float] = time.time
     steady: Callable[[], float] = time.monotonic
@@ -157,8 +150,6 @@ class Seats:
 
 @dataclass(slots=True)
 class Seat:
-    """One turn's."""
-
     seats: Seats
     report: Report
     wanted: int = 1
@@ -198,30 +189,17 @@ class Seat:
             await self.take()
 
 
-class Call(Protocol[T_co]):
-    """Something that may have to be done once more."""
-
-    def __call__(self, *, is_again: bool) -> Awaitable[T_co]: ...
-
-
 async def retry(
-    turn: Turn | Command,
-    call: Call[T],
-    *,
-    is_again: bool,
+    turn: Turn | Command, call: Call[T], *, is_again: bool,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> T | None:
-    """Call a platform until it can be reached, and what is stored for it can be read and written.
-
-    None if it refuses, or either stays out of reach for too long.
-    """
-
-    def is_out_of_reach(trouble: Exception) -> bool:
-        return isinstance(trouble, Unreachable | StoreUnavailable)
+) -> T | None:  # fmt: skip
+    """The result once platform and store can be reached; None if one refuses, or stays away too long."""
 
     try:
-        return await persist(turn, call, passes=is_out_of_reach, is_again=is_again, sleep=sleep)
-    except (Unreachable, StoreUnavailable):
+        return await persist(
+            turn, call, passes=lambda trouble: isinstance(trouble, PASSING), is_again=is_again, sleep=sleep
+        )
+    except PASSING:
         return None
     except Exception:
         # A message that can never be sent must not hold up the conversation behind it.
@@ -230,14 +208,9 @@ async def retry(
 
 
 async def persist(
-    turn: Turn | Command,
-    call: Call[T],
-    *,
-    passes: Callable[[Exception], bool],
-    is_again: bool = False,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    patience: float = PATIENCE,
-) -> T:
+    turn: Turn | Command, call: Call[T], *, passes: Callable[[Exception], bool], is_again: bool = False,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep, patience: float = PATIENCE,
+) -> T:  # fmt: skip
     """The result of a call, made again while its errors pass. Raises one that does not, or not in time."""
     loop = asyncio.get_running_loop()
     until, pause, level = loop.time() + patience, FIRST_PAUSE, logging.WARNING
@@ -275,7 +248,6 @@ class TurnRun:
 
     @classmethod
     def claimed(cls, attempt: int, executor: str, attributes: Mapping[str, Any]) -> TurnRun:
-        """As it is taken from the queue."""
         lone = LoneRuns(**attributes.get(LONE, {}))
         return cls(attempt=attempt, executor=executor, stops=attributes.get(STOPS, 0), lone=lone)
 
@@ -289,19 +261,19 @@ class TurnRun:
         return self.attempt - 1 - self.stops
 
     @property
+    def apology(self) -> str:
+        return Sentence("cut_off", count=self.cut_off)
+
+    @property
     def is_suspect(self) -> bool:
         return self.cut_off >= CUT_OFF
 
-    def alone_at(self, place: str) -> LoneRuns:
-        """The runs that were cut off at this place so far; a stop of the process cuts off nothing."""
-        if self.lone.place != place:
-            return LoneRuns(place=place, stops=self.stops)
-        was_stopped = self.stops > self.lone.stops
-        return replace(self.lone, count=self.lone.count - was_stopped, stops=self.stops)
-
     def begun_at(self, place: str) -> TurnRun:
         """The run alone that begins there now; a hopeless one where enough were cut off there."""
-        before = self.alone_at(place)
+        before = LoneRuns(place=place, stops=self.stops)  # those that were cut off at this place so far
+        if self.lone.place == place:
+            was_stopped = self.stops > self.lone.stops  # a stop of the process cuts off nothing
+            before = replace(before, count=self.lone.count - was_stopped)
         if before.count >= ALONE:
             return replace(self, is_hopeless=True)
         return replace(self, lone=replace(before, count=before.count + 1))
@@ -349,10 +321,8 @@ def _key(error: BaseException) -> str | None:
     psycopg = sys.modules.get("psycopg")  # without it, no error is of it
     if psycopg is None or not isinstance(error, psycopg.Error):
         return None
-    if state := _STATES.get(error.sqlstate or ""):
-        return state
     is_away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    return "store_away" if is_away else None
+    return _STATES.get(error.sqlstate or "", "store_away" if is_away else None)
 
 
 @dataclass(slots=True)

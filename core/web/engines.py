@@ -5,8 +5,6 @@ found", "blocked" and "unreachable", and its ``auto`` backend sends the query to
 other companies, although the person allowed a search with DuckDuckGo alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -17,20 +15,8 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from core.errors import SearchTrouble
+from core.web import request
 from core.web.fetch import ACCEPT_ENCODING, default_tls, read_body
-from core.web.request import (
-    OK,
-    REPLY_LIMIT,
-    EngineReply,
-    Hit,
-    SearchEngine,
-    ask,
-    clean_hits,
-    rate_limited,
-    require_ok,
-    seconds_asked,
-    unreadable,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -56,19 +42,16 @@ class DuckDuckGo:
     timeout: float = 20.0  #: seconds for one search, its retry included
     name: ClassVar[str] = "DuckDuckGo"
 
-    async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]:
+    async def search(self, query: str, *, limit: int) -> tuple[request.Hit, ...]:
         # ddgs is synchronous. Its thread ends by itself at the same timeout.
         send = partial(asyncio.to_thread, post_query, query, self.timeout)
-        reply = await ask(self.name, send, within=self.timeout)
+        reply = await request.ask(self.name, send, within=self.timeout)
         found = await asyncio.to_thread(read_results, reply)
-        return clean_hits(found, limit=limit)
+        return request.clean_hits(found, limit=limit)
 
 
-def post_query(query: str, seconds: float) -> EngineReply:
-    """DuckDuckGo's reply to the query. Blocking.
-
-    Raises ConnectionError, TimeoutError, UnicodeError or SearchTrouble.
-    """
+def post_query(query: str, seconds: float) -> request.EngineReply:
+    """DuckDuckGo's reply. Blocks. ConnectionError, TimeoutError, UnicodeError or SearchTrouble."""
     import primp
     from ddgs.engines.duckduckgo import Duckduckgo
 
@@ -77,23 +60,19 @@ def post_query(query: str, seconds: float) -> EngineReply:
     form = engine.build_payload(query, region=REGION, safesearch="moderate", timelimit=None)
     try:
         response = engine.http_client.client.request(
-            engine.search_method,
-            engine.search_url,
-            data=form,
-            timeout=seconds,
-            stream=True,
+            engine.search_method, engine.search_url, data=form, timeout=seconds, stream=True,
             follow_redirects=False,
-        )
+        )  # fmt: skip
         with closing(response):
             body = bytearray()
             for chunk in response.iter_bytes(CHUNK):
                 body += chunk
-                if len(body) > REPLY_LIMIT:
-                    raise unreadable(DuckDuckGo.name)
-        return EngineReply(
+                if len(body) > request.REPLY_LIMIT:
+                    raise request.unreadable(DuckDuckGo.name)
+        return request.EngineReply(
             status=response.status_code,
             body=bytes(body),
-            retry_after=seconds_asked(response.headers.get("retry-after")),
+            retry_after=request.seconds_asked(response.headers.get("retry-after")),
         )
     except primp.TimeoutError:
         raise TimeoutError from None
@@ -101,25 +80,25 @@ def post_query(query: str, seconds: float) -> EngineReply:
         raise ConnectionError(repr(trouble)) from trouble
 
 
-def read_results(reply: EngineReply) -> list[Hit]:
+def read_results(reply: request.EngineReply) -> list[request.Hit]:
     """The results in DuckDuckGo's order, without its redirect around each; SearchTrouble if it is no page of results."""
     from ddgs.engines.duckduckgo import Duckduckgo
 
     page, engine = reply.body.decode("utf-8", errors="replace"), Duckduckgo()
-    hits: list[Hit] = []
+    hits: list[request.Hit] = []
     # The prefix gives lxml a document even if the page is blank or starts with a declaration.
-    rows = engine.extract_results("<html><body>" + page) if reply.status == OK else []
+    rows = engine.extract_results("<html><body>" + page) if reply.status == request.OK else []
     for row in engine.post_extract_results(rows):
         # ddgs has percent-decoded the link already, so the target ends at the redirect's last parameter.
         _, redirect, target = row.href.partition("duckduckgo.com/l/?uddg=")
         url = (target.rpartition("&rut=")[0] or target) if redirect else row.href
         if url.startswith(("http://", "https://")):
-            hits.append(Hit(title=row.title, url=url, snippet=row.body))
+            hits.append(request.Hit(title=row.title, url=url, snippet=row.body))
     if hits:
         return hits
     if reply.status in BLOCKED_STATUSES or any(mark in page for mark in BLOCKED_MARKS):
-        raise rate_limited(DuckDuckGo.name, reply.retry_after)
-    require_ok(DuckDuckGo.name, reply, SENTENCES)
+        raise request.rate_limited(DuckDuckGo.name, reply.retry_after)
+    request.require_ok(DuckDuckGo.name, reply, SENTENCES)
     if not any(mark in page for mark in NOTHING_MARKS):
         logger.warning("DuckDuckGo's page holds neither results nor its note that there are none")
     return hits
@@ -152,19 +131,16 @@ class Tavily:
     timeout: float = 20.0  #: seconds for one search, its retry included
     name: ClassVar[str] = "Tavily"
 
-    async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]:
+    async def search(self, query: str, *, limit: int) -> tuple[request.Hit, ...]:
         send = partial(
-            exchange,
-            self.name,
-            "POST",
-            f"{self.base_url.rstrip('/')}/search",
+            exchange, self.name, "POST", f"{self.base_url.rstrip('/')}/search",
             headers={"Authorization": f"Bearer {self.api_key}".encode()},
             json={"query": query, "max_results": min(limit, TAVILY_RESULT_LIMIT), "search_depth": "basic"},
-        )
-        reply = await ask(self.name, send, within=self.timeout)
-        require_ok(self.name, reply, TAVILY_SENTENCES)
+        )  # fmt: skip
+        reply = await request.ask(self.name, send, within=self.timeout)
+        request.require_ok(self.name, reply, TAVILY_SENTENCES)
         _, rows = read_json(self.name, reply)
-        return clean_hits((hit_of(row, "published_date") for row in rows), limit=limit)
+        return request.clean_hits((hit_of(row, "published_date") for row in rows), limit=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,19 +151,19 @@ class SearXNG:
     timeout: float = 20.0  #: seconds for one search, its retry included
     name: ClassVar[str] = "SearXNG"
 
-    async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]:
+    async def search(self, query: str, *, limit: int) -> tuple[request.Hit, ...]:
         url, params = f"{self.base_url.rstrip('/')}/search", {"q": query, "format": "json"}
-        reply = await ask(
+        reply = await request.ask(
             self.name, partial(exchange, self.name, "GET", url, params=params), within=self.timeout
         )
-        require_ok(self.name, reply, SEARXNG_SENTENCES)
+        request.require_ok(self.name, reply, SEARXNG_SENTENCES)
         answer, rows = read_json(self.name, reply)
         if not rows and answer.get("unresponsive_engines"):
             raise SearchTrouble("None of the engines behind SearXNG answered; try again in a minute.")
-        return clean_hits((hit_of(row, "publishedDate") for row in rows), limit=limit)
+        return request.clean_hits((hit_of(row, "publishedDate") for row in rows), limit=limit)
 
 
-async def exchange(engine: str, method: str, url: str, **content: Any) -> EngineReply:
+async def exchange(engine: str, method: str, url: str, **content: Any) -> request.EngineReply:
     """One request and its reply; ``content`` is httpx's. ConnectionError when none comes."""
     import httpx
 
@@ -199,34 +175,36 @@ async def exchange(engine: str, method: str, url: str, **content: Any) -> Engine
             httpx.AsyncClient(timeout=None, verify=tls) as client,  # noqa: S113 - see above
             client.stream(method, url, headers=headers, **content) as response,
         ):
-            is_ok, after = response.status_code == OK, response.headers.get("retry-after")
-            body = await read_body(response, sender=engine, limit=REPLY_LIMIT) if is_ok else b""
-            return EngineReply(status=response.status_code, body=body, retry_after=seconds_asked(after))
+            is_ok, after = response.status_code == request.OK, response.headers.get("retry-after")
+            body = await read_body(response, sender=engine, limit=request.REPLY_LIMIT) if is_ok else b""
+            return request.EngineReply(
+                status=response.status_code, body=body, retry_after=request.seconds_asked(after)
+            )
     except httpx.RequestError as trouble:
         raise ConnectionError(type(trouble).__name__) from trouble
     except httpx.InvalidURL:
         raise SearchTrouble(f"The address that is set for {engine} is not a web address.") from None
 
 
-def read_json(engine: str, reply: EngineReply) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+def read_json(engine: str, reply: request.EngineReply) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     """The engine's answer, and the results in it."""
     try:
         answer = json.loads(reply.body)
     except (ValueError, RecursionError):
-        raise unreadable(engine) from None
+        raise request.unreadable(engine) from None
     rows = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(rows, list):
-        raise unreadable(engine)
+        raise request.unreadable(engine)
     return answer, [row for row in rows if isinstance(row, dict)]
 
 
-def hit_of(row: Mapping[str, Any], published: str) -> Hit:
+def hit_of(row: Mapping[str, Any], published: str) -> request.Hit:
     """A result as the engine sent it; a field that is missing or not a string is empty."""
     title, url, snippet, date = (
         value if isinstance(value := row.get(key), str) else ""
         for key in ("title", "url", "content", published)
     )
-    return Hit(title=title, url=url, snippet=snippet, published=date)
+    return request.Hit(title=title, url=url, snippet=snippet, published=date)
 
 
 EngineName = Literal["duckduckgo", "tavily", "searxng", "off"]
@@ -239,14 +217,11 @@ def engine_for(
     tavily_api_key: str = "",
     tavily_base_url: str = "https://api.tavily.com",
     searxng_url: str = "",
-) -> SearchEngine | None:
+) -> request.SearchEngine | None:
     """The engine of this name, ``timeout`` seconds for one search; None when the web is off."""
-    match name:
-        case "duckduckgo":
-            return DuckDuckGo(timeout=timeout)
-        case "tavily":
-            return Tavily(api_key=tavily_api_key, base_url=tavily_base_url, timeout=timeout)
-        case "searxng":
-            return SearXNG(base_url=searxng_url, timeout=timeout)
-        case "off":
-            return None
+    engines: Mapping[str, request.SearchEngine] = {
+        "duckduckgo": DuckDuckGo(timeout=timeout),
+        "tavily": Tavily(api_key=tavily_api_key, base_url=tavily_base_url, timeout=timeout),
+        "searxng": SearXNG(base_url=searxng_url, timeout=timeout),
+    }
+    return engines.get(name)

@@ -11,14 +11,14 @@ import asyncio
 import logging
 import socket
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from core.errors import DocumentError, FetchRefused, SearchTrouble
+from core.errors import DocumentError, FetchRefused, SearchTrouble, causes
 from core.library.formats.encoding import decode
 from core.library.formats.read import parse_html
 from core.web.hosts import IPAddress, host_of, is_allowed, is_public, parse
@@ -36,7 +36,7 @@ REDIRECT_LIMIT = 5
 ADDRESSES_TRIED = 3  # of one host, in the resolver's order
 BODY_LIMIT = 2_000_000  # bytes, compressed and decompressed
 USER_AGENT = "Mozilla/5.0 (compatible; footnote)"  # the form that sites expect of a robot
-CONNECT_LIMIT = 5.0  # seconds for one address, its TLS handshake included
+CONNECT_LIMIT = 6.0  # seconds for one address, its TLS handshake included: a page has 20 for three of them
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 READABLE_TYPES = HTML_TYPES | {"text/plain", "text/markdown", "text/x-markdown"}
@@ -68,10 +68,7 @@ async def resolve_host(host: str, port: int) -> list[str]:
 
 @cache
 def default_tls() -> ssl.SSLContext:
-    """Verifies against certifi's root certificates, or the operator's own (``SSL_CERT_FILE``).
-
-    The first call reads them, which takes 40 ms: make it in a thread.
-    """
+    """Verifies with certifi or ``SSL_CERT_FILE``. The first call takes 40 ms: make it in a thread."""
     import httpx
 
     return httpx.create_ssl_context()
@@ -81,22 +78,17 @@ def certificate_fault(trouble: BaseException) -> str:
     """Why a certificate was not trusted, completing "HOST …"; empty for any other trouble."""
     import ssl
 
-    cause: BaseException | None = trouble
-    while cause is not None:
+    for cause in causes(trouble):
         if isinstance(cause, ssl.SSLCertVerificationError):
             reason = cause.verify_message.removesuffix(".")
             return f"has a certificate that is not trusted ({reason}); SSL_CERT_FILE names authorities of your own"
-        cause = cause.__cause__ or cause.__context__
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedFetcher:
-    """Fetches pages that are public, readable, small and quick.
-
-    It keeps no cookies, sends no credentials and uses no proxy: it is built on httpx's
-    transport, without the client that would add them.
-    """
+    """Fetches pages that are public, readable, small and quick, without cookies, credentials and proxy: it is
+    built on httpx's transport, not on the client that would add them."""
 
     timeout: float = 20.0  #: seconds from the first name look-up to the last byte, redirects included
     body_limit: int = BODY_LIMIT  #: bytes
@@ -143,7 +135,10 @@ class GuardedFetcher:
             target = check_url(url, ports=ports, trusted=self.trusted, blocked=self.blocked)
             addresses = await self._addresses(target, is_private=is_private)
             async with httpx.AsyncHTTPTransport(verify=tls, trust_env=False) as transport:
-                response = await self._open(transport, target, addresses)
+                try:
+                    response = await send_pinned(transport, target, addresses)
+                except HostUnreachable as unreachable:
+                    raise SearchTrouble(f"{ascii_host(target)} {unreachable}.") from None
                 try:
                     if not response.has_redirect_location:
                         return await self._resource(response, target, accept)
@@ -164,20 +159,6 @@ class GuardedFetcher:
         if not (is_private or all(map(self.is_public, addresses))):
             raise FetchRefused(f"{host} is not a public address, so it is not visited.")
         return addresses[:ADDRESSES_TRIED]
-
-    async def _open(
-        self, transport: httpx.AsyncHTTPTransport, target: httpx.URL, addresses: list[IPAddress]
-    ) -> httpx.Response:
-        import httpx
-
-        for address in addresses:
-            try:
-                return await transport.handle_async_request(pin_request(target, address))
-            except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
-                logger.info("%s at %s: %r", ascii_host(target), address, trouble)
-                if fault := certificate_fault(trouble):
-                    raise SearchTrouble(f"{ascii_host(target)} {fault}.") from None
-        raise SearchTrouble(f"{ascii_host(target)} could not be reached.")
 
     async def _resource(
         self, response: httpx.Response, target: httpx.URL, accept: frozenset[str]
@@ -241,33 +222,46 @@ def pin_request(
     headers: Mapping[str, str] | None = None,
     content: bytes = b"",
 ) -> httpx.Request:
-    """The request for the target, sent to exactly this IP address, with more headers.
-
-    The host's name stays in the Host header, in TLS's SNI and in the check of the certificate.
-    """
+    """The request, sent to exactly this IP address under the host's name for HTTP, SNI and certificate."""
     import httpx
 
     return httpx.Request(
         method,
         target.copy_with(host=str(address)),
         headers={
-            "Host": target.netloc.decode("ascii"),
-            "User-Agent": USER_AGENT,
-            "Accept": ", ".join(sorted(INGESTED_TYPES)),
-            "Accept-Encoding": ACCEPT_ENCODING,
+            "Host": target.netloc.decode("ascii"), "User-Agent": USER_AGENT,
+            "Accept": ", ".join(sorted(INGESTED_TYPES)), "Accept-Encoding": ACCEPT_ENCODING,
             **(headers or {}),
         },
         content=content or None,
         extensions={"timeout": {"connect": CONNECT_LIMIT}, "sni_hostname": ascii_host(target)},
-    )
+    )  # fmt: skip
+
+
+class HostUnreachable(Exception):
+    """No address of a host takes a connection; the text completes "HOST …"."""
+
+
+async def send_pinned(
+    transport: httpx.AsyncHTTPTransport, target: httpx.URL, addresses: Iterable[IPAddress], **request: Any
+) -> httpx.Response:
+    """The answer of the first of these addresses that takes the connection. ``request``: as of :func:`pin_request`."""
+    import httpx
+
+    for address in addresses:
+        try:
+            return await transport.handle_async_request(pin_request(target, address, **request))
+        except (httpx.ConnectError, httpx.ConnectTimeout) as trouble:
+            logger.info("%s at %s: %r", ascii_host(target), address, trouble)
+            if fault := certificate_fault(trouble):
+                raise HostUnreachable(fault) from None
+    raise HostUnreachable("could not be reached")
 
 
 async def read_body(response: httpx.Response, *, sender: str, limit: int) -> bytes:
-    """The body after decompression, at most ``limit`` bytes of it before and after.
-
-    httpx would decompress each chunk whole, so that 64 kB on the wire could become 64 MB in
-    memory before it is counted. SearchTrouble names the sender.
-    """
+    """The body, at most ``limit`` bytes before and after decompression; SearchTrouble names the sender. httpx
+    would decompress each chunk whole, so that 64 kB on the wire could become 64 MB in memory before it is
+    counted."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in PLAIN + GZIP:
         raise SearchTrouble(f"{sender} sent a page in a compression that was not asked for.")

@@ -25,48 +25,40 @@ if TYPE_CHECKING:
 IPAddress = IPv4Address | IPv6Address
 
 # IANA IPv4 Special-Purpose Address Registry, multicast (RFC 5771) and the reserved class E.
-SPECIAL_V4 = tuple(
-    map(
-        IPv4Network,
-        (
-            "0.0.0.0/8",  # this network
-            "10.0.0.0/8",  # private
-            "100.64.0.0/10",  # carrier-grade NAT; also Alibaba's metadata service
-            "127.0.0.0/8",  # loopback
-            "168.63.129.16/32",  # Azure's host agent: a public number, answered inside its network only
-            "169.254.0.0/16",  # link-local, and the metadata service of most clouds
-            "172.16.0.0/12",  # private
-            "192.0.0.0/24",  # protocol assignments; also Oracle's metadata service
-            "192.0.2.0/24",  # documentation
-            "192.31.196.0/24",  # AS112
-            "192.52.193.0/24",  # multicast tunnelling
-            "192.88.99.0/24",  # 6to4 relays
-            "192.168.0.0/16",  # private
-            "192.175.48.0/24",  # AS112
-            "198.18.0.0/15",  # benchmarks
-            "198.51.100.0/24",  # documentation
-            "203.0.113.0/24",  # documentation
-            "224.0.0.0/4",  # multicast
-            "240.0.0.0/4",  # reserved, and broadcast
-        ),
-    )
+_SPECIAL_V4 = (
+    "0.0.0.0/8",  # this network
+    "10.0.0.0/8",  # private
+    "100.64.0.0/10",  # carrier-grade NAT; also Alibaba's metadata service
+    "127.0.0.0/8",  # loopback
+    "168.63.129.16/32",  # Azure's host agent: a public number, answered inside its network only
+    "169.254.0.0/16",  # link-local, and the metadata service of most clouds
+    "172.16.0.0/12",  # private
+    "192.0.0.0/24",  # protocol assignments; also Oracle's metadata service
+    "192.0.2.0/24",  # documentation
+    "192.31.196.0/24",  # AS112
+    "192.52.193.0/24",  # multicast tunnelling
+    "192.88.99.0/24",  # 6to4 relays
+    "192.168.0.0/16",  # private
+    "192.175.48.0/24",  # AS112
+    "198.18.0.0/15",  # benchmarks
+    "198.51.100.0/24",  # documentation
+    "203.0.113.0/24",  # documentation
+    "224.0.0.0/4",  # multicast
+    "240.0.0.0/4",  # reserved, and broadcast
 )
+SPECIAL_V4 = tuple(map(IPv4Network, _SPECIAL_V4))
 
 GLOBAL_UNICAST = IPv6Network("2000::/3")  # IANA IPv6 Global Unicast Address Assignments
 
 # IANA IPv6 Special-Purpose Address Registry: its entries inside 2000::/3.
-SPECIAL_V6 = tuple(
-    map(
-        IPv6Network,
-        (
-            "2001::/23",  # protocol assignments, among them Teredo, which embeds an IPv4 address
-            "2001:db8::/32",  # documentation
-            "2002::/16",  # 6to4, which embeds an IPv4 address; no site is reached this way any more (RFC 7526)
-            "2620:4f:8000::/48",  # AS112
-            "3fff::/20",  # documentation
-        ),
-    )
+_SPECIAL_V6 = (
+    "2001::/23",  # protocol assignments, among them Teredo, which embeds an IPv4 address
+    "2001:db8::/32",  # documentation
+    "2002::/16",  # 6to4, which embeds an IPv4 address; no site is reached this way any more (RFC 7526)
+    "2620:4f:8000::/48",  # AS112
+    "3fff::/20",  # documentation
 )
+SPECIAL_V6 = tuple(map(IPv6Network, _SPECIAL_V6))
 
 NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: all of IPv4, as an IPv6-only network sees it
 ISATAP = 0x5EFE  # RFC 5214: the third and fourth last groups are 0[2]00:5efe, then an IPv4 address
@@ -114,11 +106,9 @@ def host_of(url: str) -> str:
 
 
 def canonical(host: str) -> str:
-    """A host in lower case and punycode without its final dot, an IP address in its usual form.
-
-    Empty when no browser would take it for a host. As in browsers, a host whose last label
-    is a number is an IPv4 address, however it is spelled: ``0x7f.1`` is ``127.0.0.1``.
-    """
+    """A host in lower case and punycode without its final dot, an IP address in its usual form; empty if no
+    browser takes it for a host. As in browsers, a host whose last label is a number is an IPv4 address, however
+    it is spelled: ``0x7f.1`` is ``127.0.0.1``."""
     if ":" in host:
         address = IPv6Address(host)
         if address.scope_id is not None:
@@ -136,10 +126,7 @@ def canonical(host: str) -> str:
 
 
 def pattern(text: str) -> str:
-    """The host that an entry of an operator's list names; SettingsError when it names none.
-
-    ``example.org``, ``*.example.org``, ``.example.org.`` and a whole URL mean the same host.
-    """
+    """The host that an entry names, as ``*.example.org`` or a whole URL; SettingsError when it names none."""
     bare = text.strip().removeprefix("*").removeprefix(".")
     spelled = f"[{bare}]" if bare.count(":") > 1 and "/" not in bare and "[" not in bare else bare
     host = host_of(spelled if "://" in spelled else f"http://{spelled}/")

@@ -2,8 +2,6 @@
 of an allowed query, from the pages of its hits where these can be read.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -56,14 +54,20 @@ Send = Callable[[], Awaitable[EngineReply]]
 
 
 async def ask(engine: str, send: Send, *, within: float) -> EngineReply:
-    """The engine's last reply, whatever its status, after one retry where that may help.
-
-    ``within`` bounds both attempts together, in seconds. SearchTrouble when no reply comes.
-    """
+    """The last reply, after one retry where it may help, ``within`` seconds. SearchTrouble for none."""
     deadline = asyncio.get_running_loop().time() + within
     try:
         async with asyncio.timeout_at(deadline):
-            return await _send_twice(send, deadline)
+            try:
+                first = await send()
+            except ConnectionError:
+                await asyncio.sleep(FAULT_PAUSE)
+                return await send()
+            pause = pause_before_retry(first)
+            if pause is None or asyncio.get_running_loop().time() + pause >= deadline:
+                return first
+            await asyncio.sleep(pause)
+            return await send()
     except TimeoutError:
         raise SearchTrouble(Sentence("search_slow", engine=engine, seconds=within)) from None
     except ConnectionError as trouble:
@@ -71,19 +75,6 @@ async def ask(engine: str, send: Send, *, within: float) -> EngineReply:
         raise SearchTrouble(Sentence("search_unreachable", engine=engine)) from None
     except UnicodeError:
         raise SearchTrouble(Sentence("search_broken_query")) from None
-
-
-async def _send_twice(send: Send, deadline: float) -> EngineReply:
-    try:
-        first = await send()
-    except ConnectionError:
-        await asyncio.sleep(FAULT_PAUSE)
-        return await send()
-    pause = pause_before_retry(first)
-    if pause is None or asyncio.get_running_loop().time() + pause >= deadline:
-        return first
-    await asyncio.sleep(pause)
-    return await send()
 
 
 def pause_before_retry(reply: EngineReply) -> float | None:
@@ -102,12 +93,18 @@ def seconds_asked(retry_after: str | None, *, now: datetime | None = None) -> fl
         return None
     if retry_after.strip().isdecimal():
         return min(float(retry_after), WAIT_LIMIT)
+    moment = http_moment(retry_after)
+    wait = None if moment is None else max(0.0, moment - (now or datetime.now(UTC)).timestamp())
+    return None if wait is None else min(wait, WAIT_LIMIT)
+
+
+def http_moment(text: str) -> float | None:
+    """A date of HTTP in seconds since the epoch; None for anything else."""
     try:
-        moment = parsedate_to_datetime(retry_after)
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, IndexError, OverflowError):
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return min(max(0.0, (moment - (now or datetime.now(UTC))).total_seconds()), WAIT_LIMIT)
 
 
 def require_ok(engine: str, reply: EngineReply, sentences: Mapping[int, str]) -> None:
@@ -157,7 +154,7 @@ class SearchEngine(Protocol):
 
     @property
     def name(self) -> str:
-        """As people know it: "DuckDuckGo"."""
+        """The name that people know: "DuckDuckGo"."""
 
     async def search(self, query: str, *, limit: int) -> tuple[Hit, ...]: ...
 
@@ -178,11 +175,9 @@ _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 
 
 def clean_hits(hits: Iterable[Hit], *, limit: int) -> tuple[Hit, ...]:
-    """At most ``limit`` hits with plain text, each page once.
-
-    A hit is dropped when its URL is not an absolute http(s) one or contains a user name, which can look
-    like another host. URLs that differ only in their fragment are one page; the first hit is kept.
-    """
+    """At most ``limit`` hits with plain text, each page once, the first: a fragment makes no other page.
+    Dropped is a URL that is not an absolute http(s) one, or has a user name in it, which can look like another
+    host."""
     kept: dict[str, Hit] = {}
     for hit in hits:
         url = page_url(hit.url)
@@ -264,7 +259,6 @@ class WebResearch:
         )
 
     async def _page(self, hit: Hit) -> Page | None:
-        """The hit's page; None when it cannot be read."""
         try:
             with waiting():
                 return await self.fetcher.fetch(hit.url)
@@ -285,16 +279,7 @@ def _passage(index: int, hit: Hit, page: Page | None, question: str) -> Passage:
         best = pieces[covered.index(max(covered))]
         text, start, path = best.text, best.start, best.path
     return Passage(
-        id=f"web{index + 1}",
-        collection="",
-        source=hit.url,
-        title=hit.title or host_of(hit.url),
-        path=path,
-        location=host_of(hit.url),
-        text=text,
-        start=start,
-        end=start + len(text),
-        url=hit.url,
-        origin="web",
+        id=f"web{index + 1}", collection="", source=hit.url, title=hit.title or host_of(hit.url), path=path,
+        location=host_of(hit.url), text=text, start=start, end=start + len(text), url=hit.url, origin="web",
         published=hit.published,
-    )
+    )  # fmt: skip

@@ -15,8 +15,9 @@ from importlib import import_module
 from time import perf_counter
 
 from benchmarks import BENCHMARKS
+from benchmarks.printing import as_text
 from bots.chat.texts import duration
-from bots.eval.report import Section, as_json, as_text
+from bots.testing.report import Section, as_json
 from core.errors import FootnoteError
 
 # Also in the processes that a benchmark starts: warnings about what it stops on purpose are no news.
@@ -36,6 +37,12 @@ HELP = {
     "asked": "questions of each",
     "sizes": "passages of large libraries, with commas between them",
     "watched": "count statements, calls in threads and callbacks too; takes CPU itself",
+    "repo": "a clone whose history is replayed",
+    "folder": "the folder of its documentation",
+    "last": "the last day, as 2024-08-26; by default that of its newest commit",
+    "days": "how many days before it",
+    "answers": "how many are posted before the first day",
+    "planted": "quoted sentences that are taken out at the end",
     "quick": "a small part, to see that it runs; its figures say little",
 }
 

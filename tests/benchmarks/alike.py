@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import Say
 from benchmarks.evaluation_sets import EVERYTHING, open_library, open_model
 from benchmarks.retrieval import sides
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.library.documents import Passage
 from core.library.library import Library
 from core.library.retriever import Query

@@ -23,8 +23,8 @@ from benchmarks import Say
 from benchmarks.model_server import Scenario, local_model
 from benchmarks.serving import question, serving
 from benchmarks.synthetic import library_of, questions
-from bots.eval.report import Section, Table, percentile
 from bots.process import favor_loop
+from bots.testing.report import Section, Table, percentile
 from core.library.formats.parser_process import AT_ONCE
 from core.library.library import Library
 from core.turns.assistant import Assistant

@@ -23,9 +23,9 @@ from fakes.gemini import Call, FakeGemini, default_reply
 
 from benchmarks import Say
 from benchmarks.drafts import GRADER, WRITER, share
-from bots.eval.report import Section, Table
 from bots.terminal.receive import ask
 from bots.terminal.session import fresh_conversation, run_in_order, situation
+from bots.testing.report import Section, Table
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Outcome, value
 from core.settings import Settings

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from time import process_time
 
 from benchmarks import Say
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.library.chunking import cut
 from core.library.formats import pdf
 from core.text.blocks import split_blocks

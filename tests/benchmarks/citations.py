@@ -26,8 +26,8 @@ from benchmarks.evaluation_sets import (
 )
 from benchmarks.extraction import similarity_of
 from benchmarks.serving import thinking_with
-from bots.eval.questions import normalized
-from bots.eval.report import Section, Table
+from bots.testing.judging import normalized
+from bots.testing.report import Section, Table
 from core.conversation import Citation, Conversation, Outcome, Question, value
 from core.grounding.claims import Claim, claims_of
 from core.library.embedding.embedder import Embedder

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import DATA, Say
-from benchmarks.estimates import Estimate
+from benchmarks.estimates import RESAMPLES, Estimate
 from benchmarks.evaluation_sets import (
     EVERYTHING,
     EvaluationSet,
@@ -26,7 +26,7 @@ from benchmarks.evaluation_sets import (
     squad,
 )
 from benchmarks.retrieval import SIDES, sides
-from bots.eval.report import RESAMPLES, Cell, Section, Table, percentile
+from bots.testing.report import Cell, Section, Table, percentile
 from core.library.documents import Scope
 from core.library.library import Library
 from core.library.retriever import Query

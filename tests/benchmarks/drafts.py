@@ -23,13 +23,14 @@ from fakes.gemini import Call, FakeGemini
 
 from benchmarks import DATA, Say
 from benchmarks.draft_labels import Item, ShownSentences, Which, plain, read_items, shown
-from bots.eval.report import Cell, Section, Table
 from bots.terminal.receive import ask
 from bots.terminal.session import fresh_conversation, run_in_order, situation
+from bots.testing.report import Cell, Section, Table
 from core.bootstrap import open_footnote, reads_everything
-from core.conversation import Outcome, value
+from core.conversation import Outcome, unwatched, value
 from core.errors import FootnoteError
 from core.settings import Settings
+from core.turns.messenger import Report
 
 SIDE_BY_SIDE = 6  # questions
 WRITER, GRADER = "google_genai:gemini-3.5-flash", "google_genai:gemini-3.5-flash-lite"
@@ -123,11 +124,11 @@ def documents_of(item: Item) -> Iterator[Path]:
         yield docs
 
 
-async def asked_of(question: str, docs: Path, settings: Settings) -> Outcome:
+async def asked_of(question: str, docs: Path, settings: Settings, report: Report = unwatched) -> Outcome:
     async with open_footnote(settings, purpose="drafts", reads=reads_everything) as footnote:
         await asyncio.to_thread(footnote.library.ingest, [docs])
         here = situation(fresh_conversation(), sources=(str(docs),))
-        return await run_in_order(footnote.assistant, ask(question, here))
+        return await run_in_order(footnote.assistant, ask(question, here), report)
 
 
 async def play_all(

@@ -24,7 +24,7 @@ from benchmarks.evaluation_sets import (
     spot,
 )
 from benchmarks.retrieval import NOT_FOUND, sides
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.library.documents import Passage, Piece
 from core.library.entries import NewDocument
 from core.library.library import DEFAULT_COLLECTION, Library

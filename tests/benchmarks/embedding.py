@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks import DATA, ROOT, Say
 from benchmarks.evaluation_sets import lines
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.library.chroma import ChromaIndex
 from core.library.embedding import network
 from core.library.embedding.network import OnnxEmbedder

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from bots.eval.report import bootstrap, wilson
+from bots.testing.report import percentile, wilson
 from core.conversation import value
+
+RESAMPLES = 1_000  # of a percentile bootstrap; with more its ends hardly move
 
 
 @value
@@ -37,3 +40,12 @@ class Estimate:
 
 def mean(values: Sequence[float]) -> float:
     return fmean(values) if values else math.nan
+
+
+def bootstrap(
+    values: Sequence[float], statistic: Callable[[Sequence[float]], float] = fmean, *, seed: int = 0
+) -> tuple[float, float]:
+    """The percentile interval of a statistic, from samples drawn with replacement (Efron 1979)."""
+    draw = random.Random(seed)
+    found = sorted(statistic(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    return percentile(found, 0.025), percentile(found, 0.975)

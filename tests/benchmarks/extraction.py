@@ -26,7 +26,7 @@ from benchmarks.evaluation_sets import (
     spot,
     squad,
 )
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.conversation import value
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine

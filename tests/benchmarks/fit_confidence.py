@@ -9,12 +9,11 @@ best: that is what an answer would be quoted from.
 
 What is reported was not seen by the coefficients that judged it: the questions are parted into folds,
 those about one article or of one conversation together, and each fold is judged by a fit on the others.
-``--write`` puts the coefficients of a fit on all of them into core/library/coefficients.py, under the network's name.
+``--write`` puts the coefficients of a fit on all of them into core/library/coefficients.toml, under the network's name.
 """
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -42,8 +41,9 @@ from benchmarks.evaluation_sets import (
     squad,
 )
 from benchmarks.retrieval import sides
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.library import confidence
+from core.library.confidence import WORDS_ALONE
 from core.library.documents import Passage, Scope
 from core.library.embedding.scale import REFERENCE, network_of
 from core.library.library import Library
@@ -65,17 +65,11 @@ WEIGHTS = {
 PLAIN = ("left_out", "few", "tiny", "fastapi_questions", "fastapi_training")
 HELD_OUT = "fastapi_heldout"
 
-WORDS = "LEXICAL_ALONE"  # the name of the coefficients without vectors
 DENSE = ("cosine", "agreement")  # how the names of features begin that only vectors give
 
 Coefficients = tuple[float, dict[str, float]]
 
-COEFFICIENTS = ROOT / "core/library/coefficients.py"
-#: The beginnings of the note on the table of networks in that file, and of the table.
-TABLE_NOTE, TABLE_HEAD = (
-    "#: The networks that a fit has seen.",
-    "BY_NETWORK: Mapping[str, Coefficients] = {\n",
-)
+COEFFICIENTS = ROOT / "core/library/coefficients.toml"
 
 COLUMNS = ("set", "questions", "AUC", "false at 90% answered", *(f"at {at}" for at in THRESHOLDS))
 NOTE = "At a threshold: share of the answerable answered, from the right place, and of the others falsely answered."
@@ -285,37 +279,23 @@ def report(sets: Sets) -> Iterator[tuple[str | float, ...]]:
         yield name, len(p), auc(yes, no), false_at(yes, no), *shares
 
 
-def constant_of(network: str) -> str:
-    """The name of a network's coefficients; of words alone for none, whatever network is beside them."""
-    if not network:
-        return WORDS
-    slug = re.sub(r"\W+", "_", network.upper()).strip("_")
-    return "WITH_VECTORS" if network == REFERENCE else f"WITH_{slug}"
-
-
 def write_coefficients(network: str, coefficients: Coefficients, rows, file: Path = COEFFICIENTS) -> None:
-    """In place of the network's earlier ones, or beside those of the others."""
-    name = constant_of(network)
-    bias, weights = coefficients
+    """In place of the network's earlier ones, or beside those of the others; for no network, of words alone."""
+    name, (bias, weights) = network or WORDS_ALONE, coefficients
     comments = "".join(
         f"# {of}: AUC {area:.3f}, false at 90% answered {false:.2f} | "
         + " | ".join(f"at {at}: {shares}" for at, shares in zip(THRESHOLDS, rest, strict=True))
         + "\n"
         for of, _, area, false, *rest in rows
     )
-    values = "".join(f'        "{n}": {w},\n' for n, w in weights.items())
-    block = f"{comments}{name}: Coefficients = (\n    {bias:.4f},\n    {{\n{values}    }},\n)\n"
-    text = file.read_text(encoding="utf-8")
-    pattern = rf"(?:# .*\n)*{name}: Coefficients = \((?:.*\)\n|\n(?:.*\n)*?\)\n)"
-    text, replaced = re.subn(pattern, lambda _: block, text, count=1)
-    if not replaced:
-        text = text.replace(TABLE_NOTE, block + "\n" + TABLE_NOTE, 1)
-        text = text.replace(TABLE_HEAD, f'{TABLE_HEAD}    "{network}": {name},\n', 1)
-    file.write_text(text, encoding="utf-8")
+    block = f'{comments}["{name}"]\nbias = {bias:.4f}\n' + "".join(f"{n} = {w}\n" for n, w in weights.items())
+    head, *others = file.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
+    kept = [each.rstrip("\n") + "\n" for each in others if f'["{name}"]\n' not in each]
+    file.write_text("\n".join((f"{head}\n", *kept, block)), encoding="utf-8")
 
 
 def run(say: Say, *, model: str, data: Path = DATA, write: bool = False) -> Section:
-    """With ``write`` the coefficients of a fit on all questions go into core/library/coefficients.py."""
+    """With ``write`` the coefficients of a fit on all questions go into core/library/coefficients.toml."""
     embedder, measured = open_model(model, say), {side: {} for side in ("vectors", "words")}
     with tempfile.TemporaryDirectory() as scratch:
         for library, asked in questions_of(data, Path(scratch), embedder):

@@ -28,7 +28,7 @@ from benchmarks.evaluation_sets import (
     squad,
 )
 from benchmarks.extraction import holds_answer, sentence_f1
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.conversation import value
 from core.library.documents import Retrieved
 from core.library.retriever import Query

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import DATA, Say
 from benchmarks.evaluation_sets import lines
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.text.intent import needs_history
 from core.text.terms import query_terms
 

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from benchmarks import DATA, Say
 from benchmarks.evaluation_sets import lines
 from benchmarks.formats_folder import Reader, by_footnote, by_markitdown, by_pypdf, compare, folded, words_of
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 
 PARAGRAPHS = 3  # of a document
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from benchmarks import Say
 from benchmarks.formats_reference import READERS, Reference, reference_of
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.library.chunking import cut
 from core.library.formats.read import FILE_LIMIT, parse_file
 

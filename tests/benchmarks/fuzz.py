@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import ROOT, Say
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 
 TESTS = ROOT / "tests"
 LONGEST = 8_192  # bytes, as much as hypothesis reads for one example

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import DATA, EVALUATION, Say, evaluation_sets, rewordings
 from benchmarks.evaluation_sets import add_paragraphs, lines, open_library, open_model
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.conversation import value
 from core.gaps.clusters import (
     BY_MEANING,

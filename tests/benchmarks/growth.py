@@ -13,7 +13,7 @@ from benchmarks.model_server import Scenario
 from benchmarks.serving import CONVERSATIONS, QUEUE, RunningQueue, question, running, size_of
 from benchmarks.startup import apart
 from benchmarks.synthetic import questions
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.conversation import value
 
 PER_QUESTION, LONG_THREAD, IN_FLIGHT, START = 25.0, 3.0, 300.0, 3.0  # bars: KB, MB, MB, seconds of CPU

@@ -14,7 +14,7 @@ from uuid import uuid4
 from benchmarks import DATA, Say
 from benchmarks.evaluation_sets import open_library, open_model
 from benchmarks.synthetic import documents
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.conversation import value
 from core.library.embedding.embedder import Embedder
 

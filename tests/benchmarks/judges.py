@@ -19,7 +19,7 @@ from benchmarks.fallible import Script, ScriptedDraft
 from benchmarks.our_graph import OurGraph
 from benchmarks.published import RECURSION_LIMIT
 from benchmarks.world import World, WorldQuestion, open_world
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.conversation import Outcome, value
 from core.graph.policy import PRESETS
 

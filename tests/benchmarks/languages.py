@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from benchmarks import DATA, Say, parallel
 from benchmarks.evaluation_sets import EVERYTHING, JsonObject, Spot, lines, open_library, open_model, spot
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.library import retriever
 from core.library.documents import Piece
 from core.library.entries import NewDocument

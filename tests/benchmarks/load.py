@@ -34,7 +34,7 @@ from office import FERRY, Office, make_data_dir
 
 from benchmarks import ROOT, Say
 from benchmarks.model_server import API_KEY, Scenario, local_model
-from bots.eval.report import Section, Table, percentile
+from bots.testing.report import Section, Table, percentile
 from core.conversation import value
 
 WATCHED = Path(__file__).with_name("watched")

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import Say
 from benchmarks.evaluation_sets import lines
 from bots.chat.incoming import Follow, ThreadState
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.bootstrap import Footnote, make_embedder, open_footnote, reads_everything
 from core.conversation import Conversation, Question, value
 from core.graph.context import Deps

@@ -21,7 +21,18 @@ from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.calls import Calls, Limits
 from core.reasoning.chat_model import FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
-from core.reasoning.reasoner import Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Statement, Strip
+from core.reasoning.reasoner import (
+    Ask,
+    Draft,
+    Grade,
+    Grades,
+    Grounded,
+    Hear,
+    Plan,
+    Rejected,
+    Statement,
+    Strip,
+)
 from core.text.sentences import split_sentences
 
 CONVERSATION = Conversation(platform="bench", space="world", channel="judges", thread="1")
@@ -75,7 +86,9 @@ class FallibleReasoner:
             relevance="correct", evidence=tuple(telling) or (_by_lot(len(spans), question.id, text) + 1,)
         )
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
+    async def write(
+        self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None, hear: Hear | None = None
+    ) -> Draft:
         telling = [strip for strip in strips if _tells(strip, self.script.question)]
         texts = [strip.text for strip in strips]
         written = self.script.writes(texts, has_answer=bool(telling), once_more=before is not None)

@@ -17,7 +17,7 @@ from benchmarks import Say
 from benchmarks.model_server import Scenario, local_model
 from benchmarks.serving import serving
 from benchmarks.synthetic import library_of, questions
-from bots.eval.report import Cell, Section, Table, percentile
+from bots.testing.report import Cell, Section, Table, percentile
 from core.conversation import Conversation, Question, value
 from core.turns.assistant import Assistant
 

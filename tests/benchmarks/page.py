@@ -16,7 +16,7 @@ from fakes.postgres import PostgresServer
 
 from benchmarks import Say
 from benchmarks.shared_store import cpu_of_server
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.answers.store import KeptAnswer, put
 from core.text.terms import comparable
 from core.traces import figures

@@ -14,7 +14,7 @@ from benchmarks import EVALUATION, Say
 from benchmarks.confidence import auc
 from benchmarks.evaluation_sets import EVERYTHING, add_paragraphs, lines, open_library
 from benchmarks.retrieval import sides
-from bots.eval.report import Cell
+from bots.testing.report import Cell
 from core.conversation import value
 from core.library.documents import Scope
 from core.library.embedding.embedder import Embedder

@@ -1,8 +1,9 @@
 """The functions and files that a question in Slack, an approved search and an ingested repository enter.
 
-Each is counted once, formatting and answering included; lambdas, comprehensions and special methods are not. The
-second of two questions is recorded, so that what is cached is cached. “Looked up again” are queries of the stores
-that were sent more than once with the same values.
+Each is counted once, formatting and answering included; lambdas, comprehensions and special methods are not. What is
+cached is cached by a question before. Three are recorded, and what only some of them enter is left out, as are the notes
+that a message shows meanwhile: both depend on how fast the machine is.
+“Looked up again” are queries of the stores that were sent more than once with the same values.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.thread import _WorkItem
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from unittest.mock import patch
 
 # Where the tests of Slack keep what they share.
@@ -31,23 +32,19 @@ from fakes.web_servers import FakeSearXNG
 from office import CUP, FERRY, FRANCE, PATIENCE, make_data_dir
 
 from benchmarks import ROOT, Say
+from bots.chat import messenger
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.commands.run import schedule_of
-from bots.eval.report import Section, Table
 from bots.slack.serve import open_slack
 from bots.slack.settings import read_slack_settings
+from bots.testing.report import Section, Table
 from core.bootstrap import open_footnote
 from core.settings import read_settings
 from core.storage.storage import Storage
 from core.turns.turns import open_turns
 
 PRODUCT = ("bots/", "core/")
-#: Entered by chance alone: where a pool of threads grows meanwhile, and where a busy machine takes so long that the
-#: person is told what is done meanwhile.
-BY_CHANCE = {
-    ("core/turns/queue.py", "_configure"),
-    ("bots/slack/sessions.py", "SlackSessions.update_plan"),
-}
+RUNS = 3  #: of which each enters what counts
 PAGES = {
     "harbour.md": "# Harbour\n\nThe pontoon closes at nine.\n",
     "docs/ferry.md": "# Ferry\n\nIt sails at ten.\n",
@@ -56,24 +53,28 @@ PAGES = {
 
 @dataclass
 class Way:
-    """The functions that were entered below these folders: (file, name)."""
+    """The functions that were entered below these folders each time it was recorded: (file, name)."""
 
     below: tuple[str, ...] = PRODUCT
     entered: set[tuple[str, str]] = field(default_factory=set)
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        run = _WorkItem.run
+        run, codes = _WorkItem.run, dict[int, CodeType]()  # by id: to hash a code is to hash all of it
+
+        def enter(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "call":
+                codes[id(frame.f_code)] = frame.f_code
 
         def run_noted(item: _WorkItem) -> None:
-            sys.setprofile(self._enter)
+            sys.setprofile(enter)
             try:
                 run(item)
             finally:
                 sys.setprofile(None)
 
-        threading.setprofile(self._enter)
-        sys.setprofile(self._enter)
+        threading.setprofile(enter)
+        sys.setprofile(enter)
         # A thread of a pool that was there before is told with the next thing that it does.
         with patch.object(_WorkItem, "run", run_noted):
             try:
@@ -81,18 +82,18 @@ class Way:
             finally:
                 sys.setprofile(None)
                 threading.setprofile(None)
+        entered = {*self._names(codes.values())}
+        self.entered = self.entered & entered if self.entered else entered
 
     @property
     def files(self) -> set[str]:
         return {file for file, _ in self.entered}
 
-    def _enter(self, frame: FrameType, event: str, _argument: object) -> None:
-        file, name = frame.f_code.co_filename, frame.f_code.co_qualname
-        if event == "call" and file.startswith(f"{ROOT}/"):
-            file = file.removeprefix(f"{ROOT}/")
-            is_named = name.rpartition(".")[2][0] != "<" and not name.endswith("__")
-            if file.startswith(self.below) and is_named and (file, name) not in BY_CHANCE:
-                self.entered.add((file, name))
+    def _names(self, codes: Iterable[CodeType]) -> Iterator[tuple[str, str]]:
+        for code in codes:
+            file, name = code.co_filename.removeprefix(f"{ROOT}/"), code.co_qualname
+            if file.startswith(self.below) and name.rpartition(".")[2][0] != "<" and not name.endswith("__"):
+                yield file, name
 
 
 @contextmanager
@@ -124,8 +125,9 @@ async def served(folder: Path, slack: FakeSlack, searxng: FakeSearXNG) -> AsyncI
         },
         None,
     )  # fmt: skip
+    no_notes = patch.object(messenger, "BETWEEN", 3_600.0)
     queue = f"sqlite:///{settings.data_dir / 'turns.sqlite'}"
-    with open_channel_store(Storage(data_dir=settings.data_dir)) as channels:
+    with no_notes, open_channel_store(Storage(data_dir=settings.data_dir)) as channels:
         async with (
             open_footnote(settings, purpose="a benchmark", reads=channels.reads) as footnote,
             open_slack(read_slack_settings(slack.environment, None), footnote, channels) as server,
@@ -147,6 +149,23 @@ async def answered(slack: FakeSlack, asked: Message, count: int = 1) -> list[Mes
     return list(await slack.until(finals, within=PATIENCE))
 
 
+async def ask(slack: FakeSlack, user: str, channel: str, way: Way) -> None:
+    with way.recorded():
+        await answered(slack, await slack.mention(user, channel, FERRY))
+
+
+async def approve(
+    slack: FakeSlack, user: str, channel: str, way: Way, begin: Callable[[], None] = lambda: None
+) -> None:
+    """Approves a proposal that is made before the recording; ``begin`` is called between both."""
+    asked = await slack.mention(user, channel, CUP)
+    (card,) = await answered(slack, asked)
+    begin()
+    with way.recorded():
+        await slack.press(card, "approve", user)
+        await answered(slack, asked, 2)
+
+
 async def in_slack(folder: Path) -> Mapping[str, tuple[Way, Counter[str]]]:
     """The ways of a question and of an approval, with what was asked of the stores."""
     await asyncio.to_thread(make_data_dir, folder)
@@ -156,19 +175,14 @@ async def in_slack(folder: Path) -> Mapping[str, tuple[Way, Counter[str]]]:
             ann = slack.add_user("ann")
             general = slack.add_channel("general", ann)
             await answered(slack, await slack.mention(ann, general, FERRY))
-            counted.clear()
-            question = Way()
-            with question.recorded():
-                await answered(slack, await slack.mention(ann, general, FERRY))
-            ways["question"] = question, Counter(counted)
-            asked = await slack.mention(ann, general, CUP)
-            (card,) = await answered(slack, asked)
-            counted.clear()
-            approval = Way()
-            with approval.recorded():
-                await slack.press(card, "approve", ann)
-                await answered(slack, asked, 2)
-            ways["approval"] = approval, Counter(counted)
+            question, approval = Way(), Way()
+            for _ in range(RUNS):
+                counted.clear()
+                await ask(slack, ann, general, question)
+                ways["question"] = question, Counter(counted)
+            for _ in range(RUNS):
+                await approve(slack, ann, general, approval, counted.clear)
+                ways["approval"] = approval, Counter(counted)
     return ways
 
 

@@ -15,12 +15,11 @@ from tempfile import TemporaryDirectory
 from benchmarks import ROOT, Say
 from benchmarks.drawing import discord_message, page, said, slack_message
 from bots.chat.platform import CardContext, Note
-from bots.chat.proposals import reply_messages
 from bots.chat.texts import help_lines
-from bots.discord import render as discord
+from bots.discord.render import LAYOUT as DISCORD
 from bots.discord.settings import SLASH_COMMANDS
-from bots.eval.report import Section
-from bots.slack import render as slack
+from bots.slack.render import LAYOUT as SLACK
+from bots.testing.report import Section
 from core.conversation import Answer, Citation, Outcome, Proposal
 
 WIDTH = 660  # pixels
@@ -153,10 +152,10 @@ def _drawn(platform: str, outcome: Outcome | None) -> Iterator[str]:
     lines = help_lines("en", collections=("default",), documents=154, age=240.0, slash_commands=commands)
     help_note = Note(text="\n".join(lines))
     if platform == "slack":
-        shown = slack.messages(outcome, CONTEXT) if outcome else reply_messages(slack, help_note)
+        shown = SLACK.messages(outcome, CONTEXT) if outcome else SLACK.reply(help_note)
         yield from (slack_message(each.blocks) for each in shown)
     else:
-        made = discord.messages(outcome, CONTEXT) if outcome else reply_messages(discord, help_note)
+        made = DISCORD.messages(outcome, CONTEXT) if outcome else DISCORD.reply(help_note)
         yield from (discord_message(each.components) for each in made)
 
 

@@ -24,7 +24,7 @@ from fakes.slack import FakeSlack
 from benchmarks import Say
 from benchmarks.load import CHANNELS, FERRY, PATIENCE, WARM, Answers, Office, settings_of, used_by
 from benchmarks.model_server import Scenario, local_model
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.conversation import value
 
 T = TypeVar("T")

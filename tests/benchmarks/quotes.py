@@ -19,7 +19,7 @@ from benchmarks import DATA, EVALUATION, Say
 from benchmarks.draft_labels import Item, LabelledSentence, plain, read_items
 from benchmarks.drafts import DraftRun, play_all
 from benchmarks.estimates import Estimate
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.conversation import Citation, value
 from core.grounding.claims import claims_of
 from core.grounding.doubts import doubts_of

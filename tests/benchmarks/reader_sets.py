@@ -22,7 +22,7 @@ from benchmarks.evaluation_sets import add_paragraphs, open_library
 from benchmarks.shared_store import cpu_of_server
 from benchmarks.store_times import STORES
 from benchmarks.synthetic import passage, questions
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.conversation import value
 from core.library.documents import Scope
 from core.library.library import DEFAULT_COLLECTION, Library

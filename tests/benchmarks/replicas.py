@@ -32,7 +32,7 @@ from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG
 
 from benchmarks import Say
-from bots.eval.report import Section, Table, percentile
+from bots.testing.report import Section, Table, percentile
 from core.conversation import value
 
 FAILOVER = 15.0  # seconds in which another process is connected to Discord

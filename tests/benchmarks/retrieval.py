@@ -23,7 +23,7 @@ from benchmarks.evaluation_sets import (
     spot,
     squad,
 )
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.library.documents import Retrieved
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library

@@ -19,7 +19,7 @@ from zlib import crc32
 from benchmarks import DATA, Say, evaluation_sets, rewordings
 from benchmarks.evaluation_sets import EVERYTHING, add_paragraphs, folder, open_library, open_model
 from benchmarks.rewordings import Pair, Pairs
-from bots.eval.report import Cell, Section, Table, with_interval
+from bots.testing.report import Cell, Section, Table, with_interval
 from core.answers.store import KeptAnswer, document_of, id_of
 from core.characters import storable
 from core.conversation import value

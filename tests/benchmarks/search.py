@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks import Say
 from benchmarks.evaluation_sets import add_paragraphs, open_library, open_model
 from benchmarks.synthetic import DrawnVectors, documents, questions
-from bots.eval.report import Cell, Section, Table, percentile
+from bots.testing.report import Cell, Section, Table, percentile
 from core.conversation import value
 from core.library.documents import Scope, embedded_text
 from core.library.library import Library

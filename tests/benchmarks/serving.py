@@ -14,7 +14,7 @@ from benchmarks.evaluation_sets import EVERYTHING
 from benchmarks.model_server import API_KEY, LocalModel, local_model
 from benchmarks.synthetic import library_of
 from core.conversation import Command, Conversation, Outcome, Progress, Question, ThreadMessage, Turn, value
-from core.graph.context import Deps, Web
+from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.library.library import Library, ScopedDocuments
@@ -26,6 +26,7 @@ from core.turns.assistant import Assistant
 from core.turns.checkpoints import open_checkpoints
 from core.turns.messenger import ReplyRoute
 from core.turns.turns import Turns, open_turns
+from core.web.request import WebResearch
 
 CHAT_MODEL, GRADER_MODEL = "gemini-3.5-flash", "gemini-3.5-flash-lite"
 PATIENCE = 600.0  # seconds for one turn: a bound that no measurement should meet
@@ -42,7 +43,11 @@ def access_to(base_url: str) -> Access:
 
 @asynccontextmanager
 async def serving(
-    library: Library, folder: Path, base_url: str, *, web: Callable[[Turn], Web | None] = lambda _turn: None
+    library: Library,
+    folder: Path,
+    base_url: str,
+    *,
+    web: Callable[[Turn], WebResearch | None] = lambda _turn: None,
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library; conversations are kept in the folder."""
     models = ChatModels.open(chat_model=CHAT_MODEL, grader_model=GRADER_MODEL, access=access_to(base_url))
@@ -61,7 +66,7 @@ async def thinking_with(
     library: Library,
     folder: Path,
     *,
-    web: Callable[[Turn], Web | None] = lambda _turn: None,
+    web: Callable[[Turn], WebResearch | None] = lambda _turn: None,
     turn_timeout: float = PATIENCE,
 ) -> AsyncIterator[Assistant]:
     """The default policy over this library with a reasoner of each turn's own."""
@@ -72,7 +77,7 @@ async def thinking_with(
             reasoner=reasoner(),
             documents=ScopedDocuments(library=library, scope=EVERYTHING),
             web=web(turn),
-            report=report,
+            watcher=report,
         )
 
     async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:

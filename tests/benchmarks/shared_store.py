@@ -19,7 +19,7 @@ from fakes.postgres import PostgresServer
 from benchmarks import Say
 from benchmarks.load import IDLE, Answers, Load, Office, ask, cpu_of
 from benchmarks.processes import by_count, serving_together
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.conversation import value
 
 SETTLED = 3.0  # seconds until the server has counted what it did

@@ -18,8 +18,8 @@ from benchmarks import Say, synthetic
 from benchmarks.growth import PASSAGES, resident
 from benchmarks.model_server import Scenario
 from benchmarks.serving import CONVERSATIONS, QUEUE, question, running, size_of
-from bots.eval.report import Section, Table
 from bots.process import limit_arenas
+from bots.testing.report import Section, Table
 from core.conversation import value
 from core.turns.queue import sweep
 

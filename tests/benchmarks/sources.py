@@ -25,9 +25,9 @@ from benchmarks.growth import resident
 from benchmarks.serving import question
 from benchmarks.startup import apart
 from benchmarks.synthetic import SENTENCES, passage, subject
-from bots.eval.report import Section, Table, percentile
 from bots.process import favor_loop
 from bots.refresh import IndexRefresher
+from bots.testing.report import Section, Table, percentile
 from core.bootstrap import Footnote, open_footnote, reads_everything
 from core.conversation import Outcome, value
 from core.settings import Settings

@@ -18,7 +18,7 @@ from benchmarks import Say
 from benchmarks.evaluation_sets import EVERYTHING, fill, open_library
 from benchmarks.search import recall
 from benchmarks.synthetic import DrawnVectors, documents, questions
-from bots.eval.report import Cell, Table, percentile
+from bots.testing.report import Cell, Table, percentile
 from core.conversation import value
 from core.library.embedding.embedder import Embedder
 from core.library.library import Library

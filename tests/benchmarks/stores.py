@@ -21,7 +21,7 @@ from benchmarks.estimates import Estimate
 from benchmarks.evaluation_sets import LabelledQuestion, open_model, spot
 from benchmarks.retrieval import SETS, SIDES, first_hits, opened, rank, share, sides
 from benchmarks.store_times import STORES, Times, measure, ratios, table
-from bots.eval.report import Cell, Section, Table
+from bots.testing.report import Cell, Section, Table
 from core.conversation import value
 from core.library.documents import Retrieved
 from core.library.embedding.embedder import Embedder

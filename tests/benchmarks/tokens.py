@@ -26,15 +26,15 @@ from benchmarks import DATA, EVALUATION, Say
 from benchmarks.draft_labels import Item, ShownSentences, grams, read_items, shown
 from benchmarks.drafts import GRADER, WRITER, share
 from benchmarks.evaluation_sets import lines
-from bots.eval.report import Cell, Section, Table
 from bots.terminal.receive import ask
 from bots.terminal.session import fresh_conversation, run_in_order, situation
+from bots.testing.report import Cell, Section, Table
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import value
 from core.reasoning.instructions import NO_ANSWER
 from core.settings import Settings
 
-STEPS = ("plan", "grade", "write", "grounding", "usefulness")
+STEPS = ("plan", "grade", "write", "grounding", "confirm", "usefulness")
 HELD = 0.5  # share of the shorter of two texts that the other holds, from which they are about the same
 NEAR = 0.5  # share of a sentence that the draft holds, from which it is evidence
 LEAST = 2  # sentences of a passage that are evidence in any case: in another language none is near

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import process_time
 
 from benchmarks import Say
-from bots.eval.report import Section, Table
+from bots.testing.report import Section, Table
 from core.conversation import Answer, Citation, Conversation, ModelTokens, Outcome, Question, Usage
 from core.storage.storage import Storage
 from core.traces import figures

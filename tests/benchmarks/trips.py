@@ -24,7 +24,7 @@ from benchmarks.published import MODULES, RECURSION_LIMIT, build
 from benchmarks.published.client import ClientScript, ClientWorld, Wordings
 from benchmarks.serving import CHAT_MODEL, access_to, serving
 from benchmarks.variants import DOCUMENTS, VARIANTS, Variant
-from bots.eval.report import Section, Table, percentile
+from bots.testing.report import Section, Table, percentile
 from core.conversation import Conversation, Decision, Question, Turn, value
 from core.library.documents import Retrieval
 from core.library.library import Library

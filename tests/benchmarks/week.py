@@ -20,8 +20,8 @@ from benchmarks.evaluation_sets import open_library, open_model
 from benchmarks.serving import PLATFORM, CountingMessenger
 from benchmarks.team import HOUR, SETS, Asked, Subject, Team, team
 from bots.chat.channels import own_collection
-from bots.eval.questions import normalized
-from bots.eval.report import Cell, Section, Table
+from bots.testing.judging import normalized
+from bots.testing.report import Cell, Section, Table
 from core.answers.store import KeptAnswer, id_of, kept_in
 from core.bootstrap import Footnote, open_footnote
 from core.conversation import Conversation, Outcome, Question, value

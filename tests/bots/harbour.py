@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fakes.fork_server import PIPE, Process, start_python
+from fakes.patience import PATIENCE
 from fakes.web_servers import Result
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60  # seconds until a command that hangs fails its test
 
 HARBOUR = """\
 # Harbour handbook

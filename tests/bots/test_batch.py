@@ -7,6 +7,7 @@ import json
 import os
 
 import pytest
+from fakes.patience import PATIENCE
 
 from bots.commands.ask import BatchQuestion, Malformed, answer_all, read_line
 from bots.terminal.receive import read_lines
@@ -78,7 +79,7 @@ class Answering:
             self.changed.notify_all()
 
     async def until(self, condition):
-        async with asyncio.timeout(10), self.changed:
+        async with asyncio.timeout(PATIENCE), self.changed:
             await self.changed.wait_for(condition)
 
 

@@ -55,7 +55,7 @@ def test_the_script_is_one_that_the_shell_can_read(name):
         (["chat", ""], {"docs", "questions.jsonl"}),
         (["ingest", "do"], {"docs"}),
         (["ask", "?", "--docs", "docs", "q"], {"questions.jsonl"}),
-        (["eval", "questions.jsonl", "--out", ""], {"docs"}),
+        (["test", "questions.jsonl", "--report", ""], {"docs"}),
         (["forget", "do"], {""}),
     ],
 )

@@ -601,3 +601,9 @@ def test_what_is_sound_is_kept_beside_what_is_not(tmp_path):
 
     assert set(seen.faults) == {"POLICY", "SEARXNG_URL"}
     assert seen.settings == Settings(model_timeout=5.0)
+
+
+async def test_models_that_are_named_alone_are_all_that_is_looked_at(machine):
+    found = await examined(machine, "models")
+
+    assert set(found) == {"settings", "model", "embedding"}

@@ -20,7 +20,7 @@ async def gemini(machine):
 async def killed_in(machine, wait, *arguments):
     """A command that is killed once ``wait`` is over: what it printed."""
     process = await machine.start(*arguments)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await wait
     process.kill()
     out, _ = await process.communicate()

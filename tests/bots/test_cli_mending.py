@@ -10,6 +10,7 @@ import sys
 from contextlib import closing
 
 import pytest
+from fakes.patience import PATIENCE
 from harbour import FERRY_QUESTION
 
 from bots.chat.channels import own_collection
@@ -296,7 +297,7 @@ def killed_at(machine, step):
         [sys.executable, "-c", DYING, str(step), "ingest", "--rebuild", "docs"],
         cwd=machine.folder,
         env=machine.environment,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         capture_output=True,
     )

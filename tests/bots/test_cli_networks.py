@@ -62,7 +62,7 @@ async def test_a_network_of_a_hub_is_downloaded_by_ingest_and_then_needs_none(ma
     assert "The confidence in what is found was not fitted for it" in finding
     assert await checked(machine, "reranker") == (
         "ok",
-        f"hf:ann/ranker@{ranking} ranks the first twenty passages.",
+        f"hf:ann/ranker@{ranking} ranks the first twenty passages; the confidence in them stays that of the search.",
     )
 
 

@@ -72,7 +72,7 @@ async def test_a_span_that_is_none_is_told(machine, span):
 async def test_what_is_asked_to_test_the_answers_is_not_counted(machine):
     (machine.folder / "q.jsonl").write_text(json.dumps({"question": FERRY_QUESTION}) + "\n")
 
-    evaluated = await machine.run("eval", "q.jsonl", "--docs", "docs")
+    evaluated = await machine.run("test", "q.jsonl", "--docs", "docs")
     ran = await machine.run("questions", "--csv")
 
     assert evaluated.code == 0

@@ -6,9 +6,8 @@ import pytest
 from fakes.chat_servers import FakeOllama
 from fakes.gemini import Status
 
-from bots.doctor import model_proofs
-from bots.doctor.model_proofs import WORD
-from bots.doctor.models import examine
+from bots.doctor import models
+from bots.doctor.models import WORD, examine
 from bots.doctor.settings import Configuration
 from core.settings import Settings
 
@@ -62,7 +61,7 @@ async def test_what_a_model_lacks_is_told_with_what_to_do(server, lacks, told):
 
 async def test_a_slow_model_is_told(server, monkeypatch):
     server.reply = says
-    monkeypatch.setattr(model_proofs, "SLOW_WRITING", 1e9)
+    monkeypatch.setattr(models, "SLOW_WRITING", 1e9)
 
     found = await findings(server)
 

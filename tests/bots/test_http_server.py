@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
+from fakes.patience import PATIENCE
 
 from bots.http_server import Bounds, serve
 from bots.process import NO_FILE_LEFT, once_a_minute
@@ -19,7 +20,6 @@ HALF = b"GET /here HTTP/1.1\r\nHost: x\r\n"
 WHOLE = HALF + b"\r\n"
 LOCAL = "127.0.0.1"
 SOON = 0.05  # seconds
-PATIENCE = 10.0  # seconds
 
 
 class Peer:

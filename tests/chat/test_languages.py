@@ -11,7 +11,7 @@ from test_beside import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
 
 from bots.chat.incoming import IncomingMessage, interpret
 from bots.chat.texts import omissions, page_of
-from bots.discord import render as discord
+from bots.discord.render import LAYOUT as DISCORD
 from bots.record import record_of
 from bots.terminal import render as terminal
 from core.conversation import Conversation, Omission, Question
@@ -59,7 +59,7 @@ def test_in_discord_too_a_decision_stays_in_the_message_that_asked_for_it(words,
     long = replace(IN_PART, answer=replace(ANSWER, text="Das Betriebsteam liest Protokolle. " * words))
     after = replace(long, proposal=PROPOSAL.with_decision(decided(query=query)))
 
-    asked, told = discord.messages(long, SETTING), discord.messages(after, SETTING)
+    asked, told = DISCORD.messages(long, SETTING), DISCORD.messages(after, SETTING)
 
     assert len(asked) == len(told)
     assert [one.components for one in asked[:-1]] == [one.components for one in told[:-1]]

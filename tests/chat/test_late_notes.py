@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
+from fakes.patience import PATIENCE
 from fakes.scripted import question
 
 from bots.chat import messenger
 from bots.chat.messenger import ChatMessenger
 from bots.chat.people import Approval
-from bots.discord import render
+from bots.chat.replies import Replies
+from bots.discord.render import LAYOUT
 from core.conversation import Answer, Outcome, Progress
 from core.library.documents import Readable
 from core.turns.replicas import OWNERSHIP
 
-PATIENCE = 10.0  # seconds until a story that hangs fails
 ASKED = question("How tall is the tower?", id="test/space/channel/1")
 ANSWERED = Outcome(
     kind="answered",
@@ -110,10 +111,11 @@ def messenger_of(board, outcomes):
 
     footnote = SimpleNamespace(library=None, answers=OpenAnswers())
     commands = SimpleNamespace(channel_store=OpenChannels(), footnote=footnote)
-    return ChatMessenger(
-        posts=board, renderer=render, commands=commands, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
-        proposals=proposals, refresh=90.0, outcomes=outcome_of,
+    replies = Replies(
+        posts=board, renderer=LAYOUT, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
+        proposals=proposals, outcomes=outcome_of,
     )  # fmt: skip
+    return ChatMessenger(commands=commands, replies=replies, refresh=90.0)
 
 
 class Run:

@@ -35,7 +35,7 @@ class Server(Served):
         )
 
     async def until_connected(self) -> None:
-        await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)
+        await self.discord.until(lambda: self.discord.gateway.live)
 
     async def until_answered(
         self, asked: Message, count: int = 1, *, within: float = PATIENCE

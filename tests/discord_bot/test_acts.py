@@ -8,7 +8,7 @@ import pytest
 
 from bots.chat.incoming import Feedback
 from bots.discord.receive import Interaction, read_command, read_form, read_press
-from bots.discord.render import editor
+from bots.discord.render import LAYOUT
 from bots.discord.route import conversation_of, is_outside_thread, said_at
 from core.conversation import (
     QUERY_LIMIT,
@@ -101,7 +101,7 @@ def test_the_form_that_is_shown_is_the_one_that_is_read():
     proposal = Proposal(
         id="p1", turn_id=TURN, question="why?", asker="2", query="old query", reason="", tried=(), closest=()
     )
-    shown = editor(proposal, ADDRESS)
+    shown = LAYOUT.editor(proposal, ADDRESS)
 
     sent = {"custom_id": shown["custom_id"], "components": shown["components"]}
 

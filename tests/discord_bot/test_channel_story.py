@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from fakes.served import PATIENCE
 
 LOCK = "What opens the lock of the boathouse?"
 
@@ -43,7 +42,7 @@ async def until_read(server, fake, *, other_than=()):
         is_read = {state for _, state, _ in found} == {"read"}
         return found if is_read and found != other_than else None
 
-    return await fake.until(read, within=PATIENCE)
+    return await fake.until(read)
 
 
 async def learn(server, fake, who, channel):
@@ -94,18 +93,18 @@ async def test_threads_purges_and_roles_are_followed_without_a_sync(server, fake
     await fake.post(bob, thread, "It opens with the green key.")
     await server.open()
     await learn(server, fake, ann, general)
-    at_first = await fake.until(lambda: passages(server, "%north mole%"), within=PATIENCE)
+    at_first = await fake.until(lambda: passages(server, "%north mole%"))
 
     fake.delete_channel(thread)
-    await fake.until(lambda: all(str(thread.id) not in each[0] for each in states(server)), within=PATIENCE)
+    await fake.until(lambda: all(str(thread.id) not in each[0] for each in states(server)))
     late = await fake.post(ann, general, "A late word.")
     fake.open_thread(general, "late", ann, starter=late)
-    await fake.until(lambda: any(str(late.id) in each[0] for each in states(server)), within=PATIENCE)
+    await fake.until(lambda: any(str(late.id) in each[0] for each in states(server)))
     await fake.purge(late, kept)
-    await fake.until(lambda: not passages(server, "%north mole%"), within=PATIENCE)
+    await fake.until(lambda: not passages(server, "%north mole%"))
     answer = await ask(server, fake, ann, general, "Where does the crane stand?")
     fake.deny_everywhere("read_message_history")
-    gone = await fake.until(lambda: not states(server), within=PATIENCE)
+    gone = await fake.until(lambda: not states(server))
 
     assert at_first
     assert gone

@@ -23,7 +23,7 @@ async def server(template, tmp_path, fake):
 
 async def shown_question(server, fake, channel, text):
     """The bot's message that shows what was asked by a command, and the answers after it."""
-    asked = await fake.until(lambda: [one for one in fake.said(channel) if text in one.visible], within=30)
+    asked = await fake.until(lambda: [one for one in fake.said(channel) if text in one.visible])
     return asked[-1], await server.until_answered(asked[-1])
 
 
@@ -195,22 +195,65 @@ async def test_a_file_is_learned_in_private_and_an_address_of_this_machine_is_no
     await fake.until(lambda: file.messages)
     page = await fake.slash(ann, general, "learn", url="http://127.0.0.1:1/page")
     await fake.until(lambda: page.messages)
-    nothing = await fake.slash(ann, general, "learn")
-    await fake.until(lambda: nothing.messages)
     assert fake.said() == []
     asked = await fake.mention(ann, general, "When do bees sleep?")
     (answer,) = await server.until_answered(asked)
     forget = await fake.slash(ann, answer.channel, "forget")
     await fake.until(lambda: forget.messages)
 
-    assert all(one.is_ephemeral for one in (file, page, nothing, forget))
+    assert all(one.is_ephemeral for one in (file, page, forget))
     assert "1 document added" in file.text
     assert "127.0.0.1" in page.text
-    assert "Attach a file" in nothing.text
     assert "at night" in answer.visible
     assert "I forgot this thread" in forget.text
     assert fake.replies(asked) == [answer]
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_whoever_names_nothing_to_learn_gets_a_form_that_takes_files_and_an_address(
+    server, fake, ann, general
+):
+    await server.open()
+
+    asked = await fake.slash(ann, general, "learn")
+    title, labels = asked.modal.payload["title"], asked.modal.payload["components"]
+    uploads = [
+        ("bees.md", b"# Bees\n\nBees sleep at night.\n"),
+        ("ants.md", b"# Ants\n\nAnts sleep at noon.\n"),
+    ]
+    learned = await fake.submit(asked.modal, {}, files={"files": uploads})
+    await fake.until(lambda: learned.messages)
+    again = await fake.slash(ann, general, "learn")
+    page = await fake.submit(again.modal, {"url": " http://127.0.0.1:1/page "})
+    await fake.until(lambda: page.messages)
+    once_more = await fake.slash(ann, general, "learn")
+    nothing = await fake.submit(once_more.modal, {})
+    await fake.until(lambda: nothing.messages)
+    question = await fake.mention(ann, general, "When do ants sleep?")
+    (answer,) = await server.until_answered(question)
+
+    assert title == "Teach this channel"
+    assert [(one["type"], one["label"], one["component"]["type"]) for one in labels] == [
+        (18, "Documents", 19), (18, "Or the address of a page", 4)
+    ]  # fmt: skip
+    assert all(one.is_ephemeral for one in (learned, page, nothing))
+    assert "2 documents added" in learned.text
+    assert "127.0.0.1" in page.text
+    assert "Attach a file" in nothing.text
+    assert "at noon" in answer.visible
+    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
+
+
+async def test_a_form_that_only_learners_may_send_is_refused_in_private(server, fake, ann, general):
+    server.settings["LEARNERS"] = "1"
+    await server.open()
+
+    asked = await fake.slash(ann, general, "learn")
+    sent = await fake.submit(asked.modal, {}, files={"files": [("bees.md", b"# Bees\n")]})
+    await fake.until(lambda: sent.messages)
+
+    assert sent.is_ephemeral
+    assert (fake.violations, fake.rejected, fake.failed, fake.said()) == ([], [], [], [])
 
 
 async def test_what_was_learned_is_told_in_a_direct_message_once_the_command_is_too_old(

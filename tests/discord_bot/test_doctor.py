@@ -503,3 +503,24 @@ async def test_ids_of_every_platform_that_is_set_up_are_known_and_of_others_not(
     assert "Copy member ID" in of_both["people"][0]["fix"]
     assert "Developer Mode" in of_both["people"][0]["fix"]
     assert told(of_slack, "people")[0] == "123456789012345678, ann in WEB_APPROVERS are no ids of Slack's."
+
+
+async def test_what_discord_reviews_as_the_bot_grows_is_told_before_it_is_in_the_way(server, fake):
+    (small,) = fake.state.guilds.values()
+    small.crowd = 7_999
+    little = await examined(server)
+    for number in range(74):
+        fake.add_guild(f"s{number}").crowd = 30
+
+    grown = await examined(server)
+
+    assert "review" not in little
+    assert told(grown, "review") == [
+        "In 75 servers: from 100 on nobody can add it until Discord has verified it.",
+        (
+            "About 10,219 people can see it: from 10,000 on Discord reviews Message Content, and each year again. "
+            "Meanwhile it goes on."
+        ),
+    ]
+    assert states(grown)["review"] == {"warning"}
+    assert f"{fake.application_id}/verification" in grown["review"][0]["fix"]

@@ -120,7 +120,7 @@ async def test_an_outage_of_everything_ends(fake, bot, context, general):
     async with fake.outage(rest=True):
         with pytest.raises((aiohttp.ClientError, OSError)):
             await context.send("x")
-    await fake.until_connected(within=15)
+    await fake.until_connected()
     await context.send("y")
 
     assert [one.visible for one in fake.said(general)] == ["y"]

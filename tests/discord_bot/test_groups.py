@@ -15,6 +15,8 @@ from core.conversation import Conversation
 from core.library.library import Library
 
 MEMBER = "GET /guilds/{guild_id}/members/{user_id}"
+#: What a platform is asked depends on no database; tests/chat/test_access.py holds the rules on both.
+pytestmark = pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
 
 
 class Roles:

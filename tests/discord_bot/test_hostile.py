@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from fakes.gemini import FakeGemini
 from fakes.hostile import HOSTILE
-from fakes.served import CUP, FERRY, PATIENCE
+from fakes.served import CUP, FERRY
 from server import Server
 
 OUTPUTS = 300
@@ -93,8 +93,8 @@ async def test_nothing_that_an_obedient_model_says_does_anything(server, fake, a
             question = FERRY if number % 3 else CUP
             asked = await fake.mention(ann, general, f"{question} {said_by_people(chance.choice(outputs))}")
             if number % 8 == 7:
-                await server.until_answered(asked, within=PATIENCE)
-        await fake.until(lambda: server.log.count('"turn deliver"') == questions, within=300)
+                await server.until_answered(asked)
+        await fake.until(lambda: server.log.count('"turn deliver"') == questions)
         assert await server.stop() == 0
 
     said = fake.said()

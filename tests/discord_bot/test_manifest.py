@@ -10,7 +10,14 @@ from fakes.discord import FakeDiscord, LostRequest, Refusal, ServerError
 from fakes.fork_server import PIPE, start_python
 from fakes.served import PATIENCE, environment
 
-from bots.discord.settings import API_URL, COMMANDS, PERMISSIONS, invite_url, read_discord_settings
+from bots.discord.settings import (
+    API_URL,
+    COMMANDS,
+    FOR_PEOPLE,
+    PERMISSIONS,
+    invite_url,
+    read_discord_settings,
+)
 from core.errors import SettingsError
 
 REGISTER = "PUT /applications/{application_id}/commands"
@@ -39,6 +46,7 @@ async def test_it_prints_the_commands_and_asks_nobody(tmp_path, fake):
 
 
 async def test_it_registers_them_in_place_of_others_and_prints_the_invitation(tmp_path, fake, ann, general):
+    fake.installs = {"0": {}}
     first = await ran(tmp_path, fake.environment, "discord", "--sync")
     again = await ran(tmp_path, fake.environment, "discord", "--sync")
 
@@ -50,6 +58,7 @@ async def test_it_registers_them_in_place_of_others_and_prints_the_invitation(tm
         f"Invite the bot: {invite_url(str(fake.application_id))}",
     ]
     assert [each["name"] for each in fake.state.commands[0]] == [each["name"] for each in COMMANDS]
+    assert fake.installs == {"0": {}, "1": FOR_PEOPLE}
     assert (fake.violations, fake.rejected) == ([], [])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.discord import Hang, Refusal
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE
+from fakes.served import FERRY, FERRY_ANSWER
 from server import Server
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
@@ -38,7 +38,7 @@ async def begun(server, fake, ann, general):
 
 
 async def told_alone(fake, user):
-    (word,) = await fake.until(lambda: fake.said(fake.dm_of(user)), within=PATIENCE)
+    (word,) = await fake.until(lambda: fake.said(fake.dm_of(user)))
     return word.visible
 
 
@@ -62,7 +62,7 @@ async def hang_progress(fake, user, thread):
     fake.released.clear()
     fake.faults.queue(EDIT, Hang())
     asked = await fake.post(user, thread, FERRY)
-    await fake.until(lambda: (EDIT, Hang()) in fake.faults.injected, within=PATIENCE)
+    await fake.until(lambda: (EDIT, Hang()) in fake.faults.injected)
     return asked
 
 
@@ -101,7 +101,7 @@ async def test_who_takes_no_direct_messages_is_told_in_the_channel_beside_the_lo
     asked = await fake.post(ann, begun.thread, FERRY)
     begun.thread.is_locked = True
 
-    (told,) = await fake.until(lambda: fake.said(general), within=PATIENCE)
+    (told,) = await fake.until(lambda: fake.said(general))
 
     assert "Manage Threads" in told.visible
     assert told.referenced is begun
@@ -143,7 +143,7 @@ async def test_a_place_that_cannot_be_searched_can_still_be_written_in(server, f
     """A killed turn looks for its message first."""
     fake.faults.queue(CREATE, Hang())
     asked = await fake.post(ann, begun.thread, FERRY)
-    await fake.until(lambda: (CREATE, Hang()) in fake.faults.injected, within=PATIENCE)
+    await fake.until(lambda: (CREATE, Hang()) in fake.faults.injected)
     await server.kill()
     fake.faults.queue(HISTORY, *[refusal] * 2)
     await server.open()
@@ -161,10 +161,10 @@ async def test_who_takes_an_answer_back_in_a_locked_thread_is_told_why_it_stays(
     fake.lock(asked.thread)
 
     pressed = await fake.press(answer, "Not helpful here", ann)
-    await fake.until(lambda: pressed.text, within=PATIENCE)
+    await fake.until(lambda: pressed.text)
     fake.unlock(asked.thread)
     await fake.press(answer, "Not helpful here", ann)
-    await fake.until(lambda: FERRY_ANSWER not in answer.visible, within=PATIENCE)
+    await fake.until(lambda: FERRY_ANSWER not in answer.visible)
 
     assert pressed.is_ephemeral
     assert "is locked, and only those with Manage Threads may write in it" in pressed.text
@@ -177,7 +177,7 @@ async def test_a_private_reply_to_a_command_that_reaches_nobody_is_not_said_in_t
     fake.refuses_dms.add(ann.id)
     asked = await fake.mention(ann, begun.thread, "learn")
 
-    await fake.until(lambda: "no place to explain a refusal" in server.log, within=PATIENCE)
+    await fake.until(lambda: "no place to explain a refusal" in server.log)
 
     assert fake.replies(asked) == []
     assert fake.said(general) == []

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 from fakes.fork_server import DEVNULL, start_python
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, environment
+from fakes.served import FERRY, FERRY_ANSWER, environment
 from server import Server
 
 RIGHTS = (
@@ -57,7 +57,6 @@ async def test_whatever_right_is_lacking_somebody_gets_a_clear_word(server, fake
             lambda lacking=lacking, context=context: (
                 [one for one in heard(fake, people[lacking], context) if words[lacking] in one.visible]
             ),
-            within=PATIENCE,
         )
     code = await server.stop()
 
@@ -81,7 +80,7 @@ async def test_who_takes_no_messages_either_is_named_in_the_log(server, fake, an
     await server.open()
 
     await fake.mention(ann, general, FERRY)
-    await fake.until(lambda: "no place to explain a refusal" in server.log, within=PATIENCE)
+    await fake.until(lambda: "no place to explain a refusal" in server.log)
     asked = await fake.mention(ann, other, FERRY)
     (answer,) = await server.until_answered(asked)
 

@@ -23,7 +23,7 @@ async def commands(tmp_path, fake):
 
 async def privately(fake, user):
     """What the bot writes to a person alone, once it has written something."""
-    return await fake.until(lambda: fake.said(fake.dm_of(user)), within=30)
+    return await fake.until(lambda: fake.said(fake.dm_of(user)))
 
 
 async def test_who_asks_too_much_is_told_so_once_and_where_nobody_else_reads_it(

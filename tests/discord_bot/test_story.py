@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 from fakes.gemini import FakeGemini
-from fakes.served import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON, PONTOON_ANSWER
+from fakes.served import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
 from fakes.web_servers import FakeSearXNG
 
 
@@ -69,8 +69,10 @@ async def test_a_direct_message_needs_no_mention_and_is_followed_up(server, fake
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 
-async def test_notes_of_progress_are_edited_at_most_once_a_second(server, fake, model, ann, general):
-    model.latency = 0.7
+async def test_notes_of_progress_are_edited_at_most_once_in_a_second_and_a_half(
+    server, fake, model, ann, general
+):
+    model.latency = 1.2
     await server.open()
 
     asked = await fake.mention(ann, general, FERRY)
@@ -78,7 +80,7 @@ async def test_notes_of_progress_are_edited_at_most_once_a_second(server, fake, 
 
     *notes, final = answer.revisions
     assert all(note.visible.endswith("…") for note in notes)
-    assert 2 <= len(notes) <= 2 + (notes[-1].at - notes[0].at)
+    assert 2 <= len(notes) <= 2 + (notes[-1].at - notes[0].at) / 1.5
     assert "Answered in" in final.visible
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
@@ -259,7 +261,7 @@ async def test_in_a_direct_message_nobody_is_called_who_cannot_see_it(server, fa
 
     await fake.post(ann, fake.dm_of(ann), CUP)
     await told(fake, ann)
-    await fake.until(lambda: "Waiting for" in fake.said(fake.dm_of(ann))[0].visible, within=30)
+    await fake.until(lambda: "Waiting for" in fake.said(fake.dm_of(ann))[0].visible)
     await fake.post(ann, fake.dm_of(ann), "help")
     card, help_text = await told(fake, ann, 2)
 
@@ -270,7 +272,7 @@ async def test_in_a_direct_message_nobody_is_called_who_cannot_see_it(server, fa
 
 async def told(fake, user, count=1):
     """So many direct messages of the bot."""
-    return await fake.until(lambda: (found := fake.said(fake.dm_of(user)))[count - 1 :] and found, within=30)
+    return await fake.until(lambda: (found := fake.said(fake.dm_of(user)))[count - 1 :] and found)
 
 
 async def test_words_to_the_bot_are_answered_where_they_are_said(server, fake, ann, general):
@@ -297,31 +299,6 @@ async def test_words_to_the_bot_are_answered_where_they_are_said(server, fake, a
     assert "I can follow mention, asker, thread" in private["follow everybody"].visible
     assert {words: reply.referenced for words, reply in replies.items()} == said
     assert fake.threads(general) == []
-    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
-
-
-@pytest.mark.parametrize(
-    ("follow", "is_answered"),
-    [("mention", {"ann": False, "bob": False}), ("asker", {"ann": True, "bob": False})],
-)
-async def test_a_channel_chooses_whom_the_bot_follows(server, fake, people, follow, is_answered):
-    ann, bob, general = people
-    await server.open()
-    chosen = await fake.mention(ann, general, f"follow {follow}")
-    await server.until_answered(chosen)
-    asked = await fake.mention(ann, general, FERRY)
-    await server.until_answered(asked)
-
-    said = {user.name: await fake.post(user, asked.thread, PONTOON) for user in (ann, bob)}
-    marker = await fake.mention(bob, general, PONTOON)
-    await server.until_answered(marker)
-    if any(is_answered.values()):
-        await server.until_answered(said["ann"])
-
-    answered = {
-        name: any(one.referenced is each for one in fake.replies(each)) for name, each in said.items()
-    }
-    assert answered == is_answered
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 
@@ -494,17 +471,6 @@ async def test_a_question_that_is_too_long_is_told_so_where_it_stands(server, fa
     assert told.referenced is asked
     assert "too long" in told_again.visible
     assert fake.threads(general) == []
-    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
-
-
-@pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])
-async def test_many_threads_at_once_are_all_answered(server, fake, ann, general, count):
-    await server.open()
-
-    asked = [await fake.mention(ann, general, FERRY) for _ in range(count)]
-    answers = [await server.until_answered(each, within=4 * PATIENCE) for each in asked]
-
-    assert sum(FERRY_ANSWER in answer.visible for (answer,) in answers) == count
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from fakes.fork_server import DEVNULL, start_python
-from fakes.served import FERRY, PATIENCE, environment
+from fakes.served import FERRY, environment
 from server import Server
 
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
@@ -114,7 +114,7 @@ async def test_a_reply_is_kept_by_a_word_and_forgotten_with_a_press_or_its_messa
     await fake.until(lambda: rows(server, "answers", "SELECT * FROM answers") == [])
     await fake.reply(carl, reply, f"{fake.bot.mention} keep")
     await fake.until(
-        lambda: rows(server, "answers", "SELECT state FROM answers") == [("used",)], within=PATIENCE
+        lambda: rows(server, "answers", "SELECT state FROM answers") == [("used",)],
     )
     await fake.erase(reply)
     await fake.until(lambda: rows(server, "answers", "SELECT * FROM answers") == [])

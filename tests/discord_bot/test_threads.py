@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.discord import FakeDiscord
 from fakes.gemini import FakeGemini, Hang
-from fakes.served import FERRY, FERRY_ANSWER, PATIENCE, PONTOON, PONTOON_ANSWER
+from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER
 from server import Server
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
@@ -177,7 +177,7 @@ async def test_a_turn_that_failed_is_begun_anew_once_however_often_the_button_is
     model.queue("plan", Hang())
     await server.open()
     asked = await fake.mention(ann, general, FERRY)
-    await fake.until(lambda: model.calls, within=PATIENCE)
+    await fake.until(lambda: model.calls)
     await fake.post(ann, asked.thread, "stop")
     (stopped,) = await server.until_answered(asked)
 

@@ -21,11 +21,10 @@ from hypothesis import strategies as st
 from bots.chat import proposals
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import CardContext, Note, Sources
-from bots.chat.proposals import reply_messages
 from bots.chat.texts import help_lines, say_in
-from bots.discord import parts, render
-from bots.discord.parts import CUSTOM_ID, packed
-from bots.discord.render import decided_already, editor, messages, note, proposal_card
+from bots.discord import parts
+from bots.discord.parts import CUSTOM_ID
+from bots.discord.render import LAYOUT
 from core.conversation import QUERY_LIMIT, Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.entries import Entry
 
@@ -151,7 +150,7 @@ def test_writing_loads_no_library_of_discords():
 
 
 def test_an_answer_shows_its_words_then_where_they_stand():
-    (message,) = messages(answered("Use `BackgroundTasks`. [1]", citation()), SETTING)
+    (message,) = LAYOUT.messages(answered("Use `BackgroundTasks`. [1]", citation()), SETTING)
 
     assert seen(message) == (
         "Use BackgroundTasks. [1]\n───\n"
@@ -165,7 +164,7 @@ def test_an_answer_shows_its_words_then_where_they_stand():
 def test_everything_beside_the_answer_is_small_print():
     outcome = answered("Yes. [1]", citation(), composed=False, reason="The model was busy.")
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     answer, *others = sorted(texts(message), key=lambda markdown: markdown.startswith("-# "))
     assert answer == "Yes. [1]"
@@ -173,8 +172,8 @@ def test_everything_beside_the_answer_is_small_print():
 
 
 def test_a_title_is_a_link_where_the_source_has_a_web_address():
-    (linked,) = messages(answered("Yes. [1]", citation(url=GOOD)), SETTING)
-    (local,) = messages(answered("Yes. [1]", citation(url="file:///etc/passwd")), SETTING)
+    (linked,) = LAYOUT.messages(answered("Yes. [1]", citation(url=GOOD)), SETTING)
+    (local,) = LAYOUT.messages(answered("Yes. [1]", citation(url="file:///etc/passwd")), SETTING)
 
     assert links(linked) == [(GOOD, "Background Tasks › Using BackgroundTasks")]
     assert links(local) == []
@@ -182,7 +181,7 @@ def test_a_title_is_a_link_where_the_source_has_a_web_address():
 
 
 def test_a_link_asks_for_no_preview():
-    (message,) = messages(answered(f"See {GOOD}. [1]", citation(url=GOOD)), SETTING)
+    (message,) = LAYOUT.messages(answered(f"See {GOOD}. [1]", citation(url=GOOD)), SETTING)
 
     assert "".join(texts(message)).count(GOOD) == "".join(texts(message)).count(f"<{GOOD}>") == 2
 
@@ -190,7 +189,7 @@ def test_a_link_asks_for_no_preview():
 def test_a_title_that_names_another_host_is_not_what_is_clicked():
     web = citation(title="bank.com sign-in", url=GOOD, origin="web", location="good.example")
 
-    (message,) = messages(answered("Yes. [1]", web, grounding="web"), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", web, grounding="web"), SETTING)
 
     assert links(message) == [(GOOD, "good.example")]
     assert "bank.com sign-in" in seen(message)
@@ -198,13 +197,15 @@ def test_a_title_that_names_another_host_is_not_what_is_clicked():
 
 
 def test_a_title_with_code_is_a_link_in_plain_words():
-    (message,) = messages(answered("Yes. [1]", citation(title="The `Depends` class", url=GOOD)), SETTING)
+    (message,) = LAYOUT.messages(
+        answered("Yes. [1]", citation(title="The `Depends` class", url=GOOD)), SETTING
+    )
 
     assert links(message) == [(GOOD, "The Depends class › Using BackgroundTasks")]
 
 
 def test_a_link_that_would_ping_is_words():
-    (message,) = messages(answered("Yes. [1]", citation(url=f"{GOOD}/@everyone")), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", citation(url=f"{GOOD}/@everyone")), SETTING)
 
     assert [entity for markdown in texts(message) for entity in entities(markdown)] == []
     assert "1 Background Tasks › Using BackgroundTasks" in seen(message)
@@ -213,7 +214,7 @@ def test_a_link_that_would_ping_is_words():
 def test_only_addresses_of_cited_sources_become_links():
     text = f"See {GOOD} and [this]({GOOD}), not https://evil.com/a or [that](https://evil.com/b)."
 
-    (message,) = messages(answered(text, citation(url=GOOD)), SETTING)
+    (message,) = LAYOUT.messages(answered(text, citation(url=GOOD)), SETTING)
 
     assert {target for target, _ in links(message)} == {GOOD}
     assert "not https://evil.com/a or that (https://evil.com/b)." in seen(message)
@@ -223,7 +224,7 @@ def test_a_link_of_a_thousand_characters_leaves_room_for_the_other_footnotes():
     long = citation(url=f"https://good.example/{'a' * 1_500}")
     closest = tuple(replace(long, number=number) for number in range(1, 6))
 
-    card = proposal_card(proposal(closest=closest), SETTING)
+    card = LAYOUT.proposal_card(proposal(closest=closest), SETTING)
 
     assert [number for number in range(1, 6) if f"\n{number} Background Tasks" in seen(card)] == [
         1,
@@ -238,7 +239,7 @@ def test_a_link_of_a_thousand_characters_leaves_room_for_the_other_footnotes():
 def test_quotes_of_an_uncomposed_answer_are_not_repeated():
     quoted = "Declare a parameter with a type of BackgroundTasks."
 
-    (message,) = messages(answered(f"{quoted} [1]", citation(), composed=False), SETTING)
+    (message,) = LAYOUT.messages(answered(f"{quoted} [1]", citation(), composed=False), SETTING)
 
     assert seen(message).count(quoted) == 1
     assert seen(message).startswith("Quoted from your documents, not composed.")
@@ -248,7 +249,7 @@ def test_a_quote_is_shown_without_the_marks_of_markdown():
     quote = "<li>*path* `x[1]` __init__ # > ||a|| <b>\\n</b></li>"
     table = "| Plan | Rate |\n|---|---|\n| **Free** | `60` |"
 
-    (message,) = messages(
+    (message,) = LAYOUT.messages(
         answered("Yes. [1]", citation(quote=quote), citation(2, location="Rates", quote=table)), SETTING
     )
 
@@ -257,7 +258,7 @@ def test_a_quote_is_shown_without_the_marks_of_markdown():
 
 
 def test_an_answer_without_footnotes_says_so():
-    (message,) = messages(answered("Hello.", grounding="none"), SETTING)
+    (message,) = LAYOUT.messages(answered("Hello.", grounding="none"), SETTING)
 
     assert seen(message).startswith(f"{ENGLISH('no_footnotes')}\nHello.\nAnswered in")
 
@@ -265,8 +266,8 @@ def test_an_answer_without_footnotes_says_so():
 def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
     outcome = answered("Yes. [1]", *(citation(n, location=f"{n}", quote=f"quote {n}") for n in range(1, 9)))
 
-    (message,) = messages(outcome, SETTING)
-    (shown,) = reply_messages(render, quotes_behind(outcome))
+    (message,) = LAYOUT.messages(outcome, SETTING)
+    (shown,) = LAYOUT.reply(quotes_behind(outcome))
 
     assert buttons(message)[2:] == [("3 more: show quotes", f"footnotes:{TURN}")]
     assert "quote 5" in seen(message)
@@ -277,8 +278,8 @@ def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
 
 @pytest.mark.parametrize("composed", [True, False])
 def test_quotes_can_be_seen_wherever_there_is_a_footnote(composed):
-    (cited,) = messages(answered("Yes. [1]", citation(), composed=composed), SETTING)
-    (bare,) = messages(answered("Hello."), SETTING)
+    (cited,) = LAYOUT.messages(answered("Yes. [1]", citation(), composed=composed), SETTING)
+    (bare,) = LAYOUT.messages(answered("Hello."), SETTING)
 
     assert buttons(cited)[2:] == [("Show quotes", f"footnotes:{TURN}")]
     assert buttons(bare)[2:] == []
@@ -288,8 +289,8 @@ def test_a_place_is_named_once_and_its_quotes_stand_behind_it():
     cited = (citation(1, quote="It keeps 300."), citation(2, quote="Restart it."))
     outcome = answered("It keeps 300. [1]\n\nThen restart it. [2]", *cited)
 
-    (message,) = messages(outcome, SETTING)
-    (shown,) = reply_messages(render, quotes_behind(outcome))
+    (message,) = LAYOUT.messages(outcome, SETTING)
+    (shown,) = LAYOUT.reply(quotes_behind(outcome))
 
     assert "Then restart it. [1]" in seen(message)
     assert seen(message).count("tutorial/background-tasks.md") == 1
@@ -303,11 +304,9 @@ def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
     outcome = answered("Yes. [1]", citation(quote="Restart *it*: `now`\n    x | y"))
     changed = quotes_behind(outcome)
 
-    (shown,) = reply_messages(
-        render, quotes_behind(outcome, before="| a | **b\n```\nso ", after=" @everyone\n- c")
-    )
+    (shown,) = LAYOUT.reply(quotes_behind(outcome, before="| a | **b\n```\nso ", after=" @everyone\n- c"))
     (alone,) = changed.excerpts
-    (other,) = reply_messages(render, replace(changed, excerpts=(replace(alone, is_current=False),)))
+    (other,) = LAYOUT.reply(replace(changed, excerpts=(replace(alone, is_current=False),)))
 
     quoted = [each for each in shown.text.split("\n") if each.startswith("> ")]
     assert quoted[2:] == [
@@ -323,7 +322,7 @@ def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
 def test_all_footnotes_hold_every_quote_whole():
     long = " ".join(f"word{n}" for n in range(4_000))
 
-    shown = reply_messages(render, quotes_behind(answered("Yes. [1]", citation(quote=long))))
+    shown = LAYOUT.reply(quotes_behind(answered("Yes. [1]", citation(quote=long))))
 
     assert re.findall(r"word\d+", "".join(map(seen, shown))) == long.split()
     for message in shown:
@@ -333,12 +332,12 @@ def test_all_footnotes_hold_every_quote_whole():
 def test_all_footnotes_of_no_answer_are_its_closest_passages_and_of_none_a_sentence():
     closest = Outcome(kind="no_answer", turn_id=TURN, closest=(citation(),))
 
-    assert "Declare a parameter" in seen(reply_messages(render, quotes_behind(closest))[0])
-    assert seen(reply_messages(render, quotes_behind(answered("Hello.")))[0]) == ENGLISH("no_footnotes")
+    assert "Declare a parameter" in seen(LAYOUT.reply(quotes_behind(closest))[0])
+    assert seen(LAYOUT.reply(quotes_behind(answered("Hello.")))[0]) == ENGLISH("no_footnotes")
 
 
 def test_feedback_and_footnotes_share_a_row_and_carry_the_turn():
-    (message,) = messages(answered("Yes. [1]", citation(quote="word " * 60)), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", citation(quote="word " * 60)), SETTING)
 
     (row,) = [one for one in message.components if one["type"] == kinds.ROW]
     assert [one["custom_id"] for one in row["components"]] == [
@@ -349,7 +348,7 @@ def test_feedback_and_footnotes_share_a_row_and_carry_the_turn():
 
 
 def test_an_answer_in_spite_of_trouble_says_what_was_missing():
-    (message,) = messages(answered("Yes. [1]", citation(), reason="The model was busy."), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", citation(), reason="The model was busy."), SETTING)
 
     assert "\nThe model was busy.\n" in seen(message)
 
@@ -362,7 +361,7 @@ def test_no_answer_shows_the_closest_passages_and_what_to_do():
         closest=(citation(),),
     )
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     assert seen(message) == (
         "I did not find this in your documents.\nThe closest passages:\n"
@@ -377,7 +376,7 @@ def test_no_answer_shows_the_closest_passages_and_what_to_do():
 def test_readings_to_choose_from_stand_on_buttons_alone():
     outcome = Outcome(kind="clarify", turn_id=TURN, reason="Which cookies?", options=("response", "request"))
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     assert buttons(message)[:2] == [("response", f"choose:1:{TURN}"), ("request", f"choose:2:{TURN}")]
     assert seen(message).count("response") == 1
@@ -391,7 +390,7 @@ def test_readings_longer_than_a_button_are_numbered_above_it():
         kind="clarify", turn_id=TURN, reason="Which cookies?", options=("response", "request", long)
     )
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     assert seen(message).startswith(f"Which cookies?\n\n1. response\n2. request\n3. {long.strip()}\n")
     assert buttons(message)[:2] == [("response", f"choose:1:{TURN}"), ("request", f"choose:2:{TURN}")]
@@ -402,7 +401,9 @@ def test_readings_longer_than_a_button_are_numbered_above_it():
 def test_many_readings_are_rows_of_buttons():
     options = tuple(f"reading {number}" for number in range(1, 31))
 
-    (message,) = messages(Outcome(kind="clarify", turn_id=TURN, reason="Which?", options=options), SETTING)
+    (message,) = LAYOUT.messages(
+        Outcome(kind="clarify", turn_id=TURN, reason="Which?", options=options), SETTING
+    )
 
     assert [label for label, _ in buttons(message)] == list(options[:25])
     assert "30. reading 30" in seen(message)
@@ -412,7 +413,7 @@ def test_many_readings_are_rows_of_buttons():
 def test_a_reading_without_words_is_no_button_and_moves_no_number():
     outcome = Outcome(kind="clarify", turn_id=TURN, reason="Which?", options=("a", " \u200d", "b"))
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     assert buttons(message) == [("a", f"choose:1:{TURN}"), ("b", f"choose:3:{TURN}")]
 
@@ -420,13 +421,15 @@ def test_a_reading_without_words_is_no_button_and_moves_no_number():
 def test_a_failure_is_its_reason():
     outcome = Outcome(kind="failed", turn_id=TURN, reason="The model did not answer within 60 s.")
 
-    assert [seen(one) for one in messages(outcome, SETTING)] == ["The model did not answer within 60 s."]
+    assert [seen(one) for one in LAYOUT.messages(outcome, SETTING)] == [
+        "The model did not answer within 60 s."
+    ]
 
 
 def test_a_question_that_failed_can_be_tried_again():
     outcome = Outcome(kind="failed", turn_id=TURN, reason="The model is busy.")
 
-    (message,) = messages(outcome, CardContext(can_retry=True))
+    (message,) = LAYOUT.messages(outcome, CardContext(can_retry=True))
 
     assert buttons(message) == [("Try again", f"again:{TURN}")]
     assert_sendable(message)
@@ -444,7 +447,7 @@ def test_what_is_blank_is_said_to_be_unfinished(blank):
     ]
 
     for outcome in outcomes:
-        (message,) = messages(outcome, SETTING)
+        (message,) = LAYOUT.messages(outcome, SETTING)
         assert seen(message).startswith(ENGLISH("unfinished")) or (
             blank == "" and outcome.kind in ("no_answer", "clarify")
         )
@@ -452,8 +455,8 @@ def test_what_is_blank_is_said_to_be_unfinished(blank):
 
 
 def test_what_gives_no_reason_says_what_it_is():
-    (unanswered,) = messages(Outcome(kind="no_answer", turn_id=TURN), SETTING)
-    (unclear,) = messages(Outcome(kind="clarify", turn_id=TURN), SETTING)
+    (unanswered,) = LAYOUT.messages(Outcome(kind="no_answer", turn_id=TURN), SETTING)
+    (unclear,) = LAYOUT.messages(Outcome(kind="clarify", turn_id=TURN), SETTING)
 
     assert seen(unanswered).startswith(ENGLISH("not_found"))
     assert seen(unclear).startswith(ENGLISH("which"))
@@ -461,25 +464,25 @@ def test_what_gives_no_reason_says_what_it_is():
 
 @pytest.mark.parametrize("mark", ["***", "```\n```", ">", "#", "-", "\u200d"], ids=ascii)
 def test_an_answer_begins_with_words(mark):
-    (message,) = messages(answered(f"{mark}\n\nYes. [1]", citation()), SETTING)
+    (message,) = LAYOUT.messages(answered(f"{mark}\n\nYes. [1]", citation()), SETTING)
 
     assert seen(message).startswith("Yes. [1]\n")
 
 
 def test_a_blank_note_is_a_sign_of_life():
-    assert seen(note(" \u200d\n")) == "…"
-    assert_sendable(note(""))
+    assert seen(LAYOUT.note(" \u200d\n")) == "…"
+    assert_sendable(LAYOUT.note(""))
 
 
 def test_a_note_keeps_its_lines_and_shows_its_signs():
-    (message,) = reply_messages(render, Note(text="a_b: *no*\n\n- # c `d`"))
+    (message,) = LAYOUT.reply(Note(text="a_b: *no*\n\n- # c `d`"))
 
     assert seen(message) == "a_b: *no*\n- # c `d`"
     assert_sendable(message)
 
 
 def test_the_text_of_a_message_is_its_words():
-    (message,) = messages(answered("Use **this**. [1]", citation(quote="")), SETTING)
+    (message,) = LAYOUT.messages(answered("Use **this**. [1]", citation(quote="")), SETTING)
 
     assert message.text == (
         "Use **this**. [1]\n"
@@ -494,7 +497,7 @@ def test_the_text_of_a_message_is_its_words():
 def test_the_card_shows_what_was_tried_and_what_would_be_sent():
     outcome = Outcome(kind="approval_needed", turn_id=TURN, proposal=proposal())
 
-    (card,) = messages(outcome, SETTING)
+    (card,) = LAYOUT.messages(outcome, SETTING)
 
     assert seen(card) == (
         "Your documents don't answer this.\nLooked for: “preflight browsers”\nThe closest passages:\n"
@@ -520,7 +523,7 @@ def test_the_card_shows_what_was_tried_and_what_would_be_sent():
     ],
 )  # fmt: skip
 def test_the_query_stands_on_the_card_sign_by_sign_and_does_nothing(query):
-    card = proposal_card(proposal(query=query), SETTING)
+    card = LAYOUT.proposal_card(proposal(query=query), SETTING)
 
     block = texts(card)[texts(card).index("I would search DuckDuckGo for:") + 1]
     assert block.startswith("```\n")
@@ -534,7 +537,7 @@ def test_the_query_stands_on_the_card_sign_by_sign_and_does_nothing(query):
     [("asker", "Ann or an approver"), ("anyone", "anyone here"), ("approvers", "an approver")],
 )
 def test_the_card_says_who_is_waited_for(approval, says):
-    card = proposal_card(proposal(), replace(SETTING, approval=approval, has_approvers=True))
+    card = LAYOUT.proposal_card(proposal(), replace(SETTING, approval=approval, has_approvers=True))
 
     assert f"Waiting for {says}." in seen(card)
 
@@ -543,7 +546,7 @@ def test_the_card_says_who_is_waited_for(approval, says):
     ("verdict", "says"), [("approve", "Bob allowed this search at"), ("deny", "Bob said no at")]
 )
 def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
-    card = proposal_card(decided(verdict), SETTING)
+    card = LAYOUT.proposal_card(decided(verdict), SETTING)
 
     assert says in seen(card).split("\n")[-1]
     assert buttons(card) == []
@@ -552,8 +555,8 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
 
 
 def test_a_decided_card_shows_what_the_query_was_changed_to():
-    edited = proposal_card(decided("approve", query="preflight"), SETTING)
-    as_proposed = proposal_card(decided("approve"), SETTING)
+    edited = LAYOUT.proposal_card(decided("approve", query="preflight"), SETTING)
+    as_proposed = LAYOUT.proposal_card(decided("approve"), SETTING)
 
     assert f"{proposal().query}\nChanged before it was allowed:\npreflight\nBob allowed" in seen(edited)
     assert "Changed" not in seen(as_proposed)
@@ -561,7 +564,7 @@ def test_a_decided_card_shows_what_the_query_was_changed_to():
 
 
 def test_the_edge_of_the_card_tells_open_from_decided():
-    cards = [proposal_card(one, SETTING) for one in (proposal(), decided("approve"), decided("deny"))]
+    cards = [LAYOUT.proposal_card(one, SETTING) for one in (proposal(), decided("approve"), decided("deny"))]
 
     assert len({card.components[0]["accent_color"] for card in cards}) == 3
 
@@ -581,23 +584,28 @@ def test_the_edge_of_the_card_tells_open_from_decided():
 def test_the_card_and_a_refusal_name_those_who_may_decide(more, who):
     card_context = replace(SETTING, **more)
 
-    assert f"Waiting for {who}. Nothing is sent until then." in seen(proposal_card(proposal(), card_context))
+    assert f"Waiting for {who}. Nothing is sent until then." in seen(
+        LAYOUT.proposal_card(proposal(), card_context)
+    )
     assert proposals.refused(proposal(), card_context) == f"Only {who} can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
-    assert seen(decided_already(decided("deny"), SETTING)) == (
+    assert seen(LAYOUT.decided_already(decided("deny"), SETTING)) == (
         "Bob already said no to this search at <t:1700000000:t>."
     )
 
 
 def test_a_moment_is_shown_in_the_readers_own_time():
-    for message in (proposal_card(decided("approve"), SETTING), decided_already(decided("deny"), SETTING)):
+    for message in (
+        LAYOUT.proposal_card(decided("approve"), SETTING),
+        LAYOUT.decided_already(decided("deny"), SETTING),
+    ):
         assert texts(message)[-1].endswith(" at <t:1700000000:t>.")
 
 
 def test_somebody_without_a_name_is_never_mentioned():
-    card = proposal_card(decided("approve"), CardContext(names={"2": "<@2> @everyone"}))
+    card = LAYOUT.proposal_card(decided("approve"), CardContext(names={"2": "<@2> @everyone"}))
 
     assert "<@2> @everyone allowed this search" in seen(card)
     assert_harmless(card)
@@ -605,7 +613,7 @@ def test_somebody_without_a_name_is_never_mentioned():
 
 @pytest.mark.parametrize("query", ["browsers that send preflights", "x" * 9_999, " a\nb ", ""])
 def test_the_modal_opens_with_the_query(query):
-    form = editor(proposal(query=query), {})
+    form = LAYOUT.editor(proposal(query=query), {})
 
     (label,) = form["components"]
     field = label["component"]
@@ -623,9 +631,7 @@ def test_the_modal_opens_with_the_query(query):
 
 
 def test_help_is_three_lines():
-    (message,) = reply_messages(
-        render, Note(text="\n".join(help_lines("en", collections=("docs",), documents=12)))
-    )
+    (message,) = LAYOUT.reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -633,11 +639,11 @@ def test_help_is_three_lines():
 
 
 def test_sources_are_listed_by_collection():
-    shown = reply_messages(render, Sources(language="en", entries=tuple(entry(n) for n in range(50))))
+    shown = LAYOUT.reply(Sources(language="en", entries=tuple(entry(n) for n in range(50))))
 
     assert seen(shown[0]).startswith("docs: 50 documents, 150 passages\n• a/0.md · Title 0 · 3 passages\n")
     assert seen(shown[-1]).endswith("and 10 more")
-    assert "no documents" in seen(reply_messages(render, Sources(language="en", entries=()))[0])
+    assert "no documents" in seen(LAYOUT.reply(Sources(language="en", entries=()))[0])
     for message in shown:
         assert_sendable(message)
 
@@ -645,7 +651,7 @@ def test_sources_are_listed_by_collection():
 def test_a_heading_is_not_left_alone_in_a_message():
     entries = tuple(entry(n, collection="c" * 300, source="s" * 300) for n in range(40))
 
-    first, *_ = reply_messages(render, Sources(language="en", entries=entries))
+    first, *_ = LAYOUT.reply(Sources(language="en", entries=entries))
 
     assert "•" in seen(first)
 
@@ -677,29 +683,31 @@ def everywhere(text):
     )
     card_context = CardContext(engine=text, names={"9": text}, can_retry=True)
     closed = replace(sly, verdict="approve", allowed=f"{text}!", decided_by="9", decided_at=1.0)
-    yield from messages(answered(text, *cited, reason=text), card_context)
-    yield from (proposal_card(sly, card_context), proposal_card(closed, card_context), note(text))
+    yield from LAYOUT.messages(answered(text, *cited, reason=text), card_context)
+    yield from (
+        LAYOUT.proposal_card(sly, card_context),
+        LAYOUT.proposal_card(closed, card_context),
+        LAYOUT.note(text),
+    )
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
-    yield from messages(answered(text, *cited, composed=False, grounding="both"), card_context)
-    yield from messages(
+    yield from LAYOUT.messages(answered(text, *cited, composed=False, grounding="both"), card_context)
+    yield from LAYOUT.messages(
         Outcome(kind="no_answer", turn_id=TURN, reason=text, closest=tuple(cited)), card_context
     )
-    yield from messages(
+    yield from LAYOUT.messages(
         Outcome(kind="clarify", turn_id=TURN, reason=text, options=(text, text)), card_context
     )
-    yield from messages(Outcome(kind="failed", turn_id=TURN, reason=text), card_context)
-    yield from reply_messages(render, quotes_behind(answered(text, *cited), before=text, after=text))
+    yield from LAYOUT.messages(Outcome(kind="failed", turn_id=TURN, reason=text), card_context)
+    yield from LAYOUT.reply(quotes_behind(answered(text, *cited), before=text, after=text))
     yield from (
-        note(proposals.refused(sly, card_context)),
-        decided_already(closed, card_context),
+        LAYOUT.note(proposals.refused(sly, card_context)),
+        LAYOUT.decided_already(closed, card_context),
     )
-    yield from reply_messages(
-        render, Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),))
+    yield from LAYOUT.reply(
+        Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),))
     )
-    yield from reply_messages(
-        render, Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
-    )
+    yield from LAYOUT.reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 
 
 @pytest.mark.parametrize("texts", by_kind(ALL_HOSTILE))
@@ -734,9 +742,9 @@ def test_no_mixture_of_signs_does_anything(text):
 def test_whatever_people_type_is_a_message_and_a_form_that_discord_takes(text):
     sly = proposal(query=text, reason=text, tried=(text,))
 
-    assert_sendable(proposal_card(sly, SETTING))
-    assert_sendable(note(text))
-    limits.check_modal(editor(sly, {}))
+    assert_sendable(LAYOUT.proposal_card(sly, SETTING))
+    assert_sendable(LAYOUT.note(text))
+    limits.check_modal(LAYOUT.editor(sly, {}))
 
 
 # Long answers.
@@ -782,7 +790,7 @@ def order(text):
 def test_a_long_answer_is_several_messages_that_discord_takes(text, notes):
     cited = [citation(n, quote="q" * 300, url=GOOD) for n in range(1, notes + 1)]
 
-    made = messages(answered("\n\n".join([text] * 3), *cited), SETTING)
+    made = LAYOUT.messages(answered("\n\n".join([text] * 3), *cited), SETTING)
 
     assert order(" ".join(map(seen, made))) == order(text)
     assert [label for message in made for label, _ in buttons(message)][:2] == ["Helpful", "Not helpful"]
@@ -795,7 +803,7 @@ def test_a_long_answer_is_several_messages_that_discord_takes(text, notes):
 def test_a_table_repeats_its_heading_in_every_message():
     text = "| name | use |\n|---|---|\n" + "\n".join(f"| n{n} | u{n} |" for n in range(900))
 
-    made = messages(answered(text), SETTING)
+    made = LAYOUT.messages(answered(text), SETTING)
 
     assert len(made) > 1
     for message in made:
@@ -806,7 +814,7 @@ def test_a_table_repeats_its_heading_in_every_message():
 def test_code_goes_on_in_the_next_message_in_its_language():
     text = "Read on.\n\n```python\n" + "".join(f"line {n}\n" for n in range(900)) + "```"
 
-    made = messages(answered(text), SETTING)
+    made = LAYOUT.messages(answered(text), SETTING)
 
     assert len(made) > 2
     assert all("```python\n" in message.text for message in made)
@@ -814,7 +822,7 @@ def test_code_goes_on_in_the_next_message_in_its_language():
 
 
 def test_the_line_above_a_long_answer_is_not_a_message_of_its_own():
-    first, *others = messages(answered("word " * 2_000, composed=False), SETTING)
+    first, *others = LAYOUT.messages(answered("word " * 2_000, composed=False), SETTING)
 
     assert seen(first).count("word") > 500
     assert others
@@ -824,7 +832,7 @@ def test_a_dividing_line_stands_between_two_things():
     cited = [citation(n, url=f"https://good.example/{'a' * 900}") for n in range(1, 6)]
 
     for length in range(2_600, 4_100, 50):
-        for message in messages(answered("x" * length, *cited), SETTING):
+        for message in LAYOUT.messages(answered("x" * length, *cited), SETTING):
             shown = [one["type"] for one in message.components]
             assert kinds.SEPARATOR not in (shown[0], shown[-1])
 
@@ -832,7 +840,7 @@ def test_a_dividing_line_stands_between_two_things():
 def test_parts_are_packed_in_order_into_as_few_messages_as_hold_them():
     given = ["a" * 1_999, "b" * 1_999, parts.text("c"), *(parts.text(str(n)) for n in range(60))]
 
-    made = [*packed(iter(given))]
+    made = [*LAYOUT.packed(iter(given))]
 
     assert [sum(1 for _ in walk(one)) for one in made] == [1, 40, 21]
     assert made[0][0]["content"] == f"{'a' * 1_999}\n\n{'b' * 1_999}"
@@ -849,8 +857,23 @@ def test_nested_components_count_too():
 def test_every_button_names_its_turn_within_what_an_id_may_be():
     outcome = Outcome(kind="clarify", turn_id=TURN, reason="Which?", options=("a",) * 25)
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     *_, (_, last) = buttons(message)
     assert last == f"choose:25:{TURN}"
     assert len(last) == 83 <= CUSTOM_ID
+
+
+def test_a_sentence_in_doubt_has_its_mark_and_no_link_is_made_of_it():
+    outcome = answered("It is tall. [1] (?)", citation(url="https://docs.example.org/a"))
+    outcome = replace(
+        outcome,
+        answer=replace(outcome.answer, unsettled=("It is tall.",)),
+        usage=replace(outcome.usage, is_brief=True),
+    )
+
+    (message,) = LAYOUT.messages(outcome, SETTING)
+
+    assert "(?)" in seen(message).partition("(?) stands after")[0]
+    assert "(?) stands after what could not be checked." in seen(message)
+    assert "written by a slow language model, so less was checked" in seen(message)

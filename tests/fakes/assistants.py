@@ -17,7 +17,7 @@ from mcp_types import ElicitResult
 
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.inbox import admission_of
-from bots.commands.run import _reads
+from bots.commands.backend import reads_for
 from bots.mcp.callers import caller_named
 from bots.mcp.http import serving_mcp
 from bots.mcp.serve import open_mcp
@@ -150,7 +150,7 @@ async def open_mcp_desk(
         open_page_store(storage) as database,
     ):
         channels.people.update(people or {})
-        reads, refresher = _reads(channels, ("slack", "discord")), IndexRefresher(settings=chosen)
+        reads, refresher = reads_for(channels, ("slack", "discord")), IndexRefresher(settings=chosen)
         async with open_footnote(chosen, purpose=SERVING, reads=reads, storage=storage) as footnote:
             threads = PageThreads(database)
             prepare_file(queue_url(chosen))

@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -28,13 +28,20 @@ class TooLong:
 
 
 @dataclass(frozen=True)
+class Broken:
+    """A stream that ends, in order, before the reply does: somebody between the two went away."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Refusal:
     """A reply that the model refused."""
 
     text: str = "I cannot help with that."
 
 
-Answer = dict[str, Any] | str | Status | Cut | Hang | TooLong | Refusal
+Answer = dict[str, Any] | str | Status | Cut | Hang | TooLong | Broken | Refusal
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class ChatServer:
     calls: list[Call] = field(default_factory=list)
     tokens: list[tuple[int, int]] = field(default_factory=list)  #: told with each reply: read, written
     rejected: list[str] = field(default_factory=list)  #: why requests were not well formed
+    speed: tuple[float, float] | None = None  #: tokens a second, read and written, that it says it needed
     base_url: str = ""
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -124,6 +132,8 @@ class ChatServer:
                 return await _cut(request)
             case TooLong(text=text):
                 reply = Reply(call, text, "too_long")
+            case Broken(text=text):
+                reply = Reply(call, text, "broken")
             case Refusal(text=text):
                 reply = Reply(call, text, "refusal")
             case str() as text:
@@ -162,7 +172,14 @@ class FakeOpenAI(ChatServer):
         elif path == "/v1/chat/completions":
             messages = body.get("messages")
             schema = body.get("response_format", {}).get("json_schema", {})
-            known = {"model", "messages", "response_format", "max_completion_tokens", "stream"}
+            known = {
+                "model",
+                "messages",
+                "response_format",
+                "max_completion_tokens",
+                "stream",
+                "stream_options",
+            }
         else:
             yield f"no such path: {path}"
             return
@@ -187,11 +204,33 @@ class FakeOpenAI(ChatServer):
         }
         read, written = reply.tokens
         ending = "length" if reply.ending == "too_long" else "stop"
+        if reply.call.body.get("stream"):
+            return _events(self._chunks(reply, "refusal" if is_refused else "content", ending))
         return web.json_response({
             "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": reply.call.body["model"],
             "choices": [{"index": 0, "message": message, "finish_reason": ending, "logprobs": None}],
             "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
         })  # fmt: skip
+
+    def _chunks(self, reply: Reply, kind: str, ending: str) -> Iterator[tuple[str, Any]]:
+        """“Streaming events” of Chat Completions; the tokens only where they are asked for."""
+        head = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": reply.call.body["model"],
+        }
+        for text in _halves(reply.text):
+            delta = {"role": "assistant", kind: text}
+            yield "", {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        if reply.ending == "broken":
+            return
+        yield "", {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": ending}]}
+        read, written = reply.tokens
+        if reply.call.body.get("stream_options", {}).get("include_usage"):
+            usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+            yield "", {**head, "choices": [], "usage": usage}
+        yield "", "[DONE]"
 
     def _write_response(self, reply: Reply) -> web.StreamResponse:
         is_cut = reply.ending == "too_long"
@@ -202,7 +241,7 @@ class FakeOpenAI(ChatServer):
         )
         status = "incomplete" if is_cut else "completed"
         read, written = reply.tokens
-        return web.json_response({
+        whole = {
             "id": "resp_1", "object": "response", "created_at": 1, "model": reply.call.body["model"],
             "status": status, "error": None, "instructions": None, "metadata": {}, "tools": [],
             "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
@@ -214,7 +253,11 @@ class FakeOpenAI(ChatServer):
                 "input_tokens": read, "output_tokens": written, "total_tokens": read + written,
                 "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0},
             },
-        })  # fmt: skip
+        }  # fmt: skip
+        if reply.call.body.get("stream"):
+            events = [*_response_events(whole, content, "incomplete" if is_cut else "completed")]
+            return _events(events[:-1] if reply.ending == "broken" else events)
+        return web.json_response(whole)
 
     def error(self, status: Status, message: str) -> web.Response:
         error = {"message": message, "type": "error", "param": None, "code": None}
@@ -249,8 +292,10 @@ class FakeAnthropic(ChatServer):
 
     def write(self, path: str, reply: Reply) -> web.StreamResponse:
         content = {"type": "text", "text": reply.text}
-        ending = {"stop": "end_turn", "too_long": "max_tokens", "refusal": "refusal"}[reply.ending]
+        ending = {"too_long": "max_tokens", "refusal": "refusal"}.get(reply.ending, "end_turn")
         read, written = reply.tokens
+        if reply.call.body.get("stream"):
+            return _events(self._stream(reply, ending))
         return web.json_response({
             "id": "msg_1", "type": "message", "role": "assistant", "model": reply.call.body["model"],
             "content": [content], "stop_reason": ending, "stop_sequence": None,
@@ -263,6 +308,28 @@ class FakeAnthropic(ChatServer):
         return web.json_response(
             {"type": "error", "error": error}, status=status.code, headers=_headers(status)
         )
+
+    def _stream(self, reply: Reply, ending: str) -> Iterator[tuple[str, Any]]:
+        """“Streaming messages”."""
+        read, written = reply.tokens
+        message = {
+            "id": "msg_1", "type": "message", "role": "assistant", "model": reply.call.body["model"], "content": [],
+            "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": read, "output_tokens": 0},
+        }  # fmt: skip
+        events: list[dict[str, Any]] = [
+            {"type": "message_start", "message": message},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            *(
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+                for text in _halves(reply.text)
+            ),
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": ending, "stop_sequence": None},
+             "usage": {"input_tokens": read, "output_tokens": written}},
+            {"type": "message_stop"},
+        ]  # fmt: skip
+        for event in events[:-2] if reply.ending == "broken" else events:
+            yield event["type"], event
 
 
 class FakeOllama(ChatServer):
@@ -298,14 +365,60 @@ class FakeOllama(ChatServer):
             "done_reason": "length" if reply.ending == "too_long" else "stop",
             "prompt_eval_count": read, "eval_count": written,
         }  # fmt: skip
+        if self.speed:
+            end["prompt_eval_duration"] = int(read / self.speed[0] * 1e9)
+            end["eval_duration"] = int(written / self.speed[1] * 1e9)
         lines = parts if reply.call.body.get("stream", True) else []
         if not lines:
             end["message"] = {"role": "assistant", "content": reply.text}
-        text = "".join(f"{json.dumps(line)}\n" for line in [*lines, end])
+        text = "".join(
+            f"{json.dumps(line)}\n" for line in (lines if reply.ending == "broken" else [*lines, end])
+        )
         return web.Response(text=text, content_type="application/x-ndjson")
 
     def error(self, status: Status, message: str) -> web.Response:
         return web.json_response({"error": message}, status=status.code, headers=_headers(status))
+
+
+def _halves(text: str) -> tuple[str, str]:
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+def _events(events: Iterable[tuple[str, Any]]) -> web.Response:
+    """Server-sent events."""
+    lines = (
+        f"{f'event: {name}' + chr(10) if name else ''}data: {data if isinstance(data, str) else json.dumps(data)}"
+        for name, data in events
+    )
+    return web.Response(text="".join(f"{line}\n\n" for line in lines), content_type="text/event-stream")
+
+
+def _response_events(
+    whole: dict[str, Any], content: dict[str, Any], status: str
+) -> Iterator[tuple[str, Any]]:
+    """“Streaming events” of OpenAI's Responses."""
+    kind = "refusal" if content["type"] == "refusal" else "output_text"
+    text = content["refusal"] if kind == "refusal" else content["text"]
+    empty = {**content, "text" if kind == "output_text" else "refusal": ""}
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
+    ended = whole["output"][0]
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.content_part.added", **place, "part": empty},
+        *(
+            {"type": f"response.{kind}.delta", **place, "delta": part, "logprobs": []}
+            for part in _halves(text)
+        ),
+        {"type": f"response.{kind}.done", **place, kind.removeprefix("output_"): text, "logprobs": []},
+        {"type": "response.content_part.done", **place, "part": content},
+        {"type": "response.output_item.done", "output_index": 0, "item": ended},
+        {"type": f"response.{status}", "response": whole},
+    ]
+    for number, event in enumerate(events):
+        yield event["type"], {**event, "sequence_number": number}
 
 
 def _faults_of_messages(messages: Any, roles: tuple[str, ...]) -> Iterator[str]:

@@ -6,8 +6,6 @@ import shutil
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from playwright.async_api import async_playwright
-
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: As root in a container it cannot make its sandbox; and it is to know no host but this machine.
 OPTIONS = (
@@ -20,10 +18,26 @@ PATIENCE = 30_000  # milliseconds until a page that hangs fails its test
 
 @asynccontextmanager
 async def open_chromium():
+    from playwright.async_api import async_playwright
+
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
         yield browser
         await browser.close()
+
+
+def expect(there):
+    """Playwright's own, which is imported in the process of tests that draws."""
+    from playwright.async_api import expect
+
+    return expect(there)
+
+
+def axe():
+    """The auditor of accessibility, the same."""
+    from axe_playwright_python.async_playwright import Axe
+
+    return Axe()
 
 
 async def opened(chromium, **options):

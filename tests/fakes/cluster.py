@@ -27,7 +27,6 @@ from fakes.slack import FakeSlack
 from fakes.thoughts import WatchedModel
 
 PROCESSES = 3
-PATIENCE = 120.0  # seconds until a process that hangs fails its story
 ENDING = (
     420.0  # seconds until what is not answered is lost: Slack delivers for the last time after six minutes
 )
@@ -52,7 +51,7 @@ class Replica(Served):
 
     async def until_connected(self) -> None:
         """Until it serves."""
-        await self.slack.until(lambda: READY in self.log or self._has_ended(), within=PATIENCE)
+        await self.slack.until(lambda: READY in self.log or self._has_ended())
         assert not self._has_ended(), self.log
 
     def _has_ended(self) -> bool:
@@ -107,7 +106,7 @@ class Cluster:
         await asyncio.to_thread(index_handbook, self.folder, self.url)
         try:
             await self.add()  # the first, which leads
-            await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)
+            await self.discord.until(lambda: self.discord.gateway.live)
             async with asyncio.TaskGroup() as starting:
                 for _ in range(self.size - 1):
                     starting.create_task(self.add())
@@ -182,7 +181,7 @@ class Cluster:
         known, began = len(gateway.begun_at), clock.now()
         yield
         if led:
-            await self.discord.until(lambda: len(gateway.begun_at) > known, within=PATIENCE)
+            await self.discord.until(lambda: len(gateway.begun_at) > known)
             self.fates.failovers.append(gateway.begun_at[known] - began)
 
 

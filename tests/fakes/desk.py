@@ -14,12 +14,13 @@ import aiohttp
 from yarl import URL
 
 from bots.chat.channels import ChannelStore, open_channel_store
-from bots.commands.run import _reads
+from bots.commands.backend import reads_for
 from bots.page.gap_reports import GapReports
 from bots.page.server import COOKIE, OwnWork, open_page
 from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings
 from bots.page.threads import PLATFORM, PageMessenger, PageThreads
+from bots.page.views import VIEWS
 from bots.refresh import IndexRefresher
 from bots.terminal.operations import Operations
 from core.bootstrap import Footnote, open_footnote
@@ -77,6 +78,12 @@ def cookie_at(url: str) -> str:
     return f"{COOKIE}_{urlsplit(url).port}"
 
 
+def plain_paths() -> list[str]:
+    """All addresses of views that name nothing: what anybody who is in may open."""
+    routes = [(way, path) for view in VIEWS for way, path, _ in view.routes]
+    return [path for way, path in routes if way == "GET" and "{" not in path]
+
+
 @dataclass
 class Desk:
     """A served page."""
@@ -110,7 +117,7 @@ async def open_desk(folder, page=None, *, patience=None, **settings):
     chosen = Settings(data_dir=folder / "data", **given)
     chosen.data_dir.mkdir(exist_ok=True)
     with open_storage(chosen) as storage, open_channel_store(storage) as channels:
-        reads = _reads(channels, ("slack", "discord"))
+        reads = reads_for(channels, ("slack", "discord"))
         async with open_footnote(chosen, purpose=SERVING, reads=reads, storage=storage) as footnote:
             with open_page_store(storage) as database, open_gaps(storage, lambda: None) as gaps:
                 threads = PageThreads(database)

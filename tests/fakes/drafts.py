@@ -88,6 +88,10 @@ class DraftModel:
             said = {"unsupported": [block.number for block in judged if self.rejects(block.text)]}
             if "stated" in call.schema["properties"]:
                 said["stated"] = [*self._stated(judged, blocks_of(call.prompt, QUOTED))]
+        if step == "confirm":
+            said = {
+                "unstated": [one.number for one in blocks_of(call.prompt, JUDGED) if self.rejects(one.text)]
+            }
         return _filled(call.schema) | said
 
     def _grades(self, passages: Iterable[PromptBlock]) -> dict[str, Any]:

@@ -225,7 +225,7 @@ def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> Non
 # The server's side
 
 
-def _import_all() -> None:
+def import_all() -> None:
     from pkgutil import walk_packages
 
     import bots
@@ -392,7 +392,7 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    _import_all()
+    import_all()
     request = _serve(socket.socket(fileno=os.dup(0)))
     _become(request)
     try:

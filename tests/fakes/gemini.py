@@ -25,19 +25,28 @@ from typing import Any, Literal, Self
 
 from aiohttp import web
 
-Step = Literal["plan", "grade", "write", "grounding", "usefulness"]
+Step = Literal["plan", "grade", "write", "grounding", "confirm", "usefulness", "compare"]
 
 STEP_OF_PROPERTY: dict[str, Step] = {
     "route": "plan",
     "sufficient": "grade",
     "unsupported": "grounding",
+    "unstated": "confirm",
     "useful": "usefulness",
+    "contradict": "compare",
+}
+KIND_VERDICTS = {
+    "grounding": {"unsupported": []},
+    "confirm": {"unstated": []},
+    "usefulness": {"useful": True},
+    "compare": {"contradict": [], "scope": []},
 }
 GENERATION_CONFIG = {
     "candidateCount", "maxOutputTokens", "responseJsonSchema", "responseMimeType", "responseSchema",
     "stopSequences", "temperature", "thinkingConfig", "topK", "topP",
 }  # fmt: skip
 EMBEDDING_SIZE = 768  # numbers of one vector, unless the request asks for another size
+TOKENS_A_CHUNK = 6  # of a streamed reply
 
 #: Where several share the server, the address of each ends in a name of its own.
 _PATH = re.compile(r"(?:/(?P<client>[\w-]+))?/v1(?:beta)?/models/(?P<model>[a-z0-9.-]+):(?P<method>\w+)")
@@ -90,6 +99,15 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Paused:
+    """A streamed answer that stops in the middle until the test lets it go on."""
+
+    text: str
+    at: int  #: characters; no part that reaches beyond is sent before
+    goes_on: asyncio.Event
+
+
+@dataclass(frozen=True)
 class Drip:
     """A reply that begins, and goes on in blanks until the test releases it."""
 
@@ -103,7 +121,7 @@ class Joined:
     calls: int
 
 
-Answer = dict[str, Any] | str | Status | Finish | Blocked | Body | Hang | Cut | Drip | Joined
+Answer = dict[str, Any] | str | Status | Finish | Blocked | Body | Hang | Cut | Drip | Paused | Joined
 
 
 @dataclass
@@ -164,6 +182,7 @@ class FakeGemini:
     reply: Callable[[Step, Call], Answer | Awaitable[Answer] | None] = lambda _step, _call: None
     api_key: str = "test-key"
     latency: float = 0.0  #: seconds that a reply takes, so that calls can overlap
+    tokens_per_second: float = 0.0  #: at which an answer is written, in place of the latency; 0: at once
     calls: list[Call] = field(default_factory=list)
     embedded: list[str] = field(default_factory=list)  #: every text that was embedded
     rejected: list[str] = field(default_factory=list)  #: why requests were not well formed
@@ -239,8 +258,9 @@ class FakeGemini:
         answer = queued.popleft() if queued else self.reply(call.step, call)
         try:
             answer = await answer if isinstance(answer, Awaitable) else answer
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.released.wait(), self.latency)
+            if not (self.tokens_per_second and call.step == "write"):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.released.wait(), self.latency)
             return await self._answer(request, call, default_reply(call) if answer is None else answer)
         finally:
             call.ended = time.monotonic()
@@ -261,8 +281,15 @@ class FakeGemini:
                 return await _cut(request, answer)
             case Drip():
                 return await self._drip(request, answer)
-        is_streamed = request.path.endswith(":streamGenerateContent")
-        return await _send(request, _chunks(call, answer, is_streamed=is_streamed))
+        paused = answer if isinstance(answer, Paused) else None
+        chunks = _chunks(call, paused.text if paused else answer)
+        pause = 0.0
+        if self.tokens_per_second and call.step == "write":
+            pause = TOKENS_A_CHUNK / self.tokens_per_second
+        if request.path.endswith(":streamGenerateContent"):
+            return await _stream(request, chunks, pause, paused)
+        await asyncio.sleep(pause * len(chunks))
+        return web.json_response(_whole(chunks))
 
     async def _drip(self, request: web.Request, drip: Drip) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -350,10 +377,8 @@ def default_reply(call: Call) -> Answer:
         numbers = range(1, len(call.blocks("passage")) + 1)
         verdicts = [{"passage": number, "relevance": "correct", "evidence": [1]} for number in numbers]
         return {"passages": verdicts, "sufficient": True, "missing": ""}
-    if call.step == "grounding":
-        return {"unsupported": []}
-    if call.step == "usefulness":
-        return {"useful": True}
+    if call.step in KIND_VERDICTS:
+        return KIND_VERDICTS[call.step]
     strips = call.blocks("strip")
     if not strips:
         return "NO_ANSWER"
@@ -372,20 +397,29 @@ def embedding(text: str, size: int) -> list[float]:
     return [value / length for value in vector]
 
 
-def _chunks(call: Call, answer: Answer, *, is_streamed: bool) -> list[dict[str, Any]]:
-    """A reply in one piece, or in two where it is streamed."""
+def _chunks(call: Call, answer: Answer) -> list[dict[str, Any]]:
+    """A reply as it is streamed, a few tokens at a time."""
     if isinstance(answer, Blocked):
         return [{"promptFeedback": {"blockReason": answer.reason}}]
-    if isinstance(answer, Finish):
-        return [_candidate(call, answer.text, answer.reason)]
-    text = answer if isinstance(answer, str) else json.dumps(answer)
-    half = len(text) // 2 if is_streamed else 0
-    return [*([_candidate(call, text[:half])] if half else []), _candidate(call, text[half:], "STOP")]
+    text, ending = (answer.text, answer.reason) if isinstance(answer, Finish) else (answer, "STOP")
+    text = text if isinstance(text, str) else json.dumps(text)
+    size = 4 * TOKENS_A_CHUNK
+    starts = range(0, max(len(text), 1), size)
+    return [
+        _candidate(
+            call,
+            text[start : start + size],
+            min(start + size, len(text)),
+            ending if start == starts[-1] else "",
+        )
+        for start in starts
+    ]
 
 
-def _candidate(call: Call, text: str, finish: str = "") -> dict[str, Any]:
-    """One chunk of a reply, with usage as the real service counts it: tokens of about four characters."""
-    sent, made = len(call.prompt) // 4, max(1, len(text) // 4)
+def _candidate(call: Call, text: str, written: int, finish: str) -> dict[str, Any]:
+    """One chunk of a reply, with usage as the real service counts it: of all that came by now, in tokens of about four
+    characters."""
+    sent, made = len(call.prompt) // 4, max(1, written // 4)
     candidate: dict[str, Any] = {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0}
     if finish:
         candidate["finishReason"] = finish
@@ -393,13 +427,27 @@ def _candidate(call: Call, text: str, finish: str = "") -> dict[str, Any]:
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": call.model}
 
 
-async def _send(request: web.Request, chunks: list[dict[str, Any]]) -> web.StreamResponse:
-    """One JSON object, or server-sent events where a stream was asked for."""
-    if not request.path.endswith(":streamGenerateContent"):
-        return web.json_response(chunks[0])
+def _whole(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same in one JSON object."""
+    if "candidates" not in chunks[-1]:
+        return chunks[-1]
+    text = "".join(chunk["candidates"][0]["content"]["parts"][0]["text"] for chunk in chunks)
+    last = chunks[-1]["candidates"][0]
+    return {**chunks[-1], "candidates": [{**last, "content": {"role": "model", "parts": [{"text": text}]}}]}
+
+
+async def _stream(
+    request: web.Request, chunks: list[dict[str, Any]], pause: float, paused: Paused | None = None
+) -> web.StreamResponse:
+    """Server-sent events."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
+    sent = 0
     for chunk in chunks:
+        await asyncio.sleep(pause)
+        sent += len(chunk["candidates"][0]["content"]["parts"][0]["text"])
+        if paused and sent > paused.at:
+            await paused.goes_on.wait()
         await response.write(f"data: {json.dumps(chunk)}\r\n\r\n".encode())
     await response.write_eof()
     return response

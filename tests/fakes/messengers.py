@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fakes.patience import PATIENCE
+
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.turns.messenger import ReplyRoute
 
@@ -53,19 +55,19 @@ class RecordingMessenger:
         self.outcomes[turn.id] = outcome
         self._show(outcome.kind, turn)
 
-    async def until_shown(self, kind: str, turn: str, within: float = 20.0) -> None:
+    async def until_shown(self, kind: str, turn: str, within: float = PATIENCE) -> None:
         async with asyncio.timeout(within):
             while (kind, turn) not in self.shown:
                 self.changed.clear()
                 await self.changed.wait()
 
-    async def until_delivered(self, *turns: str, within: float = 20.0) -> None:
+    async def until_delivered(self, *turns: str, within: float = PATIENCE) -> None:
         async with asyncio.timeout(within):
             while not set(turns) <= set(self.outcomes):
                 self.changed.clear()
                 await self.changed.wait()
 
-    async def until_waiting(self, count: int, within: float = 20.0) -> None:
+    async def until_waiting(self, count: int, within: float = PATIENCE) -> None:
         """Returns when so many turns were told that they wait."""
         async with asyncio.timeout(within):
             while sum(note.stage == "waiting" for note in self.notes) < count:

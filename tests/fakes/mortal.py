@@ -112,7 +112,7 @@ class MortalReasoner(ScriptedReasoner):
         self._reach("grade", ask)
         return await super().grade(ask, passages)
 
-    async def write(self, ask, strips, before=None):
+    async def write(self, ask, strips, before=None, hear=None):
         self._reach("write", ask)
         return await super().write(ask, strips, before)
 

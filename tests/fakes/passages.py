@@ -15,7 +15,7 @@ from core.reasoning.reasoner import Statement, Strip
 from core.text.sentences import split_units
 
 #: For property tests. The same examples in every run find what a change broke, and few do; those drawn anew are more.
-thorough = settings(deadline=None, max_examples=150 if os.environ.get("HYPOTHESIS") == "random" else 40)
+thorough = settings(deadline=None, max_examples=150 if os.environ.get("HYPOTHESIS") == "random" else 25)
 
 
 def passages_of(file: Path, *, collection: str = "default") -> list[Retrieved]:

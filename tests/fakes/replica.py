@@ -83,7 +83,7 @@ class WatchedReasoner(ScriptedReasoner):
         async with self._watched():
             return await super().grade(ask, passages)
 
-    async def write(self, ask, strips, before=None):
+    async def write(self, ask, strips, before=None, hear=None):
         async with self._watched():
             return await super().write(ask, strips, before)
 
@@ -129,7 +129,7 @@ async def main(folder: Path, url: str) -> None:
         reasoner = WatchedReasoner(folder=folder, turn=turn.id, thread=thread)
         documents = ScriptedDocuments(default=(TOWER,))
         return Deps(
-            policy=PRESETS["footnote"], reasoner=reasoner, documents=documents, web=None, report=report
+            policy=PRESETS["footnote"], reasoner=reasoner, documents=documents, web=None, watcher=report
         )
 
     sink = ListingSink(folder / "sink", Fate(folder, "none"))

@@ -6,8 +6,10 @@ strips, and every call is written down.
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.conversation import Conversation, Decision, Exchange, ModelExchange, Progress, Question, Usage
 from core.errors import SearchTrouble
@@ -19,6 +21,7 @@ from core.reasoning.reasoner import (
     Grade,
     Grades,
     Grounded,
+    Hear,
     Plan,
     Rejected,
     SearchStep,
@@ -99,11 +102,17 @@ class ScriptedReasoner:
             search_steps=self.search_steps(ask),
         )
 
-    async def write(self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None) -> Draft:
+    async def write(
+        self, ask: Ask, strips: tuple[Strip, ...], before: Rejected | None = None, hear: Hear | None = None
+    ) -> Draft:
         self.calls.append("write")
-        if self.writes:
-            return self.writes(ask, strips)
-        return Draft(text=" ".join(f"{s.text.rstrip()} [{s.number}]" for s in strips), composed=True)
+        cited = " ".join(f"{s.text.rstrip()} [{s.number}]" for s in strips)
+        draft = self.writes(ask, strips) if self.writes else Draft(text=cited, composed=True)
+        if hear and draft.composed:  # word by word, as a model writes it
+            for end in [found.end() for found in re.finditer(r"\S+\s?", draft.text)]:
+                hear(replace(draft, text=draft.text[:end]))
+                await asyncio.sleep(0)
+        return draft
 
     async def check_grounding(
         self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
@@ -115,6 +124,15 @@ class ScriptedReasoner:
             tuple(numbers[place - 1] for place in said(texts)) for said in (self.unsupported, self.absent)
         )
         return Grounded(judged=numbers, unsupported=unsupported, absent=absent)
+
+    async def confirm(
+        self, statements: tuple[Statement, ...], strips: tuple[Strip, ...], ballot: int = 0
+    ) -> frozenset[int]:
+        self.calls.append("confirm")
+        numbers = [statement.number for statement in statements]
+        texts = tuple(statement.text for statement in statements)
+        others = {*self.unsupported(texts), *self.absent(texts)}
+        return frozenset(number for place, number in enumerate(numbers, start=1) if place not in others)
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:
         self.calls.append("usefulness")

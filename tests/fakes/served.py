@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fakes.fork_server import Process, run_python, start_python
+from fakes.patience import PATIENCE
 from fakes.queues import make_empty_queue
 from fakes.web_servers import Result
 
@@ -24,7 +25,6 @@ DEAD_END = "http://127.0.0.1:9"  # the discard port: a client that goes through 
 SECRET = ("_TOKEN", "_SECRET", "_API_KEY")  # how the names of settings end that hold one
 TELLING = 16  # characters; what is shorter may stand in a log by chance
 MENTION = re.compile(r"<[@#!][^>]*>")
-PATIENCE = 30.0  # seconds until a process that hangs fails its test
 
 HANDBOOK = """\
 # Harbour handbook

@@ -13,9 +13,9 @@ LINK = re.compile(r"(http://127\.0\.0\.1:\d+)(/enter/[\w-]+)")
 LOOK_EVERY = 0.05  # seconds
 
 
-async def seen(look, *, within=PATIENCE):
+async def seen(look):
     """What ``look`` finds, once that is something."""
-    async with asyncio.timeout(within):
+    async with asyncio.timeout(PATIENCE):
         while not (found := await look()):  # noqa: ASYNC110 - another process changes it
             await asyncio.sleep(LOOK_EVERY)
     return found

@@ -10,6 +10,7 @@ import struct
 import termios
 
 from fakes.fork_server import start_python
+from fakes.patience import PATIENCE
 
 _PROMPT = re.compile(r"(?:\n|later |entscheiden )› [\s\x08]*\Z")  # and the room kept below it
 ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
@@ -63,7 +64,7 @@ class Terminal:
 
     async def until(self, text):
         """What was written up to and with the text, since the last time; colours and movements left out."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while text not in (fresh := _bare(self.written)[self._seen :]):
                 self._changed.clear()
                 await self._changed.wait()
@@ -73,7 +74,7 @@ class Terminal:
 
     async def until_idle(self):
         """What was written until the next line may be typed, since the last time."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not _PROMPT.search(fresh := _bare(self.written)[self._seen :]):
                 self._changed.clear()
                 await self._changed.wait()
@@ -81,7 +82,7 @@ class Terminal:
         return fresh
 
     async def ended(self):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             return await self.process.wait()
 
 

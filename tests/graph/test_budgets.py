@@ -13,7 +13,8 @@ from fakes.scripted import ScriptedDocuments, ScriptedWeb, decision, hit, questi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.graph.asking import AT_ONCE
+from core.conversation import unwatched
+from core.graph.checking import AT_ONCE
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
@@ -34,7 +35,7 @@ WEB = (web_hit("The tower is 330 metres tall with its antenna, says the town hal
 OVERLAP = 0.03  # seconds a reply takes, so that calls side by side overlap at the server
 STEPS = ("search 1: room 7", "find 1: the tower", "find 1: room 12", "search: metres", "open 1: page 3", "…")
 VOTES = ["grounding"] * AT_ONCE  # on a draft that no program doubts and on which they agree
-TRIPS, CALLS = 11, 16  # of one turn at the worst
+TRIPS, CALLS = 13, 20  # of one turn at the worst
 FAIR, SURE = 0.7, 0.9  # local confidence below and above what a draft ahead of its grades takes
 
 
@@ -57,7 +58,7 @@ async def assistant_with(
             reasoner=FallbackReasoner(models.reasoner(turn_timeout=30), ExtractiveReasoner()),
             documents=documents,
             web=web,
-            report=report,
+            watcher=report,
         )
 
     async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
@@ -248,8 +249,9 @@ def random_reply(seed: int):
             steps = [dice.choice(STEPS) for _ in range(dice.randrange(6))]
             enough = dice.random() < 0.5
             return {"passages": verdicts, "sufficient": enough, "missing": missing, "search": steps}
-        if step == "grounding":
-            return {"unsupported": [n for n in range(1, 5) if dice.random() < 0.4]}
+        if step in ("grounding", "confirm"):
+            against = [n for n in range(1, 5) if dice.random() < 0.4]
+            return {"unsupported" if step == "grounding" else "unstated": against}
         if step == "usefulness":
             return {"useful": dice.random() < 0.5}
         return dice.choice(
@@ -267,8 +269,13 @@ def random_reply(seed: int):
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 2**32), confidence=st.floats(0, 1), policy=st.sampled_from(sorted(PRESETS)))
-def test_whatever_the_model_says_a_turn_ends_within_its_budget(tmp_path_factory, seed, confidence, policy):
+@given(
+    seed=st.integers(0, 2**32), confidence=st.floats(0, 1), policy=st.sampled_from(sorted(PRESETS)),
+    watcher=st.sampled_from([unwatched, lambda _: None]),
+)  # fmt: skip
+def test_whatever_the_model_says_a_turn_ends_within_its_budget(
+    tmp_path_factory, seed, confidence, policy, watcher
+):
     async def story():
         async with FakeGemini(reply=random_reply(seed)) as gemini:
             web = ScriptedWeb(hits=WEB)
@@ -276,13 +283,13 @@ def test_whatever_the_model_says_a_turn_ends_within_its_budget(tmp_path_factory,
             async with assistant_with(
                 gemini, folder, confidence=confidence, web=web, policy=policy
             ) as assistant:
-                outcome = await assistant.run(question())
+                outcome = await assistant.run(question(), watcher)
                 outcomes = [(outcome, len(gemini.calls))]
                 for click in range(5):
                     if outcome.kind != "approval_needed":
                         break
                     seen = len(gemini.calls)
-                    outcome = await assistant.run(decision(outcome.proposal.id, id=f"d{click}"))
+                    outcome = await assistant.run(decision(outcome.proposal.id, id=f"d{click}"), watcher)
                     outcomes.append((outcome, len(gemini.calls) - seen))
             return outcomes, web
 

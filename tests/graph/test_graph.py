@@ -20,7 +20,7 @@ from langgraph.runtime import Runtime
 
 from core.conversation import Proposal, ThreadMessage
 from core.graph import outcomes
-from core.graph.asking import AT_ONCE
+from core.graph.checking import AT_ONCE
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
@@ -46,7 +46,7 @@ async def assistant_over(folder, reasoner, documents, *, web=None, policy="footn
             reasoner=reasoner,
             documents=documents,
             web=web,
-            report=report,
+            watcher=report,
             **deps,
         )
 
@@ -83,7 +83,8 @@ async def test_plan_and_grade_share_one_round_trip_and_the_checks_another(tmp_pa
     ) as assistant:
         await assistant.run(question())
 
-    assert reasoner.calls == ["plan", "grade", "write", *["grounding"] * AT_ONCE, "usefulness"]
+    assert reasoner.calls[:3] == ["plan", "grade", "write"]
+    assert sorted(reasoner.calls[3:]) == [*["grounding"] * AT_ONCE, "usefulness"]
 
 
 async def test_the_plan_is_told_the_languages_of_the_library_and_not_of_what_was_found(tmp_path):
@@ -130,7 +131,8 @@ async def test_a_turn_cut_off_between_nodes_goes_on_where_it_stopped(tmp_path):
 
     assert unfinished == question()
     assert outcome.kind == "answered"
-    assert survivor.calls == ["write", *["grounding"] * AT_ONCE, "usefulness"]
+    assert survivor.calls[0] == "write"
+    assert sorted(survivor.calls[1:]) == [*["grounding"] * AT_ONCE, "usefulness"]
 
 
 async def test_not_enough_ends_in_a_proposal_that_names_the_exact_query_and_sends_nothing(tmp_path):
@@ -392,7 +394,7 @@ async def test_a_draft_in_another_language_or_with_a_paragraph_twice_is_written_
     drafts, told = [first, f"{TALL} [1]"], []
 
     class Writer(ScriptedReasoner):
-        async def write(self, ask, strips, before=None):
+        async def write(self, ask, strips, before=None, hear=None):
             self.calls.append("write")
             told.append(before)
             return Draft(text=drafts.pop(0), composed=True)
@@ -848,7 +850,7 @@ async def test_a_draft_that_cites_nothing_is_written_once_more_and_then_quoted_w
     befores, judged = [], []
 
     class Careless(ScriptedReasoner):
-        async def write(self, ask, strips, before=None):
+        async def write(self, ask, strips, before=None, hear=None):
             befores.append(before and before.oddity)
             return Draft(text="Most people like it here.", composed=True)
 

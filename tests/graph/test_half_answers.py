@@ -9,7 +9,7 @@ from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, hit
 from test_graph import assistant_over
 
 from core.reasoning.reasoner import Draft, Grade, Grades, Plan
-from core.traces.log import NoLog
+from core.traces.log import Log
 from core.traces.trace import Trace
 
 ASKED = "how much can i spend on home office kit and does it cover a standing desk? and who pays if i break my laptop"
@@ -53,7 +53,7 @@ WEB = (web_hit("A standing desk costs 400."),)
 
 
 @dataclass
-class RecordingLog(NoLog):
+class RecordingLog(Log):
     """Keeps the traces."""
 
     traces: list[Trace] = field(default_factory=list)

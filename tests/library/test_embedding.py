@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.patience import PATIENCE
 
 from core.errors import ModelTrouble, SettingsError
 from core.library.embedding.download import DownloadError
@@ -505,7 +506,7 @@ def run_at_home(home, setting):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return done.stdout.splitlines()
 

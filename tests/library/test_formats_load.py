@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -178,6 +180,18 @@ def test_a_damaged_pdf_is_said_to_be_damaged(tmp_path, data, caplog):
         read_document(written(tmp_path, "a.pdf", data))
 
     assert "a.pdf" in caplog.text
+
+
+def test_a_broken_file_of_an_archive_is_left_out_and_its_cause_is_logged(tmp_path, caplog):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as writing:
+        writing.writestr("letter.rtf", f"{{\\rtf1 \\u{10**8} x}}")
+        writing.writestr("quay.md", "The ferry leaves at nine.\n")
+
+    document = read_document(written(tmp_path, "port.zip", archive.getvalue()))
+
+    assert document.text.strip() == "The ferry leaves at nine."
+    assert "port.zip: letter.rtf could not be parsed: ValueError" in caplog.text
 
 
 @pytest.mark.parametrize("data", [b"%PDF-1.7\n%nothing more", b"%PDF-1.4\n1 0 obj <<>> endobj trailer <<>>"])

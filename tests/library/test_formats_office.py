@@ -11,6 +11,7 @@ from datetime import UTC, date
 from pathlib import Path
 
 import pytest
+from fakes.patience import PATIENCE
 
 from core.errors import DocumentError
 from core.library.chunking import cut
@@ -435,7 +436,7 @@ def test_without_the_extra_one_sentence_says_how_to_install_it():
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
     said = done.stdout.splitlines()

@@ -6,6 +6,7 @@ import io
 import threading
 
 import pytest
+from fakes.patience import PATIENCE
 from reportlab.pdfgen.canvas import Canvas
 
 from core.library.formats import parser_process
@@ -39,7 +40,7 @@ def test_files_come_in_order_and_few_are_read_before_they_are_asked_for():
 
 
 def test_pages_of_files_that_take_long_are_told_together():
-    told, both_read = [], threading.Barrier(2, timeout=10)
+    told, both_read = [], threading.Barrier(2, timeout=PATIENCE)
 
     def read(_file):
         tell(3, 10)

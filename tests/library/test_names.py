@@ -7,7 +7,6 @@ from core.library import names
 from core.library.documents import Piece
 from core.library.names import meant, names_in, names_of
 from core.library.retriever import Query
-from core.library.tables import _name_documents
 from tests.library.shelf import found, open_library, scope, write
 from tests.library.test_retriever import put
 
@@ -129,18 +128,6 @@ def test_what_is_forgotten_leaves_no_name(handbooks, tmp_path):
 
     assert handbooks.store.database.rows(rows) < before
     assert not handbooks.store.database.rows("SELECT 1 FROM document_names WHERE name LIKE 'kenya%'")
-
-
-def test_documents_that_were_stored_before_are_named_when_the_library_is_opened(handbooks):
-    database = handbooks.store.database
-    rows = "SELECT name, document, weight FROM document_names ORDER BY document, name"
-    stored = database.rows(rows)
-    with database.transaction() as writing:
-        writing.execute("DELETE FROM document_names")
-        _name_documents(writing)
-
-    assert stored
-    assert database.rows(rows) == stored
 
 
 def test_more_documents_than_are_searched_on_their_own_are_none_in_particular():

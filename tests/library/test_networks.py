@@ -240,11 +240,29 @@ def test_what_the_words_put_last_can_come_first(library, ranker):
     assert found(library, question)[0] == first[::-1]
 
 
+def test_never_more_than_twenty_are_read_and_the_scores_stay_those_of_the_search(library):
+    for number in range(30):
+        put(library, number, f"cats purr {'moon ' * (10 + number)}")
+    before, scores = found(library, "cats purr moon", limit=30)
+    sure = library.retrieve(Query(text="cats purr moon", scope=scope(), limit=30)).confidence
+    library.reranker = Reversed()
+
+    after, again = found(library, "cats purr moon", limit=30)
+
+    assert len(before) == 30
+    assert after == [*before[:20][::-1], *before[20:]]
+    assert again == scores
+    assert library.reranker.read == [20]
+    assert library.retrieve(Query(text="cats purr moon", scope=scope(), limit=30)).confidence == sure
+
+
 class Reversed(Reranker):
     def __init__(self):
         super().__init__(setting="reversed", place=Path("/"))
+        self.read = []
 
     def order(self, question, passages):
+        self.read.append(len(passages))
         return list(range(len(passages)))[::-1]
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import numpy as np
 import pytest
 from benchmarks import fit_confidence
 from fakes.tiny_network import write_tiny_network
 
-from core.library.coefficients import BY_NETWORK
+from core.library.confidence import WORDS_ALONE, fitted
+from core.library.embedding.embedder import on_scale
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.scale import (
     FITTED,
@@ -15,7 +18,6 @@ from core.library.embedding.scale import (
     REFERENCE,
     CosineRange,
     network_of,
-    on_scale,
     range_of,
     rescaled,
 )
@@ -61,7 +63,7 @@ def test_a_network_is_known_by_its_own_name(name, network):
 
 
 def test_the_network_of_the_fit_is_one_that_a_fit_has_seen():
-    assert REFERENCE in BY_NETWORK
+    assert REFERENCE in fitted()
 
 
 def test_what_leans_is_brought_upright():
@@ -107,7 +109,7 @@ def test_the_range_of_a_network_is_measured_once(tmp_path, monkeypatch):
 
 
 def test_a_fit_of_another_network_is_written_beside_the_first(tmp_path):
-    file = tmp_path / "coefficients.py"
+    file = tmp_path / "coefficients.toml"
     file.write_text(fit_confidence.COEFFICIENTS.read_text(encoding="utf-8"), encoding="utf-8")
     rows = [("mtrag", 1, 0.9, 0.1, *["0.9, 0.9, 0.1"] * len(fit_confidence.THRESHOLDS))]
 
@@ -115,11 +117,9 @@ def test_a_fit_of_another_network_is_written_beside_the_first(tmp_path):
         fit_confidence.write_coefficients("multilingual-e5-small", (bias, {"cosine": 2.0}), rows, file)
     fit_confidence.write_coefficients(REFERENCE, (-3.0, {"cosine": 3.0}), rows, file)
     fit_confidence.write_coefficients("", (-4.0, {"bm25": 4.0}), rows, file)
-    written = {}
-    exec(compile(file.read_text(encoding="utf-8"), file, "exec"), written)
 
-    assert written["BY_NETWORK"] == {
-        "multilingual-e5-small": (-2.0, {"cosine": 2.0}),
-        REFERENCE: (-3.0, {"cosine": 3.0}),
+    assert tomllib.loads(file.read_text(encoding="utf-8")) == {
+        "multilingual-e5-small": {"bias": -2.0, "cosine": 2.0},
+        REFERENCE: {"bias": -3.0, "cosine": 3.0},
+        WORDS_ALONE: {"bias": -4.0, "bm25": 4.0},
     }
-    assert written["LEXICAL_ALONE"] == (-4.0, {"bm25": 4.0})

@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from fakes.patience import PATIENCE
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -448,7 +449,7 @@ def test_another_process_can_list_documents_while_this_one_writes(tmp_path):
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=PATIENCE,
         ).stdout
 
     store.close()

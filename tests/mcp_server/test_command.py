@@ -45,6 +45,7 @@ def test_a_token_is_printed_once_listed_without_it_and_revoked(footnote):
         (("--token", "x", "--as", "@example.org"), "is no e-mail address"),
         (("--token", "", "--as", "a@b.org"), "1 to 40 printable characters"),
         (("--token", "x\n", "--as", "a@b.org"), "1 to 40 printable characters"),
+        (("--token", "x", "--as", "123456789012345678"), "Discord is not served here"),
         (("--revoke", "x"), "There is no token x"),
     ],
 )

@@ -21,7 +21,9 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from bots.chat.access import AccessChange, change_access
+from bots.mcp import http as http_module
 from bots.mcp.callers import PeopleByEmail
+from bots.mcp.identity import KEYS_KEPT, KEYS_PAUSE, Issuer, UnknownCaller
 from bots.page.settings import PageSettings
 
 ANN = "U0ANN12345"
@@ -222,12 +224,13 @@ async def test_a_body_that_is_too_long_and_a_method_that_is_none_are_refused(des
 
     too_long = await post(desk.url, long, token)
     async with httpx2.AsyncClient(trust_env=False) as http:
-        others = [
-            (await http.request(method, desk.url, headers=token)).status_code
-            for method in ("GET", "DELETE", "PUT")
-        ]
+        others = [await http.request(method, desk.url, headers=token) for method in ("GET", "DELETE", "PUT")]
 
-    assert (too_long.status_code, others) == (413, [405, 405, 405])
+    assert [each.status_code for each in (too_long, *others)] == [413, 405, 405, 405]
+    assert {each.headers["Allow"] for each in others} == {"POST"}
+    assert [each.json()["error"]["message"] for each in (too_long, others[0])] == [
+        "A request may have 256 KB.", "Requests of MCP are posted here.",
+    ]  # fmt: skip
 
 
 async def test_where_others_reach_it_it_is_only_served_behind_tls(tmp_path):
@@ -242,16 +245,31 @@ async def test_where_others_reach_it_it_is_only_served_behind_tls(tmp_path):
     assert desk.url == "https://footnote.example/mcp"
 
 
+class IssuerHere(tuple):  # noqa: SLOT001 - it has a server beside
+    """Its address and its key."""
+
+    def __new__(cls, address, key, server, published):
+        here = super().__new__(cls, (address, key))
+        here.server, here.published = server, published
+        return here
+
+
+def _public(key, kid):
+    """As a set of keys has it."""
+    return {
+        **json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())), "kid": kid, "alg": "RS256", "use": "sig",
+    }  # fmt: skip
+
+
+def _publish(issuer, key, kid):
+    issuer.published[:] = [_public(key, kid)]
+
+
 @pytest.fixture
 async def issuer():
     """An issuer of tokens with one key, as OpenID providers are."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    public = {
-        **json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())),
-        "kid": "k1",
-        "alg": "RS256",
-        "use": "sig",
-    }
+    published = [_public(key, "k1")]
     app = web.Application()
     server = TestServer(app)
 
@@ -261,15 +279,15 @@ async def issuer():
         )
 
     async def keys(_request):
-        return web.json_response({"keys": [public]})
+        return web.json_response({"keys": published})
 
     app.router.add_get("/.well-known/openid-configuration", configuration)
     app.router.add_get("/keys", keys)
     async with server:
-        yield str(server.make_url("")).rstrip("/"), key
+        yield IssuerHere(str(server.make_url("")).rstrip("/"), key, server, published)
 
 
-def issued(address, key, audience, **changes):
+def issued(address, key, audience, kid="k1", **changes):
     now = int(time.time())
     claims = {
         "iss": address,
@@ -281,7 +299,7 @@ def issued(address, key, audience, **changes):
         "email_verified": True,
     }
     claims = {name: content for name, content in {**claims, **changes}.items() if content is not None}
-    return jwt.encode(claims, key, algorithm="RS256", headers={"kid": "k1"})
+    return jwt.encode(claims, key, algorithm="RS256", headers={"kid": kid})
 
 
 async def test_an_issuers_token_stands_for_whoever_it_names_and_for_nobody_elsewhere(tmp_path, issuer):
@@ -313,6 +331,55 @@ async def test_an_issuers_token_stands_for_whoever_it_names_and_for_nobody_elsew
     assert [each.status_code for each in refused] == [401] * len(wrong)
     assert (described["resource"], described["authorization_servers"]) == (desk.url, [address])
     assert described["resource"].removesuffix("/mcp") in refused[0].headers["WWW-Authenticate"]
+
+
+async def test_keys_that_an_issuer_changes_are_found_and_old_ones_end(issuer):
+    address, key = issuer
+    now = [1_000.0]
+    trusted = Issuer(address=address, audience="https://here.example/mcp", clock=lambda: now[0])
+    fresh = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    old, new = (
+        issued(address, signing, trusted.audience, kid=kid) for signing, kid in ((key, "k1"), (fresh, "k2"))
+    )
+    before = await trusted.caller_of(old)
+    _publish(issuer, fresh, "k2")
+
+    with pytest.raises(UnknownCaller, match="a key that its issuer does not have"):
+        await trusted.caller_of(new)  # keys were read a moment ago
+    now[0] += KEYS_PAUSE + 1
+    after = await trusted.caller_of(new)
+    with pytest.raises(UnknownCaller, match="a key that its issuer does not have"):
+        await trusted.caller_of(old)
+
+    assert before == after
+
+
+async def test_while_an_issuer_is_away_its_known_keys_count(issuer):
+    address, key = issuer
+    now = [1_000.0]
+    trusted = Issuer(address=address, audience="https://here.example/mcp", clock=lambda: now[0])
+    token = issued(address, key, trusted.audience)
+    caller = await trusted.caller_of(token)
+    await issuer.server.close()
+
+    now[0] += KEYS_KEPT + 1
+
+    assert await trusted.caller_of(token) == caller
+    now[0] += KEYS_KEPT + 1
+    with pytest.raises(UnknownCaller, match="cannot be reached"):
+        await trusted.caller_of(issued(address, key, trusted.audience, kid="k9"))
+
+
+async def test_a_caller_has_so_many_calls_at_once_and_others_theirs(desk, monkeypatch):
+    monkeypatch.setattr(http_module, "CALLS", 0)
+    token = {"Authorization": f"Bearer {await desk.token('ann@example.org')}"}
+
+    refused = await post(desk.url, BODY, token)
+    monkeypatch.setattr(http_module, "CALLS", 1)
+    answered = [await post(desk.url, BODY, token) for _ in range(2)]
+
+    assert (refused.status_code, [each.status_code for each in answered]) == (429, [200, 200])
+    assert "calls of one caller" in refused.json()["error"]["message"]
 
 
 async def test_an_issuer_that_is_away_refuses_with_a_sentence(tmp_path):

@@ -9,6 +9,7 @@ from fakes.web_servers import FakeSearXNG
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
+from bots.mcp.tools import PART
 from core.turns.rate_limits import Rate
 
 PAYROLL = "# Payroll\n\n## Pay\n\nThe harbour master earns ninety thousand euros a year.\n"
@@ -207,6 +208,75 @@ async def test_a_question_beyond_the_rate_is_refused(tmp_path):
             refused = await assistant.call("ask", question=FERRY)
 
     assert (refused.is_error, "1 question" in refused.content[0].text) == (True, True)
+
+
+async def test_a_search_counts_and_is_logged_and_traced_like_a_question(tmp_path):
+    async with open_mcp_desk(tmp_path, questions_per_person=Rate(count=2, period="hour")) as desk:
+        desk.ingest(tmp_path / "docs", "handbook.md", HANDBOOK)
+        async with over_http(desk.url, await desk.token("ann@example.org")) as assistant:
+            await assistant.call("search", query="ferry to Sark")
+            await assistant.call("search", query="zebra crossing of Alderney")
+            refused = await assistant.call("ask", question=FERRY)
+            searched = await assistant.call("search", query="ferry")
+        rows = await desk.footnote.log.database.rows(
+            "SELECT turn, question, author, is_sure, outcome FROM questions"
+        )
+        traces = [await desk.footnote.log.trace(turn) for turn, *_ in rows]
+
+    assert (refused.is_error, searched.is_error) == (True, True)
+    assert "2 questions" in searched.content[0].text
+    assert [row[1:] for row in rows] == [
+        ("ferry to Sark", "ann@example.org", 0, "answered"),
+        ("zebra crossing of Alderney", "ann@example.org", 1, "no_answer"),
+    ]
+    assert traces[0].queries == ("ferry to Sark",)
+    assert "handbook.md" in {each.source for each in traces[0].citations}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("ask", {}, "`question` is needed."),
+        ("ask", {"question": ["a"]}, "`question` must be text."),
+        ("search", {"query": "ferry", "limit": 0}, "`limit` must be at least 1."),
+        ("search", {"query": "ferry", "limit": 51}, "`limit` must be at most 50."),
+        ("search", {"query": "ferry", "limit": "many"}, "`limit` must be a whole number."),
+        ("sources", {"limit": 501}, "`limit` must be at most 500."),
+        ("decide", {"proposal_id": "p", "allow": "perhaps"}, "`allow` must be true or false."),
+        ("decide", {}, "`proposal_id` is needed. `allow` is needed."),
+    ],
+)
+async def test_an_argument_that_is_none_is_told_in_a_plain_sentence(desk, tool, arguments, says):
+    async with over_http(desk.url, await desk.token("ann@example.org"), mode="legacy") as assistant:
+        result = await assistant.call(tool, **arguments)
+
+    assert (result.is_error, [each.text for each in result.content]) == (True, [says])
+
+
+@pytest.mark.parametrize("mode", PROTOCOLS)
+async def test_a_long_document_is_read_in_parts_by_the_offsets_of_citations(tmp_path, mode):
+    long = "# Log\n\n" + "\n\n".join(f"On day {day} the ferry left at noon." for day in range(3_000))
+    long += "\n\n## Lighthouse\n\nThe lighthouse of Alderney was painted yellow by Ann.\n"
+    async with open_mcp_desk(tmp_path) as desk:
+        desk.ingest(tmp_path / "docs", "log.md", long)
+        async with over_http(desk.url, await desk.token("ann@example.org"), mode=mode) as assistant:
+            (listed,) = (await assistant.call("sources")).structured_content["documents"]
+            address = listed["document"]
+            first = await assistant.read(address)
+            (cited, *_) = (await assistant.ask("What colour was the lighthouse of Alderney painted?"))[
+                "citations"
+            ]
+            part = await assistant.read(f"{address}/{cited['start']}-{cited['end']}")
+            next_one = await assistant.read(first.rpartition("Read on at ")[2].rstrip("]"))
+            faults = [
+                await _failure(assistant.read(f"{address}/{wrong}"))
+                for wrong in ("9-3", "0-60001", "a-b", "-1-4")
+            ]
+
+    assert first[:PART] + next_one[:1_000] == long[: PART + 1_000]
+    assert len(first) < PART + 200
+    assert part == cited["quote"]
+    assert set(faults) == {"A part is START-END in characters, at most 60,000 of them."}
 
 
 async def test_tools_say_which_of_them_change_something(desk):

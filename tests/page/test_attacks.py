@@ -17,7 +17,7 @@ from bots.chat.access import AccessChange, change_access
 from bots.page.server import HEADERS, HSTS, SECURE_COOKIE
 from bots.page.sessions import LIMIT
 from bots.page.settings import PageSettings, read_page_settings
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Progress, Question
 from core.errors import SettingsError
 
 WORDS = "When does the ferry leave?"
@@ -296,7 +296,7 @@ async def test_hostile_text_in_every_field_stays_text(desk):
         said = Question(id=f"page-h{number}", conversation=thread, author=text, text=text, asked_at=NOON)
         await desk.threads.put(said)
         if number % 2:
-            await desk.threads.note(said.id, text)
+            await desk.threads.note(said.id, text, Progress(stage="reading"))
         else:
             await desk.threads.end(said.id, answered(said.id, text, proposal=proposed(text, said.id)))
         short = quote(text[:300], safe="")[:1_500]

@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 import pytest_asyncio
-from axe_playwright_python.async_playwright import Axe
-from fakes.chromium import CHROMIUM, PATIENCE, entered, opened
+from fakes.chromium import CHROMIUM, PATIENCE, axe, entered, expect, opened
 from fakes.desk import NOON, answered, asked, open_desk, traced
-from playwright.async_api import expect
 from shelf import found
 from test_browser import LEVELS
 
@@ -366,7 +364,7 @@ async def test_no_form_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
     )
 
     async def check(name):
-        report = await Axe().run(tab, options={"runOnly": {"type": "tag", "values": list(LEVELS)}})
+        report = await axe().run(tab, options={"runOnly": {"type": "tag", "values": list(LEVELS)}})
         wide = await tab.evaluate("document.documentElement.scrollWidth > innerWidth")
         broken = {each["id"]: each["nodes"][0]["html"] for each in report.response["violations"]}
         assert (broken, wide) == ({}, False), name

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-from hashlib import sha256
 
 import pytest
 from fakes.desk import Browser, cookie_at, open_desk
@@ -13,15 +11,11 @@ from fakes.ports import free_port
 from bots.page.sessions import (
     NOTED_EVERY,
     SESSION_LIFE,
-    STORE,
     UNUSED_LIFE,
-    PageChanges,
     PageSessions,
-    open_page_store,
     place_of,
 )
 from bots.page.settings import PageSettings
-from core.storage.database import Schema
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 SAFARI = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1 Version/19.0 Mobile Safari/604.1"
@@ -151,29 +145,3 @@ def test_a_browser_is_named_as_people_name_it(agent, told):
 
 def test_a_cookies_name_has_the_port():
     assert cookie_at("http://127.0.0.1:8467") == "footnote_page_8467"
-
-
-OLDER = """
-CREATE TABLE IF NOT EXISTS page_links (
-    digest TEXT PRIMARY KEY, role TEXT NOT NULL, collections TEXT NOT NULL, name TEXT NOT NULL, expires_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS page_sessions (
-    digest TEXT PRIMARY KEY, role TEXT NOT NULL, collections TEXT NOT NULL, name TEXT NOT NULL, expires_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS page_place (name TEXT PRIMARY KEY, url TEXT NOT NULL);
-"""
-
-
-async def test_who_was_in_before_uses_were_noted_stays_in(storage):
-    with storage.asynchronous(STORE, Schema(tables=OLDER)) as database:
-        values = (sha256(b"cookie").hexdigest(), "editor", "null", "Ann", time.time() + 86_400)
-        await database.write("INSERT INTO page_sessions VALUES (?, ?, ?, ?, ?)", values)
-
-    with open_page_store(storage) as database:
-        session = await PageSessions(database=database).find("cookie", place="here")
-        await PageChanges(database=database).record("tried", "it", who="Ann", session=session.id)
-        changes = await PageChanges(database=database).listed(limit=9)
-
-    assert (session.name, session.is_editor) == ("Ann", True)
-    assert time.time() - session.used_at < 60
-    assert [each.who for each in changes] == ["Ann"]

@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fakes.ports import free_port
 
-from core.reasoning.local_servers import OLLAMA_LISTS, OPENAI_LISTS, find_local_servers
+from core.reasoning.providers import OLLAMA_LISTS, OPENAI_LISTS, find_local_servers
 
 
 async def found(reply, lists_at, *, status=200):

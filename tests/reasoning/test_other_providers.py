@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from fakes.chat_servers import ChatServer, FakeAnthropic, FakeOllama, FakeOpenAI, Refusal, TooLong
+from fakes.chat_servers import Broken, ChatServer, FakeAnthropic, FakeOllama, FakeOpenAI, Refusal, TooLong
 from fakes.gemini import Cut, Hang, Status, default_reply
 from fakes.passages import statements
 
@@ -133,6 +133,62 @@ async def test_every_step_of_a_turn_is_asked_and_read_and_its_tokens_are_counted
         map(sum, zip(*server.tokens, strict=True))
     )
     assert reasoner.usage.input_tokens > 0
+
+
+async def test_a_draft_is_heard_while_it_is_written_and_costs_what_the_whole_reply_does(open_models, server):
+    written = "Uploads take at most five files. [1] Each may have 2 MB. [1]"
+    server.queue("write", written)
+    reasoner, heard = open_models().reasoner(turn_timeout=60), []
+
+    draft = await reasoner.write(ASK, STRIPS, None, heard.append)
+
+    assert server.calls[-1].body["stream"] is True
+    assert draft.text == written
+    assert [each.text for each in heard][-1:] == [written]
+    assert all(written.startswith(each.text) for each in heard)
+    assert (reasoner.usage.input_tokens, reasoner.usage.output_tokens) == server.tokens[0]
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"), [(Refusal("No."), "refused"), (TooLong("Uploads take at most"), "could not be read")]
+)
+async def test_a_draft_that_is_refused_or_cut_off_while_it_is_heard_is_no_draft(
+    open_models, server, ending, told
+):
+    if isinstance(server, FakeOllama) and isinstance(ending, Refusal):
+        pytest.skip("it never refuses")
+    server.queue("write", ending, ending)
+
+    with pytest.raises(ModelTrouble, match=told):
+        await open_models().reasoner(turn_timeout=60).write(ASK, STRIPS, None, lambda _: None)
+
+
+async def test_a_stream_that_does_not_say_how_it_ended_counts_for_nothing(open_models, server):
+    written = "Uploads take at most five files. [1] Each may have 2 MB. [1]"
+    server.queue("write", Broken("Uploads take at most five files. [1] Each may have"), written)
+
+    draft = await open_models().reasoner(turn_timeout=60).write(ASK, STRIPS, None, lambda _: None)
+
+    assert draft.text == written
+
+
+async def test_a_server_that_does_not_stream_is_asked_for_the_whole_from_then_on(open_models, server):
+    if isinstance(server, FakeOllama):
+        pytest.skip("its client has no other way")
+    streams = []
+
+    def reply(call):
+        streams.append(bool(call.body.get("stream")))
+        return Status(400) if call.body.get("stream") else None
+
+    server.reply = reply
+    models = open_models()
+
+    for _ in range(2):
+        draft = await models.reasoner(turn_timeout=60).write(ASK, STRIPS, None, lambda _: None)
+        assert draft.text == "Uploads take at most five files. [1]"
+
+    assert streams == [True, False, False]
 
 
 def unbound(call):

@@ -124,7 +124,7 @@ class ObedientReasoner(ScriptedReasoner):
         self._read(ask, *(hit.passage.text for hit in passages))
         return await super().grade(ask, passages)
 
-    async def write(self, ask, strips, before=None):
+    async def write(self, ask, strips, before=None, hear=None):
         said = self._read(
             ask,
             *(strip.text for strip in strips),

@@ -240,7 +240,7 @@ async def test_the_bot_answers_while_somebody_teaches_it_a_bomb(template, tmp_pa
         await office.open()
         running = office.process.pid
         taught = await slack.mention(ann, general, "learn", files=[("slow.pdf", slow_book())])
-        (worker, *_) = await slack.until(lambda: children(office.process), within=PATIENCE)
+        (worker, *_) = await slack.until(lambda: children(office.process))
 
         for _ in range(3):
             asked = await slack.mention(ann, general, FERRY)
@@ -248,14 +248,14 @@ async def test_the_bot_answers_while_somebody_teaches_it_a_bomb(template, tmp_pa
             assert FERRY_ANSWER in answer.visible
         assert slack.finals(general, taught.ts) == []
         os.kill(worker, 9)  # as the system would at its limit, which a test does not wait for
-        (told,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+        (told,) = await slack.until(lambda: slack.ephemerals(ann))
         again = await slack.mention(ann, general, FERRY)
         await office.until_answered(again)
 
         assert "takes too much time or memory" in told.visible
         assert office.process.pid == running
         await slack.mention(ann, general, "learn", files=[("slower.pdf", slow_book())])
-        await slack.until(lambda: children(office.process), within=PATIENCE)
+        await slack.until(lambda: children(office.process))
         assert await office.stop() == 0  # it waits for nobody who still reads
         assert children(office.process) == []
     finally:

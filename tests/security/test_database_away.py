@@ -10,7 +10,6 @@ from office import Office
 TOLD = (
     "I cannot write down what you said: the database cannot be reached. I keep trying, and go on once I can."
 )
-PATIENCE = 60.0  # seconds; the queue's pauses grow to a minute, though not within a story
 
 
 @pytest.fixture
@@ -34,15 +33,15 @@ async def test_a_question_while_the_database_is_away_is_told_of_and_answered_whe
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
     await office.open()
-    (before,) = await office.until_answered(await slack.mention(ann, general, FERRY), within=PATIENCE)
+    (before,) = await office.until_answered(await slack.mention(ann, general, FERRY))
     postgres.stop()
     try:
         asked = await slack.mention(ann, general, PONTOON)
-        await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+        await slack.until(lambda: slack.ephemerals(ann))
     finally:
         postgres.start()
-    (answer,) = await office.until_answered(asked, within=PATIENCE)
-    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+    (answer,) = await office.until_answered(asked)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
     assert await office.stop() == 0
 
     assert FERRY_ANSWER in before.visible

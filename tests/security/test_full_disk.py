@@ -17,7 +17,6 @@ from server import Server
 TOLD = "I cannot write down what you said: the disk gave an error. I keep trying, and go on once I can."
 LOG_HAS_NO_ROOM = 120  # Python's exit code where what it wrote cannot be flushed
 NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}  # Python would leave the half of it that the disk took
-PATIENCE = 60.0  # seconds; the queue's pauses grow to a minute, though not within a story
 
 
 def fill_disk(served):
@@ -71,11 +70,11 @@ async def test_in_slack_a_question_on_a_full_disk_is_told_of_once_and_answered_w
     await office.until_answered(await slack.mention(ann, general, FERRY))
     fill_disk(office)
     asked = await slack.mention(ann, general, PONTOON)
-    await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+    await slack.until(lambda: slack.ephemerals(ann))
     await slack.deliveries.redeliver()
     make_room(office)
-    (answer,) = await office.until_answered(asked, within=PATIENCE)
-    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+    (answer,) = await office.until_answered(asked)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
     assert await office.stop() == 0
 
     assert [one.visible for one in slack.ephemerals(ann)] == [TOLD]
@@ -94,7 +93,7 @@ async def test_in_discord_a_question_on_a_full_disk_is_told_of_and_answered_when
     asked = await discord.post(ann, first.thread, PONTOON)
     (told,) = await server.until_answered(asked)
     make_room(server)
-    _, answer = await server.until_answered(asked, 2, within=PATIENCE)
+    _, answer = await server.until_answered(asked, 2)
     assert await server.stop() == 0
 
     assert told.visible == TOLD
@@ -113,7 +112,7 @@ async def test_in_discord_a_word_on_a_full_disk_is_told_of_and_then_does_what_it
     approve = await discord.mention(ann, first.thread, "approve")
     await server.until_answered(approve)
     make_room(server)
-    told, done = await server.until_answered(approve, 2, within=PATIENCE)
+    told, done = await server.until_answered(approve, 2)
     assert await server.stop() == 0
 
     assert told.visible == TOLD
@@ -128,8 +127,8 @@ async def test_a_queue_that_another_program_holds_is_told_of_too(office, slack: 
     with closing(sqlite3.connect(office.folder / ".footnote" / "turns.sqlite")) as holder:
         holder.execute("BEGIN IMMEDIATE")
         asked = await slack.mention(ann, general, PONTOON)
-        await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
-    (answer,) = await office.until_answered(asked, within=PATIENCE)
+        await slack.until(lambda: slack.ephemerals(ann))
+    (answer,) = await office.until_answered(asked)
     assert await office.stop() == 0
 
     (told,) = slack.ephemerals(ann)
@@ -150,7 +149,7 @@ async def test_a_turn_that_the_full_disk_meets_ends_in_words_at_once_and_the_nex
     (failed,) = await office.until_answered(asked)
     make_room(office)
     follow_up = await slack.say(ann, general, PONTOON, asked.ts)
-    _, answer = await office.until_answered(follow_up, 2, within=PATIENCE)
+    _, answer = await office.until_answered(follow_up, 2)
     assert await office.stop() == 0
 
     assert "I cannot write down this conversation: the disk gave an error." in failed.visible
@@ -168,7 +167,7 @@ async def test_a_turn_can_be_stopped_on_a_full_disk(office, slack: FakeSlack, in
     stop = await slack.mention(ann, general, "stop", asked.ts)
     await slack.until_acked(stop)
     make_room(office)
-    (stopped,) = await office.until_answered(asked, within=PATIENCE)
+    (stopped,) = await office.until_answered(asked)
     assert await office.stop() == 0
 
     assert "Stopped." in stopped.visible
@@ -185,7 +184,7 @@ async def test_what_could_not_be_stored_before_the_end_is_brought_again_to_the_n
     fill_disk(office)
     asked = await slack.mention(ann, general, PONTOON)  # waits for the rooms
     follow_up = await slack.say(ann, general, PONTOON, first.ts)  # waits for the queue
-    await slack.until(lambda: len(slack.ephemerals(ann)) == 2, within=PATIENCE)
+    await slack.until(lambda: len(slack.ephemerals(ann)) == 2)
     assert await office.stop() in (0, LOG_HAS_NO_ROOM)
     await office.open()
     await slack.deliveries.redeliver()
@@ -222,10 +221,10 @@ async def test_a_stop_on_a_full_disk_is_obeyed_though_the_end_of_a_turn_is_not_r
     await office.open()
     await office.until_answered(await slack.mention(ann, general, FERRY))
     asked = await slack.mention(ann, general, PONTOON)
-    await slack.until(lambda: slack.finals(general, asked.ts), within=PATIENCE)
+    await slack.until(lambda: slack.finals(general, asked.ts))
     fill_disk(office)  # before the answer that just came is recorded
     await slack.mention(ann, general, FERRY)
-    await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+    await slack.until(lambda: slack.ephemerals(ann))
     assert await office.stop() in (0, LOG_HAS_NO_ROOM)
 
 
@@ -237,7 +236,7 @@ async def test_a_file_that_could_not_be_learned_is_not_kept(office, slack: FakeS
     with closing(sqlite3.connect(office.folder / ".footnote" / "library.sqlite")) as holder:
         holder.execute("BEGIN IMMEDIATE")
         learn = await slack.mention(ann, general, "learn", files=[("bees.md", b"# Bees\n\nNine hives.\n")])
-        (told,) = await office.until_answered(learn, within=PATIENCE)
+        (told,) = await office.until_answered(learn)
     assert await office.stop() == 0
 
     assert "is being written by another program" in told.visible
@@ -260,4 +259,4 @@ async def test_a_word_that_cannot_be_written_down_is_told_why(office, slack: Fak
     assert told.visible == (
         "I cannot write this down: another program holds it; close that one. Please say it again."
     )
-    assert done.visible == "In this channel I answer only when I am mentioned."
+    assert done.visible == "In this channel I answer only when I am mentioned, and say nothing unasked."

@@ -7,12 +7,11 @@ from fakes.quotes import quotes_behind
 from forgeries import CITED, LINKS, MENTIONS, OTHER
 from judges import discord_faults, slack_faults, slack_view_faults, strings, unclean
 
-import bots.discord.render as discord
-import bots.slack.render as slack
 from bots.chat import proposals
 from bots.chat.platform import CardContext, Note, Sources
-from bots.chat.proposals import reply_messages
 from bots.chat.texts import help_lines
+from bots.discord.render import LAYOUT as DISCORD
+from bots.slack.render import LAYOUT as SLACK
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 from core.library.entries import Entry
 
@@ -92,14 +91,14 @@ CREATED = {
     "proposal": lambda on, text, here: on.messages(
         outcome("approval_needed", text, proposal=proposal(text)), here
     ),
-    "footnotes": lambda on, text, _here: reply_messages(
-        on, quotes_behind(answered_in_part(text, None), before=text, after=text)
+    "footnotes": lambda on, text, _here: on.reply(
+        quotes_behind(answered_in_part(text, None), before=text, after=text)
     ),
-    "sources": lambda on, text, _here: reply_messages(on, Sources(language="en", entries=(document(text),))),
-    "help": lambda on, text, _here: reply_messages(
-        on, Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
+    "sources": lambda on, text, _here: on.reply(Sources(language="en", entries=(document(text),))),
+    "help": lambda on, text, _here: on.reply(
+        Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
     ),
-    "reply": lambda on, text, _here: reply_messages(on, Note(text=text)),
+    "reply": lambda on, text, _here: on.reply(Note(text=text)),
 }
 EDITED = {
     "decided card": lambda on, text, here: on.messages(
@@ -121,7 +120,7 @@ def messages(platform, text, kinds):
 
 def faults_in_slack(text, kinds):
     links = (*LINKED, text)
-    for message in messages(slack, text, kinds):
+    for message in messages(SLACK, text, kinds):
         yield from slack_faults(message.text, message.blocks, links)
     address = {
         "team": "T1",
@@ -131,14 +130,14 @@ def faults_in_slack(text, kinds):
         "user": "U1",
         "is_direct": False,
     }
-    yield from slack_view_faults(slack.editor(proposal(text), address))
+    yield from slack_view_faults(SLACK.editor(proposal(text), address))
 
 
 def faults_in_discord(text, kinds):
     links = (*LINKED, text)
-    for message in messages(discord, text, kinds):
+    for message in messages(DISCORD, text, kinds):
         yield from (fault for fault in discord_faults(message.components, links) if fault != OWN_MOMENT)
-    form = discord.editor(proposal(text), {})
+    form = DISCORD.editor(proposal(text), {})
     yield from (sign for each in strings(form) for sign in unclean(each))
 
 

@@ -17,10 +17,10 @@ from injections import CANARY, EVIL, PAYLOADS, payload
 from judges import discord_faults, slack_faults
 from rigged import EACH, Web, ask_all, asked, assistant, named
 
-import bots.discord.render as discord
-import bots.slack.render as slack
 from bots.chat.markdown.safe import web_link
 from bots.chat.platform import CardContext
+from bots.discord.render import LAYOUT as DISCORD
+from bots.slack.render import LAYOUT as SLACK
 from core.conversation import Decision, ThreadMessage
 
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
@@ -53,9 +53,9 @@ def faults(outcome):
     given = outcome.answer.citations if outcome.answer else outcome.closest
     links = [url for one in given if (url := web_link(one.url))]
     card_context = CardContext(names={"ann": "Ann"})
-    for message in slack.messages(outcome, card_context):
+    for message in SLACK.messages(outcome, card_context):
         yield from slack_faults(message.text, message.blocks, links)
-    for message in discord.messages(outcome, card_context):
+    for message in DISCORD.messages(outcome, card_context):
         yield from discord_faults(message.components, links)
     numbers = {one.number for one in given}
     if outcome.answer:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from fakes.gemini import FakeGemini
-from fakes.served import CUP_URL, PATIENCE, ingest, make_data_dir
+from fakes.served import CUP_URL, ingest, make_data_dir
 from fakes.web_servers import FakeSearXNG, Result
 from forgeries import LINKS, MENTIONS
 from injections import NUMBER, obeyed, payload
@@ -116,7 +116,7 @@ class InSlack:
         """By the button, or by the form with another query."""
         (card,) = await self.answers(number, 1)
         await self.slack.press(card, "edit", self.ann)
-        view = await self.slack.until(lambda: self.slack.modal(self.ann), within=PATIENCE)
+        view = await self.slack.until(lambda: self.slack.modal(self.ann))
         await self.slack.submit(view, {"query": query})
 
     def faults(self, links):

@@ -8,12 +8,12 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from crews import name, secret
-from fakes.desk import open_desk
+from fakes.desk import open_desk, plain_paths
 from fakes.sources import ADDRESS
 from test_source_rights import Harbour
 from test_surfaces import ask_on_page, is_direct
 
-from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack
+from bots.digest import GapDigests, Week, channels_of, digest_of, in_slack
 from core.conversation import Question
 from core.gaps.questions import TimeSpan
 from core.library.readers import MARK
@@ -45,14 +45,14 @@ async def fill_log(desk, harbour, count):
 
 
 def paths_of(random, turns, groups, items):
-    yield from ("/", "/questions", "/gaps?state=all", "/gaps", "/gaps.csv", "/answers", "/sources", "/spend")
+    yield from plain_paths()
     yield from (
+        "/gaps?state=all",
         "/sources?collection=default",
         "/questions?rated=down",
         "/feedback?state=all",
-        "/questions.csv",
     )
-    yield from ("/sources?collection=default&use=cited", "/sources/access?collection=default", "/changes")
+    yield from ("/sources?collection=default&use=cited", "/sources/access?collection=default")
     yield from (f"/questions/{quote(turn, safe='')}" for turn in turns)
     yield from (f"/gaps/{quote(turn, safe='')}" for turn in groups)
     for number in random.sample(range(items), 12):
@@ -75,7 +75,7 @@ async def digest(desk, channel):
     async def may_read(questions):
         return await digests._readable(there, questions)
 
-    return digest_of(await desk.gaps.report(TimeSpan(since=now - 3600, until=now + 1), may_read))
+    return digest_of(await desk.gaps.report(TimeSpan(since=now - 3600, until=now + 1), may_read), Week())
 
 
 @pytest.mark.parametrize(("items", "count"), [(40, 30), pytest.param(300, 600, marks=pytest.mark.long)])

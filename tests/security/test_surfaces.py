@@ -13,9 +13,10 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from crews import People, fill, name, secret
-from fakes.desk import open_desk
+from fakes.desk import open_desk, plain_paths
+from fakes.patience import PATIENCE
 
-from bots.gap_digest import GapDigests, channels_of, digest_of, in_slack
+from bots.digest import GapDigests, Week, channels_of, digest_of, in_slack
 from bots.record import write_gaps, write_questions
 from core.conversation import Conversation, Question
 from core.gaps.questions import TimeSpan
@@ -69,15 +70,9 @@ def paths_of(random, size, turns, answers, groups):
     def some(these):
         return random.sample(these, min(SAMPLE, len(these)))
 
-    yield from ("/", "/questions", "/gaps?state=all", "/gaps", "/gaps.csv", "/answers", "/sources", "/spend")
+    yield from plain_paths()
     yield from ("/answers?show=disputed", "/questions?text=passphrase", "/questions?rated=down")
-    yield from (
-        "/feedback?state=all",
-        "/changes",
-        "/questions.csv",
-        "/answers?text=passphrase",
-        "/gaps?text=passphrase",
-    )
+    yield from ("/gaps?state=all", "/feedback?state=all", "/answers?text=passphrase", "/gaps?text=passphrase")
     yield from (f"/questions/{quote(turn, safe='')}" for turn in some(turns))
     yield from (f"/gaps/{quote(turn, safe='')}" for turn in some(groups))
     yield from (f"/answers/{quote(each, safe='')}" for each in some(answers))
@@ -102,7 +97,7 @@ async def ask_on_page(desk, browser, text):
     _, _, headers = await browser.post("/threads", text=text)
     place = headers["Location"].partition("#")[0]
     conversation = place.rpartition("/")[2]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while (await turns_in(desk, conversation))[-1].outcome is None:  # noqa: ASYNC110 - no event says when
             await asyncio.sleep(0.02)
     return (await browser.get(place))[1]
@@ -198,7 +193,7 @@ async def digest(desk, own):
     async def may_read(questions):
         return await digests._readable(channel, questions)
 
-    return digest_of(await desk.gaps.report(TimeSpan(since=now - 3600, until=now + 1), may_read))
+    return digest_of(await desk.gaps.report(TimeSpan(since=now - 3600, until=now + 1), may_read), Week())
 
 
 async def test_the_tables_of_the_terminal_quote_no_document(tmp_path):

@@ -49,7 +49,7 @@ class Office(Served):
         return (each.text for each in self.slack.state.messages() if not each.app_id)
 
     async def until_connected(self) -> None:
-        await self.slack.until_connected(2, within=PATIENCE)
+        await self.slack.until_connected(2)
 
     async def until_answered(
         self, asked: Message, count: int = 1, *, within: float = PATIENCE
@@ -71,7 +71,7 @@ class Office(Served):
 async def served(office, slack):
     count = office.log.count('"listening"') if (office.folder / "log").exists() else 0
     await office.open(is_connected=False)
-    await slack.until(lambda: office.log.count('"listening"') > count, within=PATIENCE)
+    await slack.until(lambda: office.log.count('"listening"') > count)
 
 
 async def workspace(office, slack, name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from office import PATIENCE
 from test_commands_beside import Shell
 
 WAGES = "# Wages\n\n## Harbour master\n\nThe wages of the harbour master are 3100 euros a month.\n"
@@ -44,7 +43,7 @@ async def test_a_channel_reads_a_collection_from_the_next_question_on_and_not_on
     in_thread = await said_to(office, follow_up, 2)
     (first, _) = slack.replies(general, asked.ts)
     await slack.press(first, "footnotes", ann)
-    (quotes,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+    (quotes,) = await slack.until(lambda: slack.ephemerals(ann))
 
     assert told == f"hr\tchannel {general}\n"
     assert [ANSWER in each for each in (closed, opened, in_thread)] == [False, True, False]
@@ -62,7 +61,7 @@ async def test_in_direct_messages_a_group_counts_until_it_is_left(office, slack,
     in_channel = await said_to(office, await slack.mention(ann, general, ASKED))
     calls = [call for call in slack.api.calls if call.method == "usergroups.users.list"]
     await slack.dm(bob, "use hr")
-    (refused,) = await slack.until(lambda: slack.ephemerals(bob), within=PATIENCE)
+    (refused,) = await slack.until(lambda: slack.ephemerals(bob))
 
     assert [ANSWER in each for each in (*seen, in_channel)] == [True, False, False]
     assert calls

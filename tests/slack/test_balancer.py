@@ -16,7 +16,6 @@ from office import (
     FERRY,
     FERRY_ANSWER,
     FRANCE,
-    PATIENCE,
     PONTOON,
     PONTOON_ANSWER,
     Office,
@@ -108,7 +107,7 @@ async def test_a_search_is_edited_through_one_process_and_submitted_through_the_
 
     balancer.pinned = {EVENTS: presser}
     await slack.press(card, "edit", ann)
-    modal = await slack.until(lambda: slack.modal(ann), within=PATIENCE)
+    modal = await slack.until(lambda: slack.modal(ann))
     balancer.pinned = {EVENTS: 1 - presser}
     await slack.submit(modal, {"query": "football world cup 1998 winner"})
     _, answer = await processes[0].until_answered(asked, 2, within=ENDING)
@@ -127,7 +126,7 @@ async def test_a_button_that_both_processes_are_sent_searches_once(processes, ba
 
     await asyncio.gather(slack.press(card, "approve", ann), slack.press(card, "approve", ann))
     _, answer = await processes[0].until_answered(asked, 2, within=ENDING)
-    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
 
     assert {number for number, path in balancer.passed if path == EVENTS} == {0, 1}
     assert "France" in answer.visible
@@ -178,7 +177,7 @@ async def test_an_installation_begun_at_one_process_ends_at_the_other_and_both_s
     eve = slack.add_user("eve", team=stranger)
     for _ in range(2):  # both processes have just looked for a workspace that is not installed
         await slack.dm(eve, FERRY)
-    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
     team = slack.add_workspace("acme")
     user = slack.add_user("ann", team=team)
 
@@ -211,7 +210,7 @@ async def test_a_token_that_one_process_was_granted_anew_is_used_by_the_other_to
         2
     ):  # late, and to both: the one that still knows the old token must not delete the new one
         await announce_uninstall(slack, taken_away)
-    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
     asked = [await slack.mention(user, channel, PONTOON) for _ in range(4)]
     answers = [await installable[0].until_answered(each, within=ENDING) for each in asked]
 

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 from fakes.quotes import quotes_behind
+from fakes.slack import Refusal
 from fakes.slack.rendering import visible_text
 
 from bots.chat.messenger import ChatMessenger
 from bots.chat.people import Approval
 from bots.chat.platform import CardContext
-from bots.chat.proposals import reply_messages
-from bots.slack import render
+from bots.chat.replies import Replies
 from bots.slack.calls import open_calls
 from bots.slack.post import SlackPosts
+from bots.slack.render import LAYOUT
 from bots.slack.settings import read_slack_settings
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal, Question
 
@@ -59,7 +60,7 @@ def decided(verdict="approve", query=None):
 
 
 def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
-    (message,) = render.messages(IN_PART, SETTING)
+    (message,) = LAYOUT.messages(IN_PART, SETTING)
 
     assert seen(message) == (
         "Protokolle darf nur das Betriebsteam lesen. [1]\n───\n"
@@ -77,7 +78,7 @@ def test_an_answer_in_part_says_what_is_missing_and_offers_to_search_for_it():
 
 
 def test_what_was_left_out_is_shown_with_the_footnotes_in_private():
-    (shown,) = reply_messages(render, quotes_behind(IN_PART))
+    (shown,) = LAYOUT.reply(quotes_behind(IN_PART))
 
     assert seen(shown).endswith(
         "Weggelassen: ein Satz, den deine Dokumente nicht belegen.\n"
@@ -88,7 +89,7 @@ def test_what_was_left_out_is_shown_with_the_footnotes_in_private():
 def test_a_quote_that_may_be_it_is_shown_as_that():
     unsure = replace(ANSWER, composed=False, is_sure=False, left_out=(), missing="")
 
-    (message,) = render.messages(replace(IN_PART, answer=unsure), SETTING)
+    (message,) = LAYOUT.messages(replace(IN_PART, answer=unsure), SETTING)
 
     assert seen(message).startswith("Vielleicht ist es das, was du suchst:\n")
     assert "zitiert" not in seen(message)
@@ -102,7 +103,7 @@ def test_a_decision_stays_in_the_message_that_asked_for_it(words, query):
     long = replace(IN_PART, answer=replace(ANSWER, text="Das Betriebsteam liest Protokolle. " * words))
     after = replace(long, proposal=PROPOSAL.with_decision(decided(query=query)))
 
-    open_ones, decided_ones = render.messages(long, SETTING), render.messages(after, SETTING)
+    open_ones, decided_ones = LAYOUT.messages(long, SETTING), LAYOUT.messages(after, SETTING)
 
     assert len(open_ones) == len(decided_ones)
     assert [seen(one) for one in open_ones[:-1]] == [seen(one) for one in decided_ones[:-1]]
@@ -126,11 +127,11 @@ def voice_of(calls, proposal):
     async def outcomes(turn_id):
         return {"q1": IN_PART}.get(turn_id)
 
-    return ChatMessenger(
-        posts=SlackPosts(calls=calls), renderer=render, commands=None,
-        approval=Approval(people=Ann(), engine="DuckDuckGo"),
-        proposals=proposals, refresh=90.0, outcomes=outcomes,
+    replies = Replies(
+        posts=SlackPosts(calls=calls), renderer=LAYOUT, approval=Approval(people=Ann(), engine="DuckDuckGo"),
+        proposals=proposals, outcomes=outcomes,
     )  # fmt: skip
+    return ChatMessenger(commands=None, replies=replies, refresh=90.0)
 
 
 @pytest.mark.parametrize("verdict", ["approve", "deny"])
@@ -143,6 +144,10 @@ async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, a
     ended = Outcome(
         kind="no_answer", turn_id="d1", reason="Es wurde nichts ins Web geschickt.", language="de"
     )
+    statuses = ("agents.sessions.setStatus", "assistant.threads.setStatus")
+    slack.faults.chances = {
+        each: {Refusal("unknown_method"): 1.0} for each in statuses
+    }  # so words are shown at once
     async with open_calls(read_slack_settings(slack.environment)) as calls:
         calls.installations.add(await calls.identify(slack.bot_token))
         before, after = voice_of(calls, PROPOSAL), voice_of(calls, PROPOSAL.with_decision(decision))
@@ -155,7 +160,7 @@ async def test_the_buttons_give_way_to_who_decided_and_the_answer_stays(slack, a
         await after.deliver(decision, route, sign, ended, is_again=False)
 
     answer, told = slack.replies(general, asked.ts)
-    assert first_sign == "Ich lese deine Dokumente"
+    assert set(first_sign.split("\n")) == {"Ich lese deine Dokumente"}
     assert ANSWER.text in answer.visible
     assert ("hat diese Suche um" if verdict == "approve" else "hat um") in answer.visible
     assert settled == answer.visible

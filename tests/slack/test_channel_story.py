@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from office import PATIENCE
 
 LOCK = "What opens the lock of the boathouse?"
 
@@ -39,7 +38,7 @@ async def until_read(office, slack, *, other_than=()):
         found = states(office)
         return found if found and found != other_than and {state for state, _ in found} == {"read"} else None
 
-    return await slack.until(read, within=PATIENCE)
+    return await slack.until(read)
 
 
 async def learn(office, slack, who, channel):
@@ -132,10 +131,10 @@ async def test_only_learners_teach_a_channel_and_direct_messages_are_not_read(
     await office.open()
 
     await slack.mention(ben, support, "learn channel")
-    (refused,) = await slack.until(lambda: [*slack.state.ephemerals], within=PATIENCE)
+    (refused,) = await slack.until(lambda: [*slack.state.ephemerals])
     await slack.dm(ann, "learn channel")
     _, unread = await slack.until(
-        lambda: [*slack.state.ephemerals] if len(slack.state.ephemerals) > 1 else None, within=PATIENCE
+        lambda: [*slack.state.ephemerals] if len(slack.state.ephemerals) > 1 else None,
     )
 
     assert "Only those whom LEARNERS names" in refused.visible

@@ -22,7 +22,7 @@ async def office(template, tmp_path, slack):
 async def propose(office, slack, user, channel, count):
     """So many questions, and the card each of them got."""
     asked = [await slack.mention(user, channel, f"{CUP} ({number})") for number in range(count)]
-    cards = [(await office.until_answered(each, within=120))[0] for each in asked]
+    cards = [(await office.until_answered(each))[0] for each in asked]
     return asked, cards
 
 
@@ -63,14 +63,7 @@ async def restart_and_approve_all(office, slack, ann, general, count):
     await office.open()
     for card in cards:
         await slack.press(card, "approve", ann)
-    return [await office.until_answered(each, 2, within=120) for each in asked]
-
-
-async def test_open_proposals_can_be_decided_after_a_restart(office, slack, ann, general):
-    threads = await restart_and_approve_all(office, slack, ann, general, 5)
-
-    assert ["France" in answer.visible for _, answer in threads] == [True] * 5
-    assert len(office.engine.requests) == 5
+    return [await office.until_answered(each, 2) for each in asked]
 
 
 @pytest.mark.long
@@ -104,7 +97,7 @@ async def click_at_random(office, slack, people, *, proposals, clicks, seed):
     await slack.until(lambda: not slack.deliveries.unacknowledged, within=patience)
     await slack.until(lambda: len(slack.state.ephemerals) == clicks - len(verdicts), within=patience)
     for number in verdicts:
-        await office.until_answered(asked[number], 2, within=60)
+        await office.until_answered(asked[number], 2)
     return [len(slack.replies(general, each.ts)) - 1 for each in asked], verdicts
 
 

@@ -142,18 +142,38 @@ async def test_every_command_says_the_same_beside_a_bot_as_alone(office, shell, 
     assert office.faults == []
 
 
-async def test_questions_of_an_evaluation_are_answered_beside_the_bot(office, shell):
+async def test_questions_of_a_test_are_answered_beside_the_bot(office, shell):
     (office.folder / "questions.jsonl").write_text(
-        f'{{"id": "ferry", "question": "{FERRY}", "source": "handbook.md"}}\n'
+        f'{{"question": "{FERRY}", "cites": "handbook.md"}}\n'
+        f'{{"question": "{FERRY}", "cites": "handbook.md", "as": "everyone"}}\n'
     )
     await office.open()
 
-    ran = await shell.run("eval", "questions.jsonl", "--json")
+    ran = await shell.run("test", "questions.jsonl", "--json")
 
-    assert (ran.code, ran.err) == (0, "Written to footnote-eval/report.html and footnote-eval/report.json\n")
-    (question,) = json.loads((office.folder / "footnote-eval" / "report.json").read_text())["questions"]
-    assert question["verdict"].startswith("right")
+    assert (ran.code, ran.err) == (0, "")
+    assert [each["verdict"] for each in ran.record["questions"]] == ["holds", "holds"]
     assert queued(office) == []
+    assert (await shell.run("questions")).err == "Nothing was asked in this time.\n"
+
+
+async def test_a_first_file_holds_what_was_rated_helpful_in_public_channels(
+    office, shell, slack, ann, general
+):
+    private = slack.add_channel("board", ann, is_private=True)
+    await office.open()
+    for channel in (general, private):
+        (answer,) = await office.until_answered(await slack.mention(ann, channel, FERRY))
+        await slack.feedback(answer, ann)
+
+    written = await shell.run("test", "--from", "questions")
+    own = await shell.run("test", "--from", "questions", "--as", private, "--out", "board.yaml")
+    held = await shell.run("test", "board.yaml")
+
+    assert (written.code, own.code, held.code) == (0, 0, 0)
+    assert "1 question of channels that are not known to be public left out" in written.err
+    assert f"/{general}, rated helpful by 1." in (office.folder / "footnote-test.yaml").read_text()
+    assert f"as: {private}" in (office.folder / "board.yaml").read_text()
 
 
 # What the bot makes of it
@@ -193,7 +213,7 @@ async def test_a_large_folder_is_ingested_while_questions_are_answered(office, s
         add_page(office.folder, f"{number}.md", f"# Berth {number}\n\n" + f"Berth {number} is taken. " * 40)
     await office.open()
     ingesting = await shell.start("ingest", "docs")
-    await slack.until(lambda: queued(office), within=PATIENCE)
+    await slack.until(lambda: queued(office))
 
     asked = [await slack.mention(ann, general, FERRY) for _ in range(3)]
     answers = [await office.until_answered(each) for each in asked]
@@ -230,7 +250,7 @@ async def test_a_search_that_was_proposed_in_slack_is_decided_from_the_shell_wit
     asked = await slack.mention(ann, general, CUP)
     (card,) = await office.until_answered(asked)
     before = card.visible
-    proposal = await slack.until(lambda: proposal_in(office), within=PATIENCE)
+    proposal = await slack.until(lambda: proposal_in(office))
 
     ran = await shell.run("decide", proposal, "--approve", "--json")
 
@@ -284,7 +304,7 @@ async def test_ctrl_c_ends_an_ingest_and_keeps_what_was_indexed(office, shell, s
         add_page(office.folder, f"{number}.md", f"# Berth {number}\n\n" + f"Berth {number} is taken. " * 40)
     await office.open()
     process = await shell.start("ingest", "docs")
-    await slack.until(lambda: indexed(office) > 20, within=PATIENCE)
+    await slack.until(lambda: indexed(office) > 20)
 
     process.send_signal(signal.SIGINT)
     stopped = await ended(process)
@@ -333,13 +353,13 @@ async def test_a_killed_command_leaves_work_that_the_bot_finishes_and_forgets(of
 # Settings, versions, neighbours
 
 
-async def test_other_settings_than_the_bots_are_named_and_an_evaluation_refused(office, shell):
+async def test_other_settings_than_the_bots_are_named_and_a_test_refused(office, shell):
     (office.folder / "questions.jsonl").write_text(f'{{"id": "ferry", "question": "{FERRY}"}}\n')
     await office.open()
     shell.settings |= {"POLICY": "crag-any", "CHAT_MODEL": "openai:gpt"}
 
     answered = await shell.run("ask", FERRY)
-    refused = await shell.run("eval", "questions.jsonl")
+    refused = await shell.run("test", "questions.jsonl")
 
     differing = "`footnote run` does this with its own settings: CHAT_MODEL and POLICY are different there."
     assert answered.code == 0
@@ -370,7 +390,7 @@ async def test_a_bot_that_starts_waits_for_a_command_to_end(office, shell, hangi
     await asyncio.wait_for(hanging.asked.wait(), PATIENCE)
 
     await office.open(is_connected=False)
-    await slack.until(lambda: "Waiting for another Footnote" in office.log, within=PATIENCE)
+    await slack.until(lambda: "Waiting for another Footnote" in office.log)
     first.send_signal(signal.SIGINT)
     await ended(first)
     await office.until_connected()

@@ -10,12 +10,12 @@ from contextlib import closing
 
 import aiohttp
 import pytest
-from fakes.fork_server import PIPE, start_python
+from fakes.fork_server import PIPE, run_python, start_python
 from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
 from office import FERRY, PATIENCE, Office, environment, served, workspace
 
-from bots.slack.settings import SCOPES, manifest
+from bots.slack.settings import SCOPES, SOME_NEED, manifest
 
 SIGNING_SECRET = "0123456789abcdef0123456789abcdef"
 
@@ -151,6 +151,54 @@ async def test_missing_scopes_are_each_named_with_what_for_and_those_too_many_to
     (more,) = [each for each in found["scopes"] if each["state"] == "warning"]
     assert more["finding"] == "Granted, but not used: im:write, team:read."
     assert only(found, "channels")["finding"] == "In 1 public and 0 private ones."
+
+
+@pytest.mark.parametrize(
+    ("needs", "scope"),
+    [
+        ({}, ""),
+        ({"EXPERTS": "U1"}, "commands"),
+        ({"LEARNERS": "U1"}, "commands"),
+        ({"WEB_APPROVERS": "S1"}, "usergroups:read"),
+        ("access default --groups S0123ABCD", "usergroups:read"),
+        ("readers", "users:read.email"),
+    ],
+)
+async def test_a_scope_that_only_some_need_is_a_hint_until_something_needs_it(
+    tmp_path, template, needs, scope
+):
+    async with FakeSlack(app=App(scopes=frozenset(SCOPES) - SOME_NEED)) as slack:
+        office = Office.copied(template, tmp_path, slack)
+        slack.add_channel("general", slack.add_user("ann"))
+        if isinstance(needs, dict):
+            office.settings |= needs
+        elif needs == "readers":
+            with closing(sqlite3.connect(office.folder / ".footnote" / "library.sqlite")) as library, library:
+                library.execute("INSERT INTO readers VALUES ('default', 'ann@example.org')")
+        else:
+            await asyncio.to_thread(
+                run_python, "-m", "bots", *needs.split(), cwd=office.folder, env=environment(office.folder)
+            )
+
+        found = await examined(office)
+        printed = await asyncio.to_thread(
+            run_python, "-m", "bots", "manifest", "slack", cwd=office.folder,
+            env=environment(office.folder) | office.settings,
+        )  # fmt: skip
+
+    asked = json.loads(printed.stdout)
+    assert set(asked["oauth_config"]["scopes"]["bot"]) == set(SCOPES) - SOME_NEED | ({scope} - {""})
+    assert ("shortcuts" in asked["features"]) == (scope == "commands")
+    findings = found["scopes"]
+    if scope:
+        (missing,) = findings
+        assert missing["state"] == "failed"
+        assert missing["finding"].startswith(f"{scope} is missing: ")
+        assert f"add {scope}, then Reinstall" in missing["fix"]
+    else:
+        (hint,) = findings
+        assert hint["state"] == "ok"
+        assert all(f"{each} is not granted, and not needed so far." in hint["finding"] for each in SOME_NEED)
 
 
 @pytest.mark.parametrize(

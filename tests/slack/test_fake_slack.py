@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import subprocess
-import sys
 
 import aiohttp
 import pytest
@@ -60,16 +56,6 @@ async def test_the_app_hears_of_its_own_messages_too(slack, app, client, general
     (told,) = slack.told("message")
     assert told["event"]["bot_id"]
     assert told["event"]["app_id"] == slack.app.id
-
-
-async def test_a_direct_message_needs_no_mention(slack, app, ann):
-    heard = listener_of(app, "message", "app_mention")
-
-    async with connected(slack, app):
-        asked = await slack.dm(ann, f"<@{slack.bot}> hello")
-        await slack.until_acked(asked)
-
-    assert [(one["event"]["type"], one["event"]["channel_type"]) for one in heard] == [("message", "im")]
 
 
 async def test_the_app_hears_nothing_where_it_is_not_a_member(slack, ann):
@@ -209,20 +195,6 @@ async def test_two_connections_share_the_events(slack, app, ann, general):
 
     used = {one.attempts[0].socket for one in slack.deliveries.all}
     assert len(used) == 2
-
-
-async def test_a_client_that_is_asked_to_refresh_comes_back_and_misses_nothing(slack, app, ann, general):
-    slack.faults.refresh_every = 3
-    heard = listener_of(app, "message")
-
-    async with connected(slack, app, count=2):
-        for number in range(20):
-            await slack.until_connected(1)
-            await slack.say(ann, general, str(number))
-        await slack.until(lambda: not slack.deliveries.unacknowledged)
-
-    assert len(heard) == 20
-    assert slack.sockets.opened > 2
 
 
 async def test_a_client_that_finds_no_new_connection_at_once_finds_one_later(slack, app, ann, general):
@@ -450,66 +422,6 @@ async def test_a_response_url_answers_without_a_token(slack, app, client, ann, g
         await slack.until(lambda: slack.posts()[0].visible == "done")
 
     assert [one.visible for one in slack.ephemerals(ann)] == ["only you"]
-
-
-BOT = """
-import asyncio, os
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.app.async_app import AsyncApp
-from slack_sdk.web.async_client import AsyncWebClient
-
-token, url = os.environ["SLACK_BOT_TOKEN"], os.environ["SLACK_API_URL"]
-app = AsyncApp(client=AsyncWebClient(token, base_url=url))
-
-@app.middleware
-async def hang(next):
-    if "HANG" in os.environ:
-        await asyncio.Event().wait()
-    await next()
-
-@app.event("app_mention")
-async def answer(event, client):
-    await client.chat_postMessage(channel=event["channel"], thread_ts=event["ts"], text="here I am")
-
-async def serve():
-    await AsyncSocketModeHandler(app, os.environ["SLACK_APP_TOKEN"]).start_async()
-
-asyncio.run(serve())
-"""
-
-
-@contextlib.contextmanager
-def bot(slack, **more):
-    """The little bot above in a process of its own, killed at the end."""
-    settings = {"PATH": os.environ["PATH"], "NO_PROXY": "*", **slack.environment, **more}
-    process = subprocess.Popen(
-        [sys.executable, "-c", BOT], env=settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        slack.run(slack.until_connected(within=20))
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def test_what_was_said_outlives_a_killed_app_and_is_told_to_the_next():
-    slack = FakeSlack(app=App(events=frozenset({"app_mention"})))
-    with in_thread(slack):
-        ann = slack.add_user("ann")
-        general = slack.add_channel("general", ann)
-
-        with bot(slack, HANG="1"):
-            asked = slack.run(slack.mention(ann, general, "anybody?"))
-        slack.run(slack.until(lambda: not slack.sockets.live))
-        left = list(slack.deliveries.unacknowledged)
-        with bot(slack):
-            slack.run(slack.redeliver())
-            (answer,) = slack.run(slack.until(lambda: slack.finals(general, asked.ts)))
-            slack.run(slack.until_acked(asked))
-
-    assert left == slack.deliveries_of(asked)
-    assert answer.visible == "here I am"
 
 
 def test_a_server_in_a_thread_of_its_own_is_acted_on_from_outside():

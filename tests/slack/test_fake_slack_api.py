@@ -348,6 +348,14 @@ async def test_reactions_and_permalinks(slack, client, ann, general):
     assert link["permalink"].endswith(f"/p{said.ts.replace('.', '')}")
 
 
+def cell(text):
+    return {"type": "raw_text", "text": text}
+
+
+def data_table(**more):
+    return {"type": "data_table", "caption": "Rates", "rows": [[cell("a")], [cell("b")]]} | more
+
+
 @pytest.mark.parametrize(
     ("blocks", "why"),
     [
@@ -369,6 +377,15 @@ async def test_reactions_and_permalinks(slack, client, ann, general):
         ([FEEDBACK | {"elements": FEEDBACK["elements"] * 6}], "1 to 5 elements"),
         ([{"type": "image", "image_url": "https://x.test/y.png"}], "alt_text"),
         ([{"type": "table", "rows": [[{"type": "raw_text", "text": "x"}]] * 101}], "100 rows"),
+        ([data_table(rows=[[cell("x")]])], "2 to 201 rows"),
+        ([data_table(rows=[[cell("x")]] * 202)], "2 to 201 rows"),
+        ([data_table(rows=[[cell("x")], [cell("x"), cell("y")]])], "the same 1 to 20 cells"),
+        ([data_table(rows=[[cell("x")], [cell("x" * 20_000)]])], "20000 characters"),
+        ([data_table(rows=[[cell("x")], [cell("")]])], "more than 0 characters"),
+        ([data_table(rows=[[{"type": "rich_text", "elements": []}], [cell("x")]])], "cannot be rich_text"),
+        ([data_table(caption="")], "missing required field: caption"),
+        ([data_table(page_size=101)], "page_size is 1 to 100"),
+        ([data_table(column_settings=[])], "invalid additional property"),
         ([{"type": "divider"}] * 51, "50 items"),
         ([{"type": "carpet"}], "unsupported type"),
     ],

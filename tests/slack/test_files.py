@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 from fakes.slack import Hang
-from office import PATIENCE
 
 LEASE = (
     "lease.md",
@@ -80,7 +79,7 @@ async def test_a_kill_while_a_file_is_read_and_two_presses_leave_one_answer(
 
     slack.faults.queue(method, Hang(after_effect=True))
     await asyncio.gather(*(slack.press(offer, "read", ann) for _ in range(2)))
-    await slack.until(lambda: any(method == name for name, _ in slack.faults.injected), within=PATIENCE)
+    await slack.until(lambda: any(method == name for name, _ in slack.faults.injected))
     await office.kill()
     await slack.until(lambda: not slack.sockets.live)
     await office.open()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.slack import Refusal, ServerError
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FRANCE, PATIENCE, Office
+from office import CUP, FRANCE, Office
 
 CODES = (
     "expired_trigger_id", "trigger_expired", "invalid_trigger_id", "exchanged_trigger_id", "invalid_arguments",
@@ -29,9 +29,9 @@ async def test_each_refusal_of_a_form_is_said_to_who_pressed_and_the_next_press_
     for number, code in enumerate(CODES, start=1):
         slack.faults.queue("views.open", Refusal(code))
         await slack.press(card, "edit", ann)
-        await slack.until(lambda count=number: len(slack.ephemerals(ann)) == count, within=PATIENCE)
+        await slack.until(lambda count=number: len(slack.ephemerals(ann)) == count)
     await slack.press(card, "edit", ann)
-    await slack.until(lambda: slack.modal(ann), within=PATIENCE)
+    await slack.until(lambda: slack.modal(ann))
 
     assert {one.visible.partition(",")[0] for one in slack.ephemerals(ann)} == {
         "The form could not be opened"
@@ -47,10 +47,10 @@ async def test_a_form_that_comes_too_late_is_spoken_of_in_the_language_of_the_qu
     (card,) = await office.until_answered(asked)
     slack.faults.queue("views.open", *[ServerError()] * 2)
     await slack.press(card, "edit", ann)
-    await slack.until(lambda: slack.faults.injected, within=PATIENCE)
+    await slack.until(lambda: slack.faults.injected)
 
     await slack.advance(10)
 
-    (told,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+    (told,) = await slack.until(lambda: slack.ephemerals(ann))
     assert told.visible.startswith("Das Formular")
     assert "views.open: expired_trigger_id" in slack.rejected

@@ -19,6 +19,8 @@ from core.conversation import Conversation
 from core.library.library import Library
 
 LIST = "usergroups.users.list"
+#: What a platform is asked depends on no database; tests/chat/test_access.py holds the rules on both.
+pytestmark = pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
 
 
 class Groups:

@@ -8,7 +8,7 @@ from slack_sdk.oauth.installation_store import Installation as Granted
 from bots.slack.calls import open_calls
 from bots.slack.oauth import open_oauth
 from bots.slack.route import Me
-from bots.slack.settings import read_slack_settings
+from bots.slack.settings import SCOPES, read_slack_settings
 from core.settings import Settings
 from core.storage.storage import open_storage
 
@@ -33,7 +33,7 @@ def settings(slack):
 async def test_what_was_installed_is_served_after_a_restart_until_it_is_forgotten(storage, settings):
     served = []
     for step in ("install", "forget", "look"):
-        async with open_calls(settings) as calls, open_oauth(settings, storage, calls) as flow:
+        async with open_calls(settings) as calls, open_oauth(settings, storage, calls, [*SCOPES]) as flow:
             served.append(await calls.user_id(ACME.space))
             if step == "install":
                 await flow.store.async_save(GRANTED)
@@ -52,8 +52,8 @@ async def test_what_one_process_installed_another_one_finds_when_it_is_asked_for
         async with (
             open_calls(settings) as first,
             open_calls(settings) as second,
-            open_oauth(settings, here, first) as installs,
-            open_oauth(settings, there, second),
+            open_oauth(settings, here, first, [*SCOPES]) as installs,
+            open_oauth(settings, there, second, [*SCOPES]),
         ):
             before = await second.installation(ACME.space)
             await installs.store.async_save(GRANTED)

@@ -9,7 +9,7 @@ import pytest
 from fakes.slack.events import EVENT_SCOPES, App
 
 from bots.commands import describe
-from bots.slack.settings import API_URL, EVENTS, UNINSTALLED, manifest, read_slack_settings
+from bots.slack.settings import API_URL, EVENTS, UNINSTALLED, manifest, needed_scopes, read_slack_settings
 from core.errors import SettingsError
 from core.settings import Settings
 
@@ -45,11 +45,14 @@ def test_it_asks_for_nothing_that_changes_the_workspace():
     assert {scope for scope in scopes if scope.endswith(":write")} == {"assistant:write", "chat:write"}
 
 
-async def test_the_command_prints_it_as_json(capsys):
-    code = await describe.manifest(Namespace(platform="slack", sync=False, http=None, mcp=None), Settings())
+async def test_the_command_prints_it_as_json(capsys, tmp_path):
+    asked = Namespace(platform="slack", sync=False, http=None, mcp=None)
+    code = await describe.manifest(asked, Settings(data_dir=tmp_path))
 
     assert code == 0
-    assert json.loads(capsys.readouterr().out) == manifest()
+    assert json.loads(capsys.readouterr().out) == manifest(
+        scopes=needed_scopes(Settings(), (), has_readers=False)
+    )
 
 
 async def test_over_http_it_names_where_slack_sends_events_and_installers(capsys):

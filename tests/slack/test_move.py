@@ -87,9 +87,9 @@ async def test_buttons_of_open_proposals_work_after_each_move(office, slack, sea
 async def cut_off(office, slack, ann, general):
     """A question whose turn was killed on its way to the messenger."""
     await office.open()
-    slack.faults.queue("chat.startStream", Hang())
+    slack.faults.queue("agents.sessions.setStatus", Hang())
     asked = await slack.mention(ann, general, FERRY)
-    await slack.until(lambda: slack.faults.injected, within=PATIENCE)
+    await slack.until(lambda: slack.faults.injected)
     await office.kill()
     await slack.until(lambda: not slack.sockets.live)
     return asked
@@ -124,7 +124,7 @@ async def test_what_was_asked_before_the_move_counts_in_the_rate(office, slack, 
     office.settings["DATABASE_URL"] = postgres_url
     await office.open()
     await slack.mention(ann, general, FERRY)
-    (refusal,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+    (refusal,) = await slack.until(lambda: slack.ephemerals(ann))
 
     assert "You have asked 2 questions within one day" in refusal.visible
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.slack import Refusal
-from office import FERRY, FERRY_ANSWER, PATIENCE
+from office import FERRY, FERRY_ANSWER
 
 #: Errors that no other try gets past, "chat.postMessage", and the words by which each is explained.
 REFUSALS = {
@@ -22,7 +22,7 @@ def direct_messages(slack, user):
 
 
 async def told_directly(slack, user):
-    (told,) = await slack.until(lambda: direct_messages(slack, user), within=PATIENCE)
+    (told,) = await slack.until(lambda: direct_messages(slack, user))
     return told.visible
 
 
@@ -49,7 +49,7 @@ async def test_who_cannot_be_told_anywhere_is_named_in_the_log_once(office, slac
     slack.state.direct(slack.team, [ann, slack.bot]).refusal = "cannot_dm_bot"
     await slack.mention(ann, general, FERRY)
 
-    await slack.until(lambda: "no place to explain a refusal" in office.log, within=PATIENCE)
+    await slack.until(lambda: "no place to explain a refusal" in office.log)
 
     assert office.log.count("no place to explain a refusal") == 1
     assert {entry["level"] for entry in office.faults} == {"warning"}
@@ -63,7 +63,7 @@ async def test_a_private_reply_to_a_command_that_reaches_nobody_is_not_said_in_t
     slack.state.direct(slack.team, [ann, slack.bot]).refusal = "cannot_dm_bot"
     asked = await slack.mention(ann, general, "learn")
 
-    await slack.until(lambda: "no place to explain a refusal" in office.log, within=PATIENCE)
+    await slack.until(lambda: "no place to explain a refusal" in office.log)
 
     said = [message.visible for message in slack.state.conversations[general].messages.values()]
     assert len(said) == 1  # the command

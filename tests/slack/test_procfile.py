@@ -44,7 +44,7 @@ async def test_the_web_process_listens_on_the_port_that_the_host_names(office, s
     slack.request_url = f"http://127.0.0.1:{port}/slack/events"
     office.settings["SLACK_APP_TOKEN"] = ""
     await begin(office, "web", PORT=str(port))
-    await slack.until(lambda: '"listening"' in office.log, within=PATIENCE)
+    await slack.until(lambda: '"listening"' in office.log)
 
     (answer,) = await office.until_answered(await slack.mention(ann, general, FERRY))
 

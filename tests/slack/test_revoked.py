@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.slack import ALL_SCOPES, App, FakeSlack, Refusal
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON, PONTOON_ANSWER, Office
+from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office
 
 from bots.slack.calls import NotAuthorized, open_calls
 from bots.slack.settings import read_slack_settings
@@ -29,7 +29,7 @@ async def test_questions_that_come_while_the_token_is_revoked_are_kept_and_answe
     asked = [await slack.mention(ann, general, question) for question in (FERRY, PONTOON)]
     for each in asked:
         await slack.until_acked(each)
-    await slack.until(lambda: len(slack.calls_of("conversations.replies")) > 4, within=PATIENCE)
+    await slack.until(lambda: len(slack.calls_of("conversations.replies")) > 4)
 
     slack.refused_tokens.clear()
     answers = [await office.until_answered(each) for each in asked]
@@ -41,10 +41,8 @@ async def test_questions_that_come_while_the_token_is_revoked_are_kept_and_answe
 
 
 #: What an app must lack to come to a call.
-LACKS = {
-    "chat.postMessage": ("chat.startStream",),
-    "chat.delete": ("chat.startStream", "agents.sessions.setStatus", "assistant.threads.setStatus"),
-}
+STATUSES = ("agents.sessions.setStatus", "assistant.threads.setStatus")
+LACKS = {"chat.delete": ("chat.startStream", *STATUSES), "chat.stopStream": STATUSES}
 
 
 @pytest.mark.parametrize(
@@ -85,10 +83,11 @@ async def test_an_app_that_may_not_read_the_thread_answers_without_it(office, sl
 
 async def test_a_message_is_looked_for_until_the_token_works(office, slack, ann, general):
     """After a restart, so that it may be there already."""
+    slack.faults.chances = {each: {Refusal("unknown_method"): 1.0} for each in STATUSES}
     await office.open()
     slack.faults.queue("chat.stopStream", *[Refusal("token_revoked")] * 50)
     asked = await slack.mention(ann, general, FERRY)
-    await slack.until(lambda: len(slack.calls_of("chat.stopStream")) > 1, within=PATIENCE)
+    await slack.until(lambda: len(slack.calls_of("chat.stopStream")) > 1)
     await office.kill()
     while slack.faults.next("chat.stopStream"):
         pass
@@ -113,7 +112,7 @@ async def test_a_search_that_was_allowed_is_carried_out_when_the_token_works_aga
         slack.refused_tokens[slack.bot_token] = "invalid_auth"
         pressed = await slack.press(card, "approve", ann)
         await slack.until(lambda: pressed.is_acked)
-        await slack.until(lambda: "invalid_auth" in office.log, within=PATIENCE)
+        await slack.until(lambda: "invalid_auth" in office.log)
 
         slack.refused_tokens.clear()
         _, answer = await office.until_answered(asked, 2)
@@ -132,7 +131,7 @@ async def test_what_shall_be_learned_waits_for_the_token_too(office, slack, ann,
         ann, general, "learn", files=[("bees.md", b"# Bees\n\nBees sleep at night.\n")]
     )
     await slack.until_acked(learn)
-    await slack.until(lambda: "token_revoked" in office.log, within=PATIENCE)
+    await slack.until(lambda: "token_revoked" in office.log)
 
     slack.refused_tokens.clear()
     (learned,) = await office.until_answered(learn)
@@ -146,8 +145,8 @@ async def test_a_file_that_is_fetched_as_the_token_is_revoked_is_fetched_again(o
     learn = await slack.mention(
         ann, general, "learn", files=[("bees.md", b"# Bees\n\nBees sleep at night.\n")]
     )
-    await slack.until(lambda: slack.downloads, within=PATIENCE)
-    await slack.until(lambda: slack.calls_of("files.info"), within=PATIENCE)
+    await slack.until(lambda: slack.downloads)
+    await slack.until(lambda: slack.calls_of("files.info"))
 
     slack.refused_tokens.clear()
     (learned,) = await office.until_answered(learn)
@@ -156,8 +155,7 @@ async def test_a_file_that_is_fetched_as_the_token_is_revoked_is_fetched_again(o
 
 
 async def test_an_app_that_may_show_no_status_answers_all_the_same(office, slack, ann, general):
-    signs = ("agents.sessions.setStatus", "assistant.threads.setStatus")
-    slack.faults.chances = {each: {Refusal("token_revoked"): 1.0} for each in signs}
+    slack.faults.chances = {each: {Refusal("token_revoked"): 1.0} for each in STATUSES}
     await office.open()
 
     asked = await slack.mention(ann, general, FERRY)
@@ -173,6 +171,6 @@ async def test_a_file_that_the_app_has_no_scope_for_is_said_so_at_once(template,
         ann = slack.add_user("ann")
         await office.open()
         await slack.mention(ann, slack.add_channel("general", ann), "learn", files=[("a.md", b"# A")])
-        (told,) = await slack.until(lambda: slack.ephemerals(ann), within=PATIENCE)
+        (told,) = await slack.until(lambda: slack.ephemerals(ann))
 
     assert "the app needs the scope files:read" in told.visible

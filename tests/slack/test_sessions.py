@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,11 +11,11 @@ from fakes.gemini import Hang as NoReply
 from fakes.slack import Hang, LostResponse, RateLimited, Refusal, ServerError, Slow
 from fakes.slack.blocks import interactive
 from fakes.web_servers import FakeSearXNG, HangingSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON, PONTOON_ANSWER
+from office import CUP, FERRY, FERRY_ANSWER, FRANCE
 
 from bots.slack.calls import open_calls
 from bots.slack.post import SlackPosts
-from bots.slack.render import note
+from bots.slack.render import LAYOUT
 from bots.slack.settings import read_slack_settings
 
 #: What an app lacks, by what it shows in place of a plan.
@@ -37,15 +38,35 @@ def make_app(slack, shown):
 
 
 @asynccontextmanager
-async def at_work(office, slack, user, channel):
-    """A question whose turn hangs until the end, and the model that it waits for."""
+async def at_work(office, slack, user, channel=None, *, shown="a plan"):
+    """A question whose turn hangs until the end, once this is shown, and the model that it waits for."""
     async with FakeGemini() as model:
         model.queue("plan", NoReply())
         office.settings |= {"GOOGLE_API_KEY": model.api_key, "GOOGLE_GEMINI_BASE_URL": model.base_url}
         await office.open()
-        asked = await slack.mention(user, channel, FERRY)
-        await slack.until(lambda: model.calls, within=PATIENCE)
+        asked = await (slack.mention(user, channel, FERRY) if channel else slack.dm(user, FERRY))
+        channel = asked.channel
+        await slack.until(lambda: model.calls)
+        if shown == "a plan":
+            await slack.until(
+                lambda: slack.replies(channel, asked.ts) or slack.faults.injected,
+            )
         yield asked, model
+
+
+def title(message):
+    """What stands above a plan."""
+    return next((block["title"] for block in message.blocks if block["type"] == "plan"), None)
+
+
+def sources(message):
+    """The addresses that stand on the tasks of a plan."""
+    plans = [block for block in message.blocks if block["type"] == "plan"]
+    return {
+        task["title"]: [each["url"] for each in task.get("sources", [])]
+        for plan in plans
+        for task in plan["tasks"]
+    }
 
 
 def tasks(message):
@@ -58,12 +79,15 @@ async def test_a_plan_grows_while_the_session_works_and_the_answer_comes_whole(o
     async with at_work(office, slack, ann, general) as (asked, model):
         (plan,) = slack.replies(general, asked.ts)
         worked = slack.session(general, asked.ts), slack.shows_stop(general, asked.ts), tasks(plan)
+        title_before = title(plan)
         told_before = slack.notified(ann)
         model.released.set()
         (answer,) = await office.until_answered(asked)
 
     assert worked[:2] == ("processing", True)
-    assert "in_progress" in worked[2].values()
+    assert [*worked[2].values()] == ["complete", "in_progress"]
+    assert title_before == [*worked[2]][-1]
+    assert re.fullmatch(r"Worked for [\d.]+ s", title(answer))
     assert told_before == []
     assert answer.ts == plan.ts
     assert "Answered in" in answer.visible
@@ -91,13 +115,36 @@ async def test_the_answer_is_a_new_reply_whose_words_are_told(office, slack, ann
     assert office.faults == []
 
 
-async def test_in_a_direct_message_a_plan_names_no_reader(office, slack, ann):
+async def test_a_quick_look_shows_a_status_and_no_plan(office, slack, ann, general):
     await office.open()
 
-    asked = await slack.dm(ann, PONTOON)
+    asked = await slack.mention(ann, general, FERRY)
     (answer,) = await office.until_answered(asked)
+    await slack.until(lambda: slack.session(general, asked.ts) == "active")
 
-    assert PONTOON_ANSWER in answer.visible
+    assert FERRY_ANSWER in answer.visible
+    assert slack.sessions[general, asked.ts] == ["processing", "active"]
+    assert slack.calls_of("chat.startStream") == []
+
+
+async def test_the_sources_of_an_answer_stand_on_the_task_that_read_them(office, slack, ann, general):
+    office.settings["SOURCE_URL_BASE"] = "https://docs.example/handbook"
+    async with at_work(office, slack, ann, general) as (asked, model):
+        model.released.set()
+        (answer,) = await office.until_answered(asked)
+
+    reading, *others = sources(answer).values()
+    assert reading
+    assert all(url.startswith("https://docs.example/handbook/") for url in reading)
+    assert not any(others)
+
+
+async def test_in_a_direct_message_a_plan_names_no_reader(office, slack, ann):
+    async with at_work(office, slack, ann) as (asked, model):
+        model.released.set()
+        (answer,) = await office.until_answered(asked)
+
+    assert "Answered in" in answer.visible
     assert tasks(answer)
     assert slack.rejected == []
 
@@ -178,7 +225,7 @@ async def test_a_forgotten_thread_waits_for_nobody_whatever_is_in_the_way(
 async def test_who_stops_is_told_so_in_one_message(office, slack, people, shown, way):
     ann, general = people
     make_app(slack, shown)
-    async with at_work(office, slack, ann, general) as (asked, _):
+    async with at_work(office, slack, ann, general, shown=shown) as (asked, _):
         if way == "the word":
             await slack.say(ann, general, "stop", asked.ts)
         else:
@@ -188,7 +235,21 @@ async def test_who_stops_is_told_so_in_one_message(office, slack, people, shown,
 
     assert "Stopped." in stopped.visible
     assert "Answered in" not in stopped.visible
+    assert title(stopped) in (None, "Stopped")
+    assert title(stopped) or way != "the word" or shown != "a plan"
+    assert "in_progress" not in tasks(stopped).values()
     assert len(slack.replies(general, asked.ts)) == 1
+
+
+async def test_a_plan_that_was_deleted_meanwhile_is_replaced(office, slack, ann, general):
+    async with at_work(office, slack, ann, general) as (asked, model):
+        (plan,) = slack.replies(general, asked.ts)
+        slack.remove(plan)
+        model.released.set()
+        (answer,) = await office.until_answered(asked)
+
+    assert answer.ts != plan.ts
+    assert "Answered in" in answer.visible
 
 
 async def test_a_stream_that_died_is_replaced(office, slack, ann, general):
@@ -228,12 +289,12 @@ async def test_a_stream_that_died_is_replaced(office, slack, ann, general):
 async def test_a_sign_that_is_refused_or_lost_costs_no_answer(office, slack, people, method, faults):
     ann, general = people
     slack.faults.queue(method, *faults)
-    await office.open()
 
-    asked = await slack.mention(ann, general, FERRY)
-    (answer,) = await office.until_answered(asked)
+    async with at_work(office, slack, ann, general) as (asked, model):
+        model.released.set()
+        (answer,) = await office.until_answered(asked)
 
-    assert FERRY_ANSWER in answer.visible
+    assert "Answered in" in answer.visible
     assert len(slack.replies(general, asked.ts)) == 1
     assert slack.early_calls == []
     assert {entry["level"] for entry in office.faults} <= {"warning"}
@@ -273,19 +334,23 @@ MOMENTS = {
 async def test_a_kill_leaves_one_answer_and_no_sign_of_work(office, slack, ann, general, moment):
     shown, method, faults = MOMENTS[moment]
     make_app(slack, shown)
-    await office.open()
     slack.faults.queue(method, *faults)
-    asked = await slack.mention(ann, general, FERRY)
-    await slack.until(lambda: len(slack.faults.injected) == len(faults), within=PATIENCE)
-    await slack.until(lambda: faults[-1] == Hang() or slack.calls_of(method)[-1].reply)
+    async with at_work(office, slack, ann, general, shown="") as (asked, model):
+        if method != "chat.startStream":
+            if shown == "a plan":
+                await slack.until(lambda: slack.replies(general, asked.ts))
+            model.released.set()
+        await slack.until(lambda: len(slack.faults.injected) == len(faults))
+        await slack.until(lambda: faults[-1] == Hang() or slack.calls_of(method)[-1].reply)
 
-    await office.kill()
-    await slack.until(lambda: not slack.sockets.live)
-    await office.open()
-    await slack.redeliver()
-    (answer,) = await office.until_answered(asked)
+        await office.kill()
+        await slack.until(lambda: not slack.sockets.live)
+        model.released.set()
+        await office.open()
+        await slack.redeliver()
+        (answer,) = await office.until_answered(asked)
 
-    assert FERRY_ANSWER in answer.visible
+    assert "Answered in" in answer.visible
     assert len(slack.replies(general, asked.ts)) == 1
 
 
@@ -310,9 +375,9 @@ async def test_a_message_of_progress_that_an_earlier_version_left_becomes_the_an
     async with open_calls(read_slack_settings(slack.environment)) as calls:
         calls.installations.add(await calls.identify(slack.bot_token))
         posts = SlackPosts(calls=calls)
-        handle = await posts.say(route, "q1", 0, note("Reading your documents…"), is_again=False)
+        handle = await posts.say(route, "q1", 0, LAYOUT.note("Reading your documents…"), is_again=False)
 
-        await posts.finish(route, handle, "q1", note("At nine."), is_again=True, is_waiting=False)
+        await posts.finish(route, handle, "q1", LAYOUT.note("At nine."), is_again=True, is_waiting=False)
 
     (answer,) = slack.replies(general, asked.ts)
     assert (answer.ts, answer.visible) == (handle, "At nine.")

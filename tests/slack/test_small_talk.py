@@ -7,7 +7,7 @@ from fakes.gemini import FakeGemini
 from fakes.slack import DUPLICATES
 from fakes.slack import Hang as NoReply
 from fakes.slack.blocks import interactive
-from office import FERRY, FERRY_ANSWER, PATIENCE
+from office import FERRY, FERRY_ANSWER
 
 JOKE = "Tell me a joke"
 PLAN = {
@@ -27,7 +27,7 @@ def in_channel(slack, channel):
 
 async def replied(slack, channel, count=1):
     return await slack.until(
-        lambda: found if len(found := in_channel(slack, channel)) >= count else [], within=PATIENCE
+        lambda: found if len(found := in_channel(slack, channel)) >= count else [],
     )
 
 
@@ -83,7 +83,7 @@ async def test_a_reply_that_was_posted_before_a_kill_is_not_posted_again(office,
     await office.open()
     slack.faults.queue("chat.postMessage", NoReply(after_effect=True))
     await slack.mention(ann, general, "hello")
-    await slack.until(lambda: slack.faults.injected, within=PATIENCE)
+    await slack.until(lambda: slack.faults.injected)
 
     await office.kill()
     await slack.until(lambda: not slack.sockets.live)

@@ -12,7 +12,7 @@ from bots.slack.calls import Installation, Installations, open_calls
 from bots.slack.oauth import STORE, open_oauth
 from bots.slack.receive import receive
 from bots.slack.route import Me, metadata_of, spaces_of
-from bots.slack.settings import read_slack_settings
+from bots.slack.settings import SCOPES, read_slack_settings
 from core.storage.storage import Storage
 
 ONE = Me(user_id="UBOT", bot_id="B1", team_id="T1")
@@ -136,7 +136,10 @@ async def test_the_tokens_are_stored_in_a_folder_of_any_name(tmp_path, slack):
     folder = tmp_path / "why? 100%"
     folder.mkdir()
 
-    async with open_calls(settings) as calls, open_oauth(settings, Storage(data_dir=folder), calls):
+    async with (
+        open_calls(settings) as calls,
+        open_oauth(settings, Storage(data_dir=folder), calls, [*SCOPES]),
+    ):
         tables = closing(sqlite3.connect(folder / f"{STORE}.sqlite"))
 
     with tables as database:
@@ -148,7 +151,7 @@ async def test_a_state_that_expired_installs_nothing_and_is_forgotten(tmp_path, 
     settings = read_slack_settings(given, None)
     async with (
         open_calls(settings) as calls,
-        open_oauth(settings, Storage(data_dir=tmp_path), calls) as oauth,
+        open_oauth(settings, Storage(data_dir=tmp_path), calls, [*SCOPES]) as oauth,
     ):
         states = oauth.flow.settings.state_store
         expired, fresh = await states.async_issue(), await states.async_issue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from fakes.patience import PATIENCE
 from fakes.slack import DUPLICATES
 from fakes.web_servers import FakeSearXNG
 from office import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
@@ -29,15 +30,15 @@ async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(o
     await office.open(is_cold=True)
 
     asked = await slack.mention(ann, general, FERRY)
-    first_sign = await slack.until(lambda: slack.replies(general, asked.ts))
+    await slack.until(lambda: slack.sessions.get((general, asked.ts)))
     (answer,) = await office.until_answered(asked)
     follow_up = await slack.say(ann, general, "And does it take cars?", asked.ts)
     _, second = await office.until_answered(follow_up, 2)
     thread_context = await slack.say(ann, general, "Lunch, anyone?")
     code = await office.stop()
 
-    assert first_sign[0].ts == answer.ts
-    assert answer.revisions[0].visible == "Reading your documents"
+    assert slack.sessions[general, asked.ts][0] == "processing"
+    assert len(answer.revisions) == 1
     assert FERRY_ANSWER in answer.visible
     assert "handbook.md" in answer.visible
     assert not answer.unfurl_links
@@ -104,7 +105,7 @@ async def ask_in_four_ways(office, slack, ann, general, count):
     for again in range(2):
         for number, each in enumerate(asked):
             await slack.duplicate(each, DUPLICATES[(number + again) % len(DUPLICATES)])
-            await office.until_answered(each, within=60)
+            await office.until_answered(each)
     marker = await slack.mention(ann, general, PONTOON)
     await office.until_answered(marker)
     return [len(slack.replies(general, each.ts)) for each in asked]
@@ -119,16 +120,16 @@ async def test_a_question_that_is_brought_in_four_ways_is_answered_once(office, 
     assert answers == [1] * count
 
 
-async def test_ten_messages_at_once_in_one_thread_are_answered_in_order(office, slack, ann, general):
+async def test_five_messages_at_once_in_one_thread_are_answered_in_order(office, slack, ann, general):
     await office.open()
     root = await slack.mention(ann, general, FERRY)
     await office.until_answered(root)
 
-    asked = [await slack.say(ann, general, (FERRY, PONTOON)[number % 2], root.ts) for number in range(10)]
-    answers = await office.until_answered(root, 11)
+    asked = [await slack.say(ann, general, (FERRY, PONTOON)[number % 2], root.ts) for number in range(5)]
+    answers = await office.until_answered(root, 6)
 
-    expected = [(FERRY_ANSWER, PONTOON_ANSWER)[number % 2] for number in range(10)]
-    assert len(asked) == 10
+    expected = [(FERRY_ANSWER, PONTOON_ANSWER)[number % 2] for number in range(5)]
+    assert len(asked) == 5
     assert [
         words for words, one in zip(expected, answers[1:], strict=True) if words in one.visible
     ] == expected
@@ -300,7 +301,7 @@ async def test_tokens_that_will_never_do_end_the_command_with_a_sentence(office,
     office.settings |= settings
 
     await office.open(is_connected=False)
-    code = await asyncio.wait_for(office.process.wait(), 30)
+    code = await asyncio.wait_for(office.process.wait(), PATIENCE)
 
     assert code == 2
     assert sentence in office.log
@@ -313,24 +314,3 @@ async def test_a_misspelt_limit_is_told_at_the_start(office):
     await office.open()
 
     assert "QUESTIONS_PER_PERSONS in .env is no setting of Footnote and does nothing." in office.log
-
-
-async def test_a_direct_message_needs_no_mention(office, slack, ann):
-    await office.open()
-
-    asked = await slack.dm(ann, PONTOON)
-    (answer,) = await office.until_answered(asked)
-
-    assert PONTOON_ANSWER in answer.visible
-    assert slack.rejected == []
-
-
-@pytest.mark.parametrize("count", [10, pytest.param(100, marks=pytest.mark.long)])
-async def test_many_threads_at_once_are_all_answered(office, slack, ann, general, count):
-    await office.open()
-
-    asked = [await slack.mention(ann, general, FERRY) for _ in range(count)]
-    answers = await asyncio.gather(*(office.until_answered(each, within=60) for each in asked))
-
-    assert sum(FERRY_ANSWER in answer.visible for (answer,) in answers) == count
-    assert slack.rejected == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakes.gemini import FakeGemini, Hang
 from fakes.slack import DUPLICATES
 from fakes.slack import Hang as NoReply
-from office import FERRY, FERRY_ANSWER, PATIENCE, PONTOON
+from office import FERRY, FERRY_ANSWER, PONTOON
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
 
@@ -70,7 +70,7 @@ async def test_a_turn_that_failed_is_begun_anew_once_however_often_the_button_is
         office.settings |= {"GOOGLE_API_KEY": model.api_key, "GOOGLE_GEMINI_BASE_URL": model.base_url}
         await office.open()
         asked = await slack.mention(ann, general, FERRY)
-        await slack.until(lambda: model.calls, within=PATIENCE)
+        await slack.until(lambda: model.calls)
         await slack.say(ann, general, "stop", asked.ts)
         (stopped,) = await office.until_answered(asked)
 
@@ -90,7 +90,7 @@ async def test_a_word_is_carried_out_though_the_process_was_killed_meanwhile(off
     await office.open()
     slack.faults.queue("chat.postMessage", NoReply(after_effect=True))
     said = await slack.mention(ann, general, "learn", files=[("b.md", b"# Bees\n\nBees sleep at night.\n")])
-    await slack.until(lambda: slack.faults.injected, within=PATIENCE)
+    await slack.until(lambda: slack.faults.injected)
 
     await office.kill()
     await slack.until(lambda: not slack.sockets.live)
@@ -107,6 +107,6 @@ async def test_who_opens_a_talk_with_the_bot_is_told_how_to_begin(office, slack,
     await office.open()
 
     await slack.open_home(ann)
-    await slack.until(lambda: slack.prompts, within=PATIENCE)
+    await slack.until(lambda: slack.prompts)
 
     assert slack.rejected == []

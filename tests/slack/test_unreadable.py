@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from office import FERRY, FERRY_ANSWER, PATIENCE
+from office import FERRY, FERRY_ANSWER
 
 LEFT_OUT = "what could not be read was left out"
 SECRET = "the harbour master's birthday is in May"
@@ -47,7 +47,7 @@ async def test_events_that_cannot_be_read_are_acknowledged_and_one_line_of_the_l
             }
         )
     acknowledged = [f"socket: no such envelope: odd-{number}" for number in range(len(payloads))]
-    await slack.until(lambda: set(acknowledged) <= set(slack.rejected), within=PATIENCE)
+    await slack.until(lambda: set(acknowledged) <= set(slack.rejected))
     asked = await slack.mention(ann, general, FERRY)
     (answer,) = await office.until_answered(asked)
 

@@ -10,9 +10,9 @@ from contextlib import closing
 from fakes.slack.deliveries import Delivery
 from fakes.slack.oauth import Browser, announce_uninstall, uninstall
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON, PONTOON_ANSWER, served, workspace
+from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, served, workspace
 
-from bots.slack.settings import SCOPES
+from bots.slack.settings import SCOPES, SOME_NEED
 
 BEES = ("bees.md", b"# Bees\n\nThe bees of the harbour sleep at night in nine hives.\n")
 HIVES = "In how many hives do the bees sleep?"
@@ -91,7 +91,7 @@ async def test_each_workspace_is_answered_with_its_own_token_also_after_a_kill(i
     file = installable.folder / ".footnote" / "slack.sqlite"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     granted = [grant.scopes for grant in slack.codes.values()]
-    assert granted == [frozenset(SCOPES)] * 2
+    assert granted == [frozenset(SCOPES) - SOME_NEED] * 2
     assert "xoxb-" not in installable.log
 
 
@@ -118,7 +118,7 @@ async def test_what_one_workspace_learns_and_decides_is_no_others(installable, s
             "action_ts": slack.state.clock.ts(),
         }
         status, _ = await slack.forge(stolen)
-        await slack.until(lambda: slack.ephemerals(eve), within=PATIENCE)
+        await slack.until(lambda: slack.ephemerals(eve))
 
     assert "1 document added" in learned.visible
     assert "nine hives" in answer.visible
@@ -147,7 +147,7 @@ async def test_a_channel_of_two_workspaces_has_two_conversations(installable, sl
     bots = [slack.state.bot(team).id for team in (acme, globex)]
     copied = json.loads(json.dumps(copied).replace(acme, globex).replace(*bots))
     await slack.forge(copied)
-    await slack.until(lambda: "chat.postMessage: channel_not_found" in slack.rejected, within=PATIENCE)
+    await slack.until(lambda: "chat.postMessage: channel_not_found" in slack.rejected)
     await installable.stop()
 
     with closing(sqlite3.connect(installable.folder / ".footnote" / "rooms.sqlite")) as database:
@@ -164,7 +164,7 @@ async def test_who_uninstalls_is_forgotten_and_who_installs_again_is_answered(in
     asked = await slack.mention(ann, general, FERRY)
     await slack.until_acked(asked)
     await uninstall(slack, team)
-    await slack.until(lambda: "uninstalled the app" in installable.log, within=PATIENCE)
+    await slack.until(lambda: "uninstalled the app" in installable.log)
     late = await slack.mention(ann, general, PONTOON)
     await slack.until_acked(late)
 
@@ -186,7 +186,7 @@ async def test_an_event_of_an_uninstall_that_comes_late_forgets_nobody(installab
     slack.refused_tokens[installation.token] = "account_inactive"
 
     await announce_uninstall(slack, installation)
-    await slack.until(lambda: not slack.deliveries.unacknowledged, within=PATIENCE)
+    await slack.until(lambda: not slack.deliveries.unacknowledged)
     (answer,) = await installable.until_answered(await slack.mention(ann, general, FERRY))
     await installable.kill()
     await served(installable, slack)
@@ -257,7 +257,7 @@ async def test_user_groups_of_one_workspace_are_nobody_in_another(installable, s
 
     (learned,) = await installable.until_answered(await slack.mention(ann, here, "learn", files=[BEES]))
     await slack.mention(eve, there, "learn", files=[BEES])
-    (told,) = await slack.until(lambda: slack.ephemerals(eve), within=PATIENCE)
+    (told,) = await slack.until(lambda: slack.ephemerals(eve))
 
     assert status == 200
     assert "1 document added" in learned.visible

@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 from bots.chat import proposals
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import names_another_host, web_link
-from bots.chat.platform import CardContext, Note, Sources
-from bots.chat.proposals import reply_messages
+from bots.chat.platform import CardContext, Note, ProgressNote, Sources
 from bots.chat.texts import help_lines, say_in
-from bots.slack import render
 from bots.slack.dialect import SLACK
 from bots.slack.parts import FALLBACK_TEXT
-from bots.slack.render import decided_already, editor, messages, note, proposal_card, window
-from bots.slack.sessions import streamed
+from bots.slack.render import LAYOUT
+from bots.slack.sessions import PlanStream, streamed
 from core.conversation import Answer, Citation, Conversation, Decision, Outcome, Proposal
 from core.library.entries import Entry
 
@@ -115,7 +113,7 @@ def elements(message, kind):
 def test_an_answer_shows_its_words_then_where_they_stand():
     outcome = answered("Use `BackgroundTasks`. [1]", citation())
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     assert message.blocks[0] == {"type": "markdown", "text": "Use `BackgroundTasks`. [1]"}
     assert seen(message) == (
@@ -128,8 +126,8 @@ def test_an_answer_shows_its_words_then_where_they_stand():
 
 
 def test_a_title_is_a_link_where_the_source_has_a_web_address():
-    (linked,) = messages(answered("Yes. [1]", citation(url=GOOD)), SETTING)
-    (local,) = messages(answered("Yes. [1]", citation(url="file:///etc/passwd")), SETTING)
+    (linked,) = LAYOUT.messages(answered("Yes. [1]", citation(url=GOOD)), SETTING)
+    (local,) = LAYOUT.messages(answered("Yes. [1]", citation(url="file:///etc/passwd")), SETTING)
 
     assert [(one.target, one.label) for one in entities(linked)] == [
         (GOOD, "Background Tasks › Using BackgroundTasks")
@@ -140,7 +138,7 @@ def test_a_title_is_a_link_where_the_source_has_a_web_address():
 def test_a_title_that_names_another_host_is_not_what_is_clicked():
     web = citation(title="bank.com sign-in", url=GOOD, origin="web", location="good.example")
 
-    (message,) = messages(answered("Yes. [1]", web, grounding="web"), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", web, grounding="web"), SETTING)
 
     assert [(one.target, one.label) for one in entities(message)] == [(GOOD, "good.example")]
     assert "bank.com sign-in" in seen(message)
@@ -150,7 +148,7 @@ def test_a_title_that_names_another_host_is_not_what_is_clicked():
 def test_only_addresses_of_cited_sources_become_links():
     text = f"See {GOOD} and [this]({GOOD}), not https://evil.com/a or [that](https://evil.com/b)."
 
-    (message,) = messages(answered(text, citation(url=GOOD)), SETTING)
+    (message,) = LAYOUT.messages(answered(text, citation(url=GOOD)), SETTING)
 
     assert {one.target for one in entities(message)} == {GOOD}
     assert "not https://evil.com/a or that (https://evil.com/b)." in seen(message)
@@ -159,7 +157,7 @@ def test_only_addresses_of_cited_sources_become_links():
 def test_quotes_of_an_uncomposed_answer_are_not_repeated():
     quoted = "Declare a parameter with a type of BackgroundTasks."
 
-    (message,) = messages(answered(f"{quoted} [1]", citation(), composed=False), SETTING)
+    (message,) = LAYOUT.messages(answered(f"{quoted} [1]", citation(), composed=False), SETTING)
 
     assert seen(message).count(quoted) == 1
     assert seen(message).startswith("Quoted from your documents, not composed.")
@@ -168,7 +166,7 @@ def test_quotes_of_an_uncomposed_answer_are_not_repeated():
 def test_a_table_is_a_block_of_its_own_between_the_words_around_it():
     table = f"| Plan | Rate |\n|---|---|\n| **Free** `x` | [60]({GOOD}) |\n| <@U1> & *a* | |"
 
-    (message,) = messages(answered(f"Before. [1]\n\n{table}\n\nAfter.", citation(url=GOOD)), SETTING)
+    (message,) = LAYOUT.messages(answered(f"Before. [1]\n\n{table}\n\nAfter.", citation(url=GOOD)), SETTING)
 
     assert [block["type"] for block in message.blocks][:3] == ["markdown", "table", "markdown"]
     assert "Before. [1]\nPlan | Rate\n" in seen(message)
@@ -181,35 +179,61 @@ def test_a_table_is_a_block_of_its_own_between_the_words_around_it():
 
 
 @pytest.mark.parametrize(
+    ("rows", "cell"),
+    [(21, "`x`"), (200, "`x`"), (99, "y" * 190)],
+    ids=["long", "the longest", "in several pieces"],
+)
+def test_a_long_table_is_turned_over_and_sorted_by_its_readers(rows, cell):
+    table = "| Plan | Rate | Note |\n|---|---|---|\n" + "".join(
+        f"| {cell} | {number / 2} | {number or 'none'} |\n" for number in range(rows)
+    )
+
+    shown = LAYOUT.messages(answered(f"Before. [1]\n\n{table}\nAfter.", citation()), SETTING)
+
+    (block,) = [block for message in shown for block in message.blocks if "table" in block["type"]]
+    assert (block["type"], block["caption"], len(block["rows"])) == (
+        "data_table",
+        "Plan · Rate · Note",
+        rows + 1,
+    )
+    assert [cell["type"] for cell in block["rows"][0]] == ["raw_text"] * 3
+    assert [cell["type"] for cell in block["rows"][2]] == ["rich_text", "raw_number", "rich_text"]
+    assert block["rows"][2][1] == {"type": "raw_number", "value": 0.5, "text": "0.5"}
+    assert sum(message.words.count(cell.strip("`")) for message in shown) >= rows
+    for message in shown:
+        assert_sendable(message)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "| a | b |\n|---|---|\n| 1 | 2 |\n\nAnd:\n\n| c |\n|---|\n| 3 |",
-        "| a |\n|---|\n" + "| b |\n" * 120,
+        "| a |\n|---|\n" + "| b |\n" * 201,
         "|" + " a |" * 21 + "\n|" + "---|" * 21 + "\n|" + " b |" * 21,
-        "| a |\n|---|\n" + f"| {'b' * 200} |\n" * 52,
+        "| a |\n|---|\n" + f"| {'b' * 200} |\n" * 101,
     ],
     ids=["several", "long", "wide", "large"],
 )
 def test_tables_that_slack_takes_in_no_block_stay_markdown(text):
-    shown = messages(answered(text, citation()), SETTING)
+    shown = LAYOUT.messages(answered(text, citation()), SETTING)
 
-    assert not [block for message in shown for block in message.blocks if block["type"] == "table"]
+    assert not [block for message in shown for block in message.blocks if "table" in block["type"]]
     assert all(word in "".join(map(seen, shown)) for word in ("a", "b"))
     for message in shown:
         assert_sendable(message)
 
 
 def test_one_quiet_line_says_that_a_model_wrote_an_answer_where_one_did():
-    (composed,) = messages(answered("Yes. [1]", citation()), SETTING)
-    (quoted,) = messages(answered("Yes. [1]", citation(), composed=False), SETTING)
-    (greeting,) = messages(answered("Hello.", grounding="none"), SETTING)
+    (composed,) = LAYOUT.messages(answered("Yes. [1]", citation()), SETTING)
+    (quoted,) = LAYOUT.messages(answered("Yes. [1]", citation(), composed=False), SETTING)
+    (greeting,) = LAYOUT.messages(answered("Hello.", grounding="none"), SETTING)
 
     assert "from 1 passage · written by a language model\n" in seen(composed)
     assert "language model" not in seen(quoted) + seen(greeting)
 
 
 def test_an_answer_without_footnotes_says_so():
-    (message,) = messages(answered("Hello.", grounding="none"), SETTING)
+    (message,) = LAYOUT.messages(answered("Hello.", grounding="none"), SETTING)
 
     assert seen(message).startswith(ENGLISH("no_footnotes"))
 
@@ -217,8 +241,8 @@ def test_an_answer_without_footnotes_says_so():
 def test_the_sixth_footnote_waits_behind_a_button_that_names_the_turn():
     outcome = answered("Yes. [1]", *(citation(n, location=f"{n}", quote=f"quote {n}") for n in range(1, 9)))
 
-    (message,) = messages(outcome, SETTING)
-    shown = reply_messages(render, quotes_behind(outcome))
+    (message,) = LAYOUT.messages(outcome, SETTING)
+    shown = LAYOUT.reply(quotes_behind(outcome))
 
     (button,) = elements(message, "button")
     assert (button["text"]["text"], button["value"]) == ("3 more: show quotes", "t1")
@@ -231,7 +255,7 @@ def test_all_footnotes_hold_every_quote_whole():
     long = " ".join(f"word{n}" for n in range(4_000))
     outcome = answered("Yes. [1]", citation(quote=long))
 
-    shown = reply_messages(render, quotes_behind(outcome))
+    shown = LAYOUT.reply(quotes_behind(outcome))
 
     assert long.replace(" ", "") in re.sub(r"\s", "", "".join(map(seen, shown)))
     for message in shown:
@@ -242,8 +266,8 @@ def test_a_place_is_named_once_and_its_quotes_stand_behind_it():
     cited = (citation(1, quote="It keeps 300."), citation(2, quote="Restart it."))
     outcome = answered("It keeps 300. [1]\n\nThen restart it. [2]", *cited)
 
-    (message,) = messages(outcome, SETTING)
-    view = window(quotes_behind(outcome))
+    (message,) = LAYOUT.messages(outcome, SETTING)
+    view = LAYOUT.window(quotes_behind(outcome))
 
     assert "Then restart it. [1]" in seen(message)
     assert seen(message).count("tutorial/background-tasks.md") == 1
@@ -257,9 +281,9 @@ def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
     outcome = answered("Yes. [1]", citation(quote="Restart *it*: `x | y`."))
     changed = quotes_behind(outcome)
 
-    view = window(quotes_behind(outcome, before="| a | **b\n```\n", after=" <!channel>\n- c"))
+    view = LAYOUT.window(quotes_behind(outcome, before="| a | **b\n```\n", after=" <!channel>\n- c"))
     (alone,) = changed.excerpts
-    other = window(replace(changed, excerpts=(replace(alone, is_current=False),)))
+    other = LAYOUT.window(replace(changed, excerpts=(replace(alone, is_current=False),)))
 
     assert in_bold(view) == ["Restart *it*: `x | y`."]
     assert "| a | **b\n```\nRestart *it*: `x | y`. <!channel>\n- c" in in_window(view)
@@ -271,12 +295,12 @@ def test_a_quote_is_marked_within_its_paragraph_and_what_has_changed_is_said():
 def test_too_many_quotes_for_a_window_are_messages():
     outcome = answered("Yes. [1]", *(citation(n, location=f"{n}") for n in range(1, 60)))
 
-    assert window(quotes_behind(outcome)) is None
-    assert all(assert_sendable(message) is None for message in reply_messages(render, quotes_behind(outcome)))
+    assert LAYOUT.window(quotes_behind(outcome)) is None
+    assert all(assert_sendable(message) is None for message in LAYOUT.reply(quotes_behind(outcome)))
 
 
 def test_feedback_buttons_carry_the_turn():
-    (message,) = messages(answered("Yes. [1]", citation()), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", citation()), SETTING)
 
     (pair,) = elements(message, "feedback_buttons")
     assert pair["positive_button"]["value"] == "good t1"
@@ -286,7 +310,7 @@ def test_feedback_buttons_carry_the_turn():
 
 
 def test_an_answer_in_spite_of_trouble_says_what_was_missing():
-    (message,) = messages(answered("Yes. [1]", citation(), reason="The model was busy."), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", citation(), reason="The model was busy."), SETTING)
 
     assert "The model was busy." in seen(message)
 
@@ -306,13 +330,13 @@ def test_an_answer_in_spite_of_trouble_says_what_was_missing():
     ],
 )
 def test_a_notification_says_the_first_sentence_of_an_answer_in_plain_words(answer, told):
-    (message, *_) = messages(answered(answer, citation()), SETTING)
+    (message, *_) = LAYOUT.messages(answered(answer, citation()), SETTING)
 
     assert message.text == told
 
 
 def test_what_is_posted_without_the_layout_is_the_whole_answer():
-    (message,) = messages(answered("Use **this**. See https://evil.com.", citation()), SETTING)
+    (message,) = LAYOUT.messages(answered("Use **this**. See https://evil.com.", citation()), SETTING)
 
     assert message.words == "Use **this**. See `https://evil.com`."
 
@@ -323,9 +347,9 @@ def test_a_notification_of_a_card_says_the_exact_query_and_then_who_decided():
     partly = replace(answered("Ann asks. [1]", citation()), proposal=proposal(query=query))
     allowed = proposal(query=query, allowed="c", verdict="approve", decided_by="U2", decided_at=1.7e9)
 
-    assert proposal_card(proposal(query=query), SETTING).text == asks
-    assert messages(partly, SETTING)[0].text == f"Ann asks. {asks}"
-    assert proposal_card(allowed, SETTING).text == "c · Bob allowed this search at 22:13 UTC."
+    assert LAYOUT.proposal_card(proposal(query=query), SETTING).text == asks
+    assert LAYOUT.messages(partly, SETTING)[0].text == f"Ann asks. {asks}"
+    assert LAYOUT.proposal_card(allowed, SETTING).text == "c · Bob allowed this search at 22:13 UTC."
 
 
 @pytest.mark.parametrize(
@@ -343,7 +367,7 @@ def test_a_notification_of_a_card_says_the_exact_query_and_then_who_decided():
     ],
 )
 def test_a_notification_of_anything_else_says_the_reason(outcome, told):
-    assert messages(outcome, SETTING)[0].text == told
+    assert LAYOUT.messages(outcome, SETTING)[0].text == told
 
 
 def test_small_print_shows_no_marks_of_markdown():
@@ -353,9 +377,9 @@ def test_small_print_shows_no_marks_of_markdown():
     cut = answered("Yes. [1]", cited, reason="Some **reason**.")
 
     for message in (
-        *messages(outcome, SETTING),
-        *messages(cut, SETTING),
-        proposal_card(proposal(closest=(cited,)), SETTING),
+        *LAYOUT.messages(outcome, SETTING),
+        *LAYOUT.messages(cut, SETTING),
+        LAYOUT.proposal_card(proposal(closest=(cited,)), SETTING),
     ):
         assert "1 The plans · tutorial/background-tasks.md" in seen(message)
         assert "“Plan · Rate; Free · 60; Team · 600”" in seen(message)
@@ -371,7 +395,7 @@ def test_no_answer_shows_the_closest_passages_and_what_to_do():
         closest=(citation(),),
     )
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     assert "I did not find this in your documents." in seen(message)
     assert "“Declare a parameter" in seen(message)
@@ -382,7 +406,7 @@ def test_no_answer_shows_the_closest_passages_and_what_to_do():
 def test_readings_to_choose_from_are_buttons():
     outcome = Outcome(kind="clarify", turn_id="t1", reason="Which cookies?", options=("response", "request"))
 
-    (message,) = messages(outcome, SETTING)
+    (message,) = LAYOUT.messages(outcome, SETTING)
 
     assert [(one["action_id"], one["value"]) for one in elements(message, "button")] == [
         ("choose:1", "response"),
@@ -396,19 +420,50 @@ def test_readings_to_choose_from_are_buttons():
 TASK = {"type": "task_update", "id": "reading", "title": "Reading", "status": "in_progress"}
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ((), "It leaves at nine. [1] It costs 12."),
+        (({"type": "markdown_text", "text": "It leaves at nine."},), " [1] It costs 12."),
+        (({"type": "markdown_text", "text": "It leaves at nine. [1] It costs 12."},), ""),
+        (({"type": "markdown_text", "text": "It leaves at ten."},), None),  # another draft
+        (({"type": "blocks", "blocks": []}, {"type": "markdown_text", "text": "It"}), None),
+        (None, None),  # nobody knows what Slack took
+    ],
+)
+def test_a_plan_is_closed_with_what_was_not_streamed_yet_or_not_at_all(said, left):
+    plan = PlanStream(first=ProgressNote(stage="reading", sentence="Reading…"), said=said)
+    plan.grow(plan.first)
+    answer = Answer(
+        text="It leaves at nine. [1] It costs 12.", citations=(), grounding="documents", composed=True
+    )
+    (message,) = LAYOUT.messages(Outcome(kind="answered", turn_id="q", answer=answer), CardContext())
+    message = replace(message, blocks=tuple(one for one in message.blocks if one["type"] == "markdown"))
+
+    closing = streamed(message, plan)
+
+    told = closing and "".join(
+        chunk["text"] for chunk in closing["chunks"] if chunk["type"] == "markdown_text"
+    )
+    assert told == left
+
+
 def unstreamed(message):
     """The last task, and what ``chat.stopStream`` puts beneath the plan."""
-    closing = streamed(message, TASK)
+    plan = PlanStream(first=ProgressNote(stage="reading", sentence="Reading…"))
+    plan.grow(plan.first)
+    closing = streamed(message, plan)
     read = {
         "markdown_text": lambda chunk: [{"type": "markdown", "text": chunk["text"]}],
         "blocks": lambda chunk: chunk["blocks"],
     }
-    task, *chunks = closing["chunks"]
+    chunks = [chunk for chunk in closing["chunks"] if chunk["type"] != "plan_update"]
+    task, *chunks = chunks
     return task, [block for chunk in chunks for block in read[chunk["type"]](chunk)] + closing["blocks"]
 
 
 def test_an_answer_closes_a_plan_with_the_same_blocks():
-    (message,) = messages(answered("Yes. [1]", citation(), composed=False), SETTING)
+    (message,) = LAYOUT.messages(answered("Yes. [1]", citation(), composed=False), SETTING)
 
     task, blocks = unstreamed(message)
 
@@ -418,7 +473,7 @@ def test_an_answer_closes_a_plan_with_the_same_blocks():
 
 def test_an_answer_that_is_a_table_tells_its_words_by_the_last_task():
     table = "| Plan | Rate |\n|---|---|\n| Free | 60 |"
-    (message,) = messages(answered(f"{table}\n\n[1]", citation()), SETTING)
+    (message,) = LAYOUT.messages(answered(f"{table}\n\n[1]", citation()), SETTING)
 
     task, blocks = unstreamed(message)
 
@@ -427,7 +482,7 @@ def test_an_answer_that_is_a_table_tells_its_words_by_the_last_task():
 
 
 def test_what_has_no_markdown_tells_its_words_by_the_last_task():
-    card = proposal_card(proposal(), SETTING)
+    card = LAYOUT.proposal_card(proposal(), SETTING)
 
     task, blocks = unstreamed(card)
 
@@ -438,13 +493,15 @@ def test_what_has_no_markdown_tells_its_words_by_the_last_task():
 def test_a_failure_is_its_reason():
     outcome = Outcome(kind="failed", turn_id="t1", reason="The model did not answer within 60 s.")
 
-    assert [seen(one) for one in messages(outcome, SETTING)] == ["The model did not answer within 60 s."]
+    assert [seen(one) for one in LAYOUT.messages(outcome, SETTING)] == [
+        "The model did not answer within 60 s."
+    ]
 
 
 def test_a_question_that_failed_can_be_tried_again():
     outcome = Outcome(kind="failed", turn_id="t1", reason="The model is busy.")
 
-    (message,) = messages(outcome, CardContext(can_retry=True))
+    (message,) = LAYOUT.messages(outcome, CardContext(can_retry=True))
 
     assert [(one["action_id"], one["value"]) for one in elements(message, "button")] == [("again", "t1")]
     assert_sendable(message)
@@ -453,7 +510,7 @@ def test_a_question_that_failed_can_be_tried_again():
 def test_the_card_shows_what_was_tried_and_exactly_what_would_be_sent():
     query = "a_b *c* `d` <e> & https://evil.com"
 
-    card = proposal_card(proposal(query=query), SETTING)
+    card = LAYOUT.proposal_card(proposal(query=query), SETTING)
 
     assert "Looked for: “preflight browsers”" in seen(card)
     assert "CORS › Using BackgroundTasks" in seen(card)
@@ -476,7 +533,7 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
         id="d1", conversation=conversation, author="U2", proposal_id="p1", verdict=verdict, decided_at=1.7e9
     )
 
-    card = proposal_card(proposal().with_decision(decision), SETTING)
+    card = LAYOUT.proposal_card(proposal().with_decision(decision), SETTING)
 
     assert says in seen(card)
     assert elements(card, "button") == []
@@ -499,21 +556,23 @@ def test_a_decided_card_says_who_and_when_and_has_no_buttons(verdict, says):
 def test_the_card_and_a_refusal_name_those_who_may_decide(more, who):
     card_context = replace(SETTING, **more)
 
-    assert f"Waiting for {who}. Nothing is sent until then." in seen(proposal_card(proposal(), card_context))
+    assert f"Waiting for {who}. Nothing is sent until then." in seen(
+        LAYOUT.proposal_card(proposal(), card_context)
+    )
     assert proposals.refused(proposal(), card_context) == f"Only {who} can decide this search."
 
 
 def test_a_late_press_is_told_who_decided():
     late = proposal(verdict="deny", decided_by="U2", decided_at=1.7e9)
 
-    assert seen(decided_already(late, SETTING)) == "Bob already said no to this search at 22:13 UTC."
+    assert seen(LAYOUT.decided_already(late, SETTING)) == "Bob already said no to this search at 22:13 UTC."
 
 
 def test_a_moment_is_shown_in_the_readers_own_time():
     late = proposal(verdict="approve", decided_by="U2", decided_at=1.7e9)
     written = "<!date^1700000000^{time}, {date_short_pretty}|22:13 UTC>"
 
-    for message in (proposal_card(late, SETTING), decided_already(late, SETTING)):
+    for message in (LAYOUT.proposal_card(late, SETTING), LAYOUT.decided_already(late, SETTING)):
         assert f"this search at {written}." in str(message.blocks)
         assert_harmless(message)
 
@@ -524,16 +583,14 @@ def test_the_modal_opens_with_the_query():
         "is_direct": False,
     }  # fmt: skip
 
-    view = editor(proposal(), route)
+    view = LAYOUT.editor(proposal(), route)
 
     assert view_faults(view) == []
     assert view["blocks"][0]["element"]["initial_value"] == proposal().query
 
 
 def test_help_is_three_lines():
-    (message,) = reply_messages(
-        render, Note(text="\n".join(help_lines("en", collections=("docs",), documents=12)))
-    )
+    (message,) = LAYOUT.reply(Note(text="\n".join(help_lines("en", collections=("docs",), documents=12))))
 
     assert len(seen(message).split("\n")) == 3
     assert "12 documents in docs" in seen(message)
@@ -549,12 +606,12 @@ def entry(number, **more):
 
 
 def test_sources_are_listed_by_collection():
-    shown = reply_messages(render, Sources(language="en", entries=tuple(entry(n) for n in range(50))))
+    shown = LAYOUT.reply(Sources(language="en", entries=tuple(entry(n) for n in range(50))))
 
     assert "docs: 50 documents, 150 passages" in seen(shown[0])
     assert "a/0.md · Title 0 · 3 passages" in seen(shown[0])
     assert "and 10 more" in seen(shown[-1])
-    assert "no documents" in seen(reply_messages(render, Sources(language="en", entries=()))[0])
+    assert "no documents" in seen(LAYOUT.reply(Sources(language="en", entries=()))[0])
 
 
 # What others wrote.
@@ -575,27 +632,31 @@ def everywhere(text):
     )
     card_context = CardContext(engine=text, names={"U9": text})
     decided = proposal(asker="U9", query=text, verdict="deny", decided_by="U9", decided_at=1.0)
-    yield from messages(answered(text, *cited, reason=text), card_context)
-    yield from (proposal_card(sly, card_context), proposal_card(decided, card_context), note(text))
+    yield from LAYOUT.messages(answered(text, *cited, reason=text), card_context)
+    yield from (
+        LAYOUT.proposal_card(sly, card_context),
+        LAYOUT.proposal_card(decided, card_context),
+        LAYOUT.note(text),
+    )
     if len(text) > 1_000:  # what the other kinds would only cut or show alike
         return
-    yield from messages(answered(text, *cited, composed=False, grounding="both"), card_context)
-    yield from messages(
+    yield from LAYOUT.messages(answered(text, *cited, composed=False, grounding="both"), card_context)
+    yield from LAYOUT.messages(
         Outcome(kind="no_answer", turn_id="t", reason=text, closest=tuple(cited)), card_context
     )
-    yield from messages(Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), card_context)
-    yield from messages(Outcome(kind="failed", turn_id="t", reason=text), card_context)
-    yield from reply_messages(render, quotes_behind(answered(text, *cited), before=text, after=text))
+    yield from LAYOUT.messages(
+        Outcome(kind="clarify", turn_id="t", reason=text, options=(text, text)), card_context
+    )
+    yield from LAYOUT.messages(Outcome(kind="failed", turn_id="t", reason=text), card_context)
+    yield from LAYOUT.reply(quotes_behind(answered(text, *cited), before=text, after=text))
     yield from (
-        note(proposals.refused(sly, card_context)),
-        decided_already(decided, card_context),
+        LAYOUT.note(proposals.refused(sly, card_context)),
+        LAYOUT.decided_already(decided, card_context),
     )
-    yield from reply_messages(
-        render, Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),))
+    yield from LAYOUT.reply(
+        Sources(language="en", entries=(entry(1, collection=text, source=text, title=text),))
     )
-    yield from reply_messages(
-        render, Note(text="\n".join(help_lines("en", collections=(text,), documents=1)))
-    )
+    yield from LAYOUT.reply(Note(text="\n".join(help_lines("en", collections=(text,), documents=1))))
 
 
 @pytest.mark.parametrize("texts", by_kind(KINDS))
@@ -609,7 +670,7 @@ def test_nothing_that_others_wrote_does_anything(texts):
         outcome = answered(
             text, citation(title=text, location=text, source=text, quote=f"a {text}", url=text)
         )
-        view = window(quotes_behind(outcome, before=text, after=text))
+        view = LAYOUT.window(quotes_behind(outcome, before=text, after=text))
         assert view_faults(view) == []
         assert {one.target for one in entities_of("", view["blocks"], name_of)} <= own | {
             f"{one}/" for one in own
@@ -632,7 +693,7 @@ def test_no_mixture_of_signs_does_anything(text):
         assert len(piece) <= 300
         found = entities_of("", [{"type": "markdown", "text": piece}], str)
         assert found == []
-    for message in messages(answered(text, citation()), SETTING):
+    for message in LAYOUT.messages(answered(text, citation()), SETTING):
         assert_harmless(message)
 
 
@@ -718,7 +779,7 @@ def test_a_text_that_fits_looks_as_it_did(text):
 def test_a_long_answer_is_several_messages_that_slack_takes(text, notes):
     cited = [citation(n, quote="q" * 300, url=GOOD) for n in range(1, notes + 1)]
 
-    made = messages(answered("\n\n".join([text] * 3), *cited), SETTING)
+    made = LAYOUT.messages(answered("\n\n".join([text] * 3), *cited), SETTING)
 
     assert order(" ".join(map(seen, made))) == order(text)
     for message in made:
@@ -766,6 +827,21 @@ def test_code_in_angle_brackets_is_shown_as_it_is():
 
 
 def test_a_notification_of_the_documents_holds_no_marks_of_bold_words():
-    (told, *_) = reply_messages(render, Sources(language="en", entries=(entry(1),)))
+    (told, *_) = LAYOUT.reply(Sources(language="en", entries=(entry(1),)))
 
     assert told.text.startswith("docs: 1 document, 3 passages")
+
+
+def test_a_sentence_in_doubt_has_its_mark_and_no_link_is_made_of_it():
+    outcome = answered("It is tall. [1] (?)", citation(url="https://docs.example.org/a"))
+    outcome = replace(
+        outcome,
+        answer=replace(outcome.answer, unsettled=("It is tall.",)),
+        usage=replace(outcome.usage, is_brief=True),
+    )
+
+    (message,) = LAYOUT.messages(outcome, SETTING)
+
+    assert "(?)" in seen(message).partition("(?) stands after")[0]
+    assert "(?) stands after what could not be checked." in seen(message)
+    assert "written by a slow language model, so less was checked" in seen(message)

@@ -17,10 +17,8 @@ from core.sources.kinds import KINDS
 from core.sources.source import SourceContext
 from core.web.fetch import default_tls
 
-#: Files of tests that are about the reading of one kind of source.
-READERS = {
-    f"test_{kind}" for kind in ("confluence", "drive", "drive_client", "git", "github", "notion", "website")
-}
+#: How files of tests begin that are about one kind of source.
+READERS = tuple(f"test_{kind}" for kind in KINDS)
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +56,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """On both databases, but what reads one kind of source only in the long run: how that is stored, all kinds share."""
     is_chosen = any("settings" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
     if "settings" in metafunc.fixturenames and not is_chosen:
-        marks = [pytest.mark.long] if metafunc.module.__name__.rpartition(".")[2] in READERS else []
+        is_of_one = metafunc.module.__name__.rpartition(".")[2].startswith(READERS)
+        marks = [pytest.mark.long] if is_of_one else []
         databases = ["sqlite", pytest.param("postgresql", marks=marks)]
         metafunc.parametrize("settings", databases, indirect=True)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from fakes.patience import PATIENCE
 from fakes.sources import ADDRESS, Shelf
 from shelf import found
 from source_desk import Desk, open_desk
@@ -450,7 +451,7 @@ async def test_nothing_is_written_while_a_turn_computes(desk, shelf, monkeypatch
         await is_asked.wait()
         with at_work.computing():
             has_begun.set()
-            await asyncio.wait_for(gives_way.wait(), 60)
+            await asyncio.wait_for(gives_way.wait(), PATIENCE)
             during.extend([await asyncio.to_thread(texts, desk) for _ in range(LOOKS)])
 
     monkeypatch.setattr(sync, "give_way", give_way)

@@ -9,6 +9,7 @@ from time import sleep
 
 import psycopg
 import pytest
+from fakes.patience import PATIENCE
 from fakes.version_1 import lay_down
 
 from bots.commands import backup
@@ -20,7 +21,6 @@ from core.storage.database import Schema
 from core.storage.postgres import making_tables
 from core.storage.storage import open_storage
 
-PATIENCE = 30.0  # seconds until a story that hangs fails
 STORES = [
     "answers",
     "conversations",

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from fakes.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 180.0  # seconds; to make the files, to begin and to answer may take a minute each
 TESTS = """
 from fakes.postgres import PostgresServer
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from fakes.patience import PATIENCE
 from fakes.postgres import until_waiting
 
 from core.errors import VersionMismatch
@@ -13,7 +14,6 @@ from core.settings import Settings
 from core.storage.database import VERSIONS, Schema
 from core.storage.storage import open_storage
 
-PATIENCE = 60.0  # seconds until a story that hangs fails
 NOTES = Schema(tables="CREATE TABLE notes (text TEXT)")
 
 

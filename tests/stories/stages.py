@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from fakes.discord import FakeDiscord
 from fakes.discord import Hang as DiscordHang
 from fakes.discord.components import buttons
-from fakes.served import PATIENCE, Served, environment
+from fakes.served import Served, environment
 from fakes.slack import FakeSlack
 from fakes.slack import Hang as SlackHang
 from fakes.slack.blocks import interactive
@@ -108,6 +108,10 @@ class ChatStage(Stage, Protocol):
         """
         ...
 
+    def in_sight(self) -> str:
+        """All that the bot shows in the thread now."""
+        ...
+
     async def kill_and_open(self) -> None: ...
 
     def close(self) -> None:
@@ -189,12 +193,12 @@ class InSlack:
 
     async def command(self, words: str) -> str:
         asked = await self.slack.mention(self.ann, self.channel, words)
-        (reply,) = await self.slack.until(lambda: self.slack.finals(self.channel, asked.ts), within=PATIENCE)
+        (reply,) = await self.slack.until(lambda: self.slack.finals(self.channel, asked.ts))
         return str(reply.visible)
 
     async def remark(self, user: str, words: str) -> Any:
         said = await self.slack.say(user, self.channel, words, self.thread)
-        await self.slack.until_acked(said, within=PATIENCE)
+        await self.slack.until_acked(said)
         return said
 
     async def call_by_edit(self, said: Any, words: str) -> None:
@@ -202,7 +206,7 @@ class InSlack:
 
     async def remark_in_channel(self, user: str, words: str) -> None:
         said = await self.slack.say(user, self.channel, words)
-        await self.slack.until_acked(said, within=PATIENCE)
+        await self.slack.until_acked(said)
         self.thread, self.seen = said.ts, 0
 
     async def until_answered(self) -> str:
@@ -215,9 +219,9 @@ class InSlack:
             self.slack.faults.queue("chat.update", SlackHang())
         await self.slack.press(self.card, "withdraw", self.bob)
         if is_cut_off:
-            await self.slack.until(lambda: self.slack.faults.injected, within=PATIENCE)
+            await self.slack.until(lambda: self.slack.faults.injected)
             await self.kill_and_open()
-        await self.slack.until(lambda: self.card.visible != before, within=PATIENCE)
+        await self.slack.until(lambda: self.card.visible != before)
         return str(self.card.visible)
 
     async def ask_by_mention(self, question: str) -> str:
@@ -248,7 +252,7 @@ class InSlack:
             opened = self.slack.modal(user)
             return self._told(user)[before:] or (opened if opened is not window else None)
 
-        shown = await self.slack.until(told, within=PATIENCE)
+        shown = await self.slack.until(told)
         if isinstance(shown, list):
             return str(shown[-1].visible)
         return str(visible_text("", shown.payload["blocks"], self.slack.state.name_of))
@@ -256,13 +260,16 @@ class InSlack:
     async def ask_elsewhere(self, question: str) -> Any:
         channel = self.slack.add_channel("board", self.bob)
         asked = await self.slack.mention(self.bob, channel, question)
-        found = await self.slack.until(lambda: self.slack.finals(channel, asked.ts), within=PATIENCE)
+        found = await self.slack.until(lambda: self.slack.finals(channel, asked.ts))
         return found[-1]
 
     def _told(self, user: str) -> list[Any]:
         """What only one person was shown, in the thread or in a direct message."""
         direct = self.slack.state.direct(self.slack.team, [user, self.slack.bot])
         return [*self.slack.ephemerals(user), *direct.messages.values()]
+
+    def in_sight(self) -> str:
+        return "\n".join(each.visible for each in self.slack.replies(self.channel, self.thread))
 
     def close(self) -> None:
         self.served.is_troubled = True
@@ -282,7 +289,7 @@ class InSlack:
 
     async def allow(self, query: str) -> str:
         await self.slack.press(self.card, "edit", self.ann)
-        view = await self.slack.until(lambda: self.slack.modal(self.ann), within=PATIENCE)
+        view = await self.slack.until(lambda: self.slack.modal(self.ann))
         await self.slack.submit(view, {"query": query})
         reply = await self._next()
         return f"{self.card.visible}\n{reply.visible}"
@@ -293,7 +300,7 @@ class InSlack:
             is_quiet = len(found) == len(self.slack.replies(self.channel, self.thread))
             return found[self.seen :] if is_quiet else []
 
-        found = await self.slack.until(final, within=PATIENCE)
+        found = await self.slack.until(final)
         self.seen += len(found)
         return found[-1]
 
@@ -305,7 +312,7 @@ async def in_slack(folder: Path, settings: dict[str, str]) -> AsyncIterator[Chat
         general = slack.add_channel("general", ann, bob)
         served = ServedOn(
             folder=folder, settings=settings, arguments=("run", "slack"), reached_by=slack.environment,
-            connected=lambda: slack.until_connected(2, within=PATIENCE),
+            connected=lambda: slack.until_connected(2),
         )  # fmt: skip
         async with _open(served):
             yield InSlack(slack, served, ann, bob, general)
@@ -334,7 +341,7 @@ class InDiscord:
 
     async def command(self, words: str) -> str:
         asked = await self.discord.mention(self.ann, self.channel, words)
-        (reply,) = await self.discord.until(lambda: self.discord.replies(asked), within=PATIENCE)
+        (reply,) = await self.discord.until(lambda: self.discord.replies(asked))
         return str(reply.visible)
 
     async def remark(self, user: Any, words: str) -> Any:
@@ -356,9 +363,9 @@ class InDiscord:
             self.discord.faults.queue("PATCH /channels/{channel_id}/messages/{message_id}", DiscordHang())
         await self.discord.press(self.card, _custom_ids(self.card)["withdraw"], self.bob)
         if is_cut_off:
-            await self.discord.until(lambda: self.discord.faults.injected, within=PATIENCE)
+            await self.discord.until(lambda: self.discord.faults.injected)
             await self.kill_and_open()
-        await self.discord.until(lambda: self.card.visible != before, within=PATIENCE)
+        await self.discord.until(lambda: self.card.visible != before)
         return str(self.card.visible)
 
     async def ask_by_mention(self, question: str) -> str:
@@ -384,7 +391,7 @@ class InDiscord:
         card = of or self.card
         seen = (as_on or card).revisions[-2 if as_asked or of else -1]
         pressed = await self.discord.press(card, _custom_ids(seen)[action], user, as_seen=seen)
-        await self.discord.until(lambda: pressed.text, within=PATIENCE)
+        await self.discord.until(lambda: pressed.text)
         assert pressed.is_ephemeral
         return str(pressed.text)
 
@@ -394,7 +401,10 @@ class InDiscord:
         def final() -> Any:
             return [one for one in self.discord.replies(asked) if not one.visible.rstrip().endswith("…")]
 
-        return (await self.discord.until(final, within=PATIENCE))[-1]
+        return (await self.discord.until(final))[-1]
+
+    def in_sight(self) -> str:
+        return "\n".join(each.visible for each in self.discord.replies(self.begun)) if self.begun else ""
 
     def close(self) -> None:
         self.served.is_troubled = True
@@ -424,7 +434,7 @@ class InDiscord:
             found = [each for each in said if not each.visible.rstrip().endswith("…")]
             return found[self.seen :] if len(found) == len(said) else []
 
-        found = await self.discord.until(final, within=PATIENCE)
+        found = await self.discord.until(final)
         self.seen += len(found)
         return found[-1]
 
@@ -442,7 +452,7 @@ async def in_discord(folder: Path, settings: dict[str, str]) -> AsyncIterator[Ch
         general = discord.add_channel("general")
         served = ServedOn(
             folder=folder, settings=settings, arguments=("run", "discord"), reached_by=discord.environment,
-            connected=lambda: discord.until(lambda: discord.gateway.live, within=PATIENCE),
+            connected=lambda: discord.until(lambda: discord.gateway.live),
         )  # fmt: skip
         async with _open(served):
             yield InDiscord(discord, served, ann, bob, general)

@@ -82,6 +82,27 @@ async def test_an_assistant_hears_how_far_it_is_and_ends_what_it_does_not_want_a
     assert [each for each in served.faults if each["level"] != "warning"] == []
 
 
+@pytest.mark.parametrize("mode", PROTOCOLS)
+async def test_a_question_that_is_cancelled_ends_for_clients_of_either_protocol(
+    template, tmp_path, model, mode
+):
+    served = ServedMcp.copied(template, tmp_path / "home", settings=with_model(model))
+    async with served:
+        await served.open()
+        async with over_http(served.url, await served.token("ann", ANN), mode=mode) as assistant:
+            model.taking = 60.0
+            asking = asyncio.create_task(assistant.ask("Which pier is it?", thread="t1"))
+            await asyncio.wait_for(_until(lambda: model._open["p"]), PATIENCE)
+            asking.cancel()
+            with suppress(asyncio.CancelledError):
+                await asking
+            await asyncio.wait_for(_until(lambda: not model._open["p"]), PATIENCE)
+            model.taking = 0.0
+            after = await assistant.ask(FERRY, thread="t1")
+
+    assert FERRY_ANSWER in after["text"]
+
+
 async def _until(is_so):
     while not is_so():  # noqa: ASYNC110 - another process changes it
         await asyncio.sleep(0.05)

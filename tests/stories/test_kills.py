@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 from fakes.cluster import READY, Replica
 from fakes.crowd import WORLD_CUP, Crowd
-from fakes.served import FERRY_ANSWER, FRANCE, PATIENCE
+from fakes.served import FERRY_ANSWER, FRANCE
 from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG
 
@@ -43,13 +43,13 @@ class Supervised(Replica):
 
     async def until_connected(self):
         self._starts += 1
-        await self.slack.until(lambda: self.log.count(READY) >= self._starts, within=PATIENCE)
-        await self.discord.until(lambda: self.discord.gateway.live, within=PATIENCE)
+        await self.slack.until(lambda: self.log.count(READY) >= self._starts)
+        await self.discord.until(lambda: self.discord.gateway.live)
 
     async def until_dead(self):
         await self.process.wait()
-        await self.slack.until(lambda: not self.slack.sockets.live, within=PATIENCE)
-        await self.discord.until(lambda: not self.discord.gateway.live, within=PATIENCE)
+        await self.slack.until(lambda: not self.slack.sockets.live)
+        await self.discord.until(lambda: not self.discord.gateway.live)
         self.deaths += 1
 
     @asynccontextmanager
@@ -132,7 +132,7 @@ async def test_a_question_that_kills_its_process_is_explained_once_and_all_other
         await crowd.ask()
         await slack.until(lambda: slack.finals(channel, deadly.ts), within=ENDING)
         await crowd.until_answered(ENDING)
-        await slack.until(lambda: len(slack.replies(channel, deadly.ts)) == 1, within=PATIENCE)
+        await slack.until(lambda: len(slack.replies(channel, deadly.ts)) == 1)
         (apology,) = slack.finals(channel, deadly.ts)
 
     assert f"{CUT_OFF_TOLD} {served.deaths} times" in apology.visible

@@ -7,8 +7,9 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from fakes.cluster import PATIENCE, Cluster
+from fakes.cluster import Cluster
 from fakes.crowd import WORLD_CUP, Crowd
+from fakes.patience import PATIENCE
 from fakes.served import FERRY_ANSWER, FRANCE
 from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG

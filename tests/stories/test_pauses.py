@@ -10,7 +10,7 @@ import random
 import signal
 
 import pytest
-from fakes.cluster import PATIENCE, Cluster
+from fakes.cluster import Cluster
 from fakes.crowd import WINNER, WORLD_CUP
 from fakes.discord import Hang as DiscordHang
 from fakes.served import FRANCE
@@ -52,7 +52,7 @@ async def fall_asleep(cluster):
 async def until_woken(cluster, sleeper):
     """It knows by then that it slept."""
     sleeper.process.send_signal(signal.SIGCONT)
-    await cluster.slack.until(lambda: SLEPT in sleeper.log, within=PATIENCE)
+    await cluster.slack.until(lambda: SLEPT in sleeper.log)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ async def allowed_in_slack(cluster, slack):
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
     asked = await slack.mention(ann, general, numbered(WORLD_CUP, 0))
-    (card,) = await slack.until(lambda: slack.finals(general, asked.ts), within=PATIENCE)
+    (card,) = await slack.until(lambda: slack.finals(general, asked.ts))
     slack.faults.queue("chat.postMessage", SlackHang())
     await slack.press(card, "approve", ann)
     await until_held_back(slack, "chat.postMessage")
@@ -77,7 +77,7 @@ async def until_held_back(slack, method):
     def is_held_back():
         return any(name == method and isinstance(fault, SlackHang) for name, fault in slack.faults.injected)
 
-    await slack.until(is_held_back, within=PATIENCE)
+    await slack.until(is_held_back)
 
 
 async def test_what_arrives_in_slack_from_a_process_that_slept_is_taken_away(
@@ -85,12 +85,12 @@ async def test_what_arrives_in_slack_from_a_process_that_slept_is_taken_away(
 ):
     found = allowed_in_slack
     sleeper = await fall_asleep(cluster)
-    (shown,) = await slack.until(found, within=PATIENCE)
+    (shown,) = await slack.until(found)
     slack.released.set()
-    await slack.until(lambda: len(found()) == 2, within=PATIENCE)
+    await slack.until(lambda: len(found()) == 2)
 
     await until_woken(cluster, sleeper)
-    await slack.until(lambda: len(found()) == 1, within=PATIENCE)
+    await slack.until(lambda: len(found()) == 1)
 
     assert found() == [shown]
 
@@ -102,7 +102,7 @@ async def test_a_process_that_slept_after_its_look_posts_nothing_in_slack(cluste
     await cluster.add()
     await until_held_back(slack, "conversations.replies")
     sleeper = await fall_asleep(cluster)
-    (shown,) = await slack.until(found, within=PATIENCE)
+    (shown,) = await slack.until(found)
     posts = len(slack.calls_of("chat.postMessage"))
     slack.released.set()
 
@@ -116,20 +116,20 @@ async def test_what_arrives_in_discord_from_a_process_that_slept_is_taken_away(c
     """Though Discord has forgotten the nonce, by which it knows the same message for some minutes."""
     ann, general = discord.add_user("ann"), discord.add_channel("general")
     asked = await discord.mention(ann, general, numbered(WORLD_CUP, 0))
-    card = await discord.until(lambda: finals(discord, asked), within=PATIENCE)
+    card = await discord.until(lambda: finals(discord, asked))
     discord.faults.queue(POST, DiscordHang())
     await discord.press(card[0], "Search the web", ann, wait=False)
-    await discord.until(lambda: discord.faults.injected, within=PATIENCE)
+    await discord.until(lambda: discord.faults.injected)
     sleeper = await fall_asleep(cluster)
     _, shown = await discord.until(
-        lambda: len(finals(discord, asked)) == 2 and finals(discord, asked), within=PATIENCE
+        lambda: len(finals(discord, asked)) == 2 and finals(discord, asked),
     )
     await discord.advance(LATER)
     discord.released.set()
-    await discord.until(lambda: len(discord.replies(asked)) == 3, within=PATIENCE)
+    await discord.until(lambda: len(discord.replies(asked)) == 3)
 
     await until_woken(cluster, sleeper)
-    await discord.until(lambda: len(discord.replies(asked)) == 2, within=PATIENCE)
+    await discord.until(lambda: len(discord.replies(asked)) == 2)
 
     assert WINNER in shown.visible
     assert discord.replies(asked) == [card[0], shown]

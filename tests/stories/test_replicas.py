@@ -6,8 +6,9 @@ import random
 
 import pytest
 from benchmarks.replicas import Sizes, fates_of
-from fakes.cluster import PATIENCE, Cluster, befall
+from fakes.cluster import Cluster, befall
 from fakes.crowd import Crowd, Tally
+from fakes.patience import PATIENCE
 from fakes.served import FRANCE
 from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG
@@ -38,9 +39,9 @@ async def test_the_gateway_passes_to_another_process_and_nothing_said_meanwhile_
     await crowd.until_answered(PATIENCE)
 
     await cluster.leader().kill()
-    await discord.until(lambda: not discord.gateway.live, within=PATIENCE)
+    await discord.until(lambda: not discord.gateway.live)
     await crowd.ask()
-    await discord.until(lambda: discord.gateway.live, within=PATIENCE)
+    await discord.until(lambda: discord.gateway.live)
     await crowd.ask()
     await crowd.until_answered(PATIENCE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from fakes.cluster import PATIENCE, Cluster
+from fakes.cluster import Cluster
 from fakes.served import FERRY
 from fakes.thoughts import WatchedModel, numbered
 
@@ -27,7 +27,7 @@ async def asked_of(cluster, other, ask):
     """A question about which the other process thinks."""
     for number in range(TRIES):
         said = await ask(numbered(FERRY, number))
-        await cluster.slack.until(lambda number=number: who_thinks(cluster, number), within=PATIENCE)
+        await cluster.slack.until(lambda number=number: who_thinks(cluster, number))
         if who_thinks(cluster, number) == other.name:
             return said
     raise AssertionError("the other process takes no questions")
@@ -47,7 +47,7 @@ async def test_in_slack_it_reaches_the_process_that_thinks(cluster, slack):
         connection.is_leaving = True  # from now on Slack brings everything to the other process
 
     await slack.mention(ann, general, "stop", said.ts)
-    (final,) = await slack.until(lambda: slack.finals(general, said.ts), within=PATIENCE)
+    (final,) = await slack.until(lambda: slack.finals(general, said.ts))
 
     assert [slack.sockets.live, len(of_thinker)] == [of_reader, 2]
     assert STOPPED in final.visible
@@ -58,9 +58,9 @@ async def test_in_discord_it_reaches_the_process_that_thinks(cluster, discord):
     leader, thinker = cluster.replicas
     ann, general = discord.add_user("ann"), discord.add_channel("general")
     said = await asked_of(cluster, thinker, lambda text: discord.mention(ann, general, text))
-    thread = await discord.until(lambda: discord.thread_of(said), within=PATIENCE)
+    thread = await discord.until(lambda: discord.thread_of(said))
 
     await discord.mention(ann, thread, "stop")
-    await discord.until(lambda: STOPPED in discord.replies(said)[-1].visible, within=PATIENCE)
+    await discord.until(lambda: STOPPED in discord.replies(said)[-1].visible)
 
     assert cluster.leader() is leader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.text.opposites import is_opposed
+from core.text.sentences import is_opposed
 
 SENTENCE = "The northern harbour accepted the largest ships before the war."
 

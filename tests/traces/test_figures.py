@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from fakes.scripted import question
 
-from core.conversation import EVALUATION, Answer, Decision, ModelTokens, Outcome, Usage
+from core.answers.answers import CountedUses
+from core.conversation import Answer, Decision, ModelTokens, Outcome, Usage
 from core.reasoning.limits import Price, Prices
 from core.settings import Settings
 from core.storage.storage import open_storage
@@ -103,11 +104,26 @@ async def test_a_turn_that_is_told_again_is_counted_once(log):
     assert [each.turns for each in by_day(log.database.database, TODAY)] == [1]
 
 
-async def test_what_only_tests_the_answers_is_not_counted(log):
-    await log.record(asked("q1", channel=EVALUATION), outcome(), Trace())
+class RecordingUses:
+    """Notes whose uses of kept answers are counted."""
 
-    assert by_day(log.database.database, TODAY) == ()
+    def __init__(self):
+        self.turns = []
+
+    async def note_uses(self, turn, outcome):
+        self.turns.append(turn)
+
+
+async def test_what_only_tests_the_answers_is_not_counted(log):
+    uses = RecordingUses()
+    counted = CountedUses(log, uses)
+
+    await counted.record(replace(asked("q1"), is_test=True), outcome(), Trace())
+    await counted.record(asked("q2"), outcome(), Trace())
+
+    assert [each.turns for each in by_day(log.database.database, TODAY)] == [1]
     assert await log.question("q1") is None
+    assert uses.turns == ["q2"]
 
 
 async def test_without_prices_there_is_no_cost(storage):

@@ -12,7 +12,7 @@ from core.conversation import Outcome
 from core.reasoning.reasoner import Draft
 from core.settings import Settings
 from core.storage.storage import open_storage
-from core.traces.log import COLUMNS, DAY, EXPIRE_EVERY, SCHEMA, STORE, open_question_log
+from core.traces.log import DAY, EXPIRE_EVERY, open_question_log
 from core.traces.trace import FORMAT, Trace, packed, unpacked
 
 NOON = 1_790_000_000.0
@@ -210,17 +210,3 @@ def test_a_trace_comes_back_as_it_was_stored_and_a_newer_one_is_left():
 
     assert unpacked(packed(trace)) == trace
     assert FORMAT == 1
-
-
-async def test_words_of_a_log_that_was_written_before_they_were_searched_are_found(storage):
-    without = SCHEMA.tables.replace("words TEXT NOT NULL DEFAULT ''", "spare TEXT")
-    without = without.replace("is_whole INTEGER NOT NULL DEFAULT 1", "other TEXT")
-    named = [name for name in COLUMNS if name not in {"question", "cost", "is_whole"}]
-    with storage.asynchronous(STORE, replace(SCHEMA, migrations=(), tables=without)) as database:
-        await database.write(
-            f"INSERT INTO questions ({', '.join(named)}, question) VALUES ({', '.join('1' for _ in named)}, 'Crème?')",
-            (),
-        )
-
-    with open_question_log(storage, days=14) as log:
-        assert await log.database.rows("SELECT words FROM questions") == [("creme?",)]

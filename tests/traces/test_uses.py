@@ -8,8 +8,8 @@ import pytest
 from fakes.desk import NOON, answered, asked, traced
 
 from core.traces.figures import DocumentUse, day_of, document_uses
-from core.traces.log import DAY, SCHEMA, STORE, open_question_log
-from core.traces.trace import TracedPassage, packed, with_outcome
+from core.traces.log import DAY, open_question_log
+from core.traces.trace import TracedPassage
 
 HARBOUR, PAY = ("default", "harbour.md"), ("pay", "pay.md")
 
@@ -60,17 +60,3 @@ async def test_nothing_is_counted_where_no_texts_are_kept(storage):
         await log.record(asked("q1"), answered("q1"), looked_at(HARBOUR))
 
         assert document_uses(log.database.database, "") == {}
-
-
-async def test_a_log_that_was_written_before_is_counted_from_its_traces(storage):
-    without = SCHEMA.tables[: SCHEMA.tables.index("\nCREATE TABLE IF NOT EXISTS document_uses")]
-    without = without.replace("is_whole INTEGER NOT NULL DEFAULT 1", "spare TEXT")
-    older = replace(SCHEMA, tables=without, migrations=SCHEMA.migrations[:1])
-    trace = packed(with_outcome(looked_at(HARBOUR, PAY), answered("q1")))
-    with storage.asynchronous(STORE, older) as database:
-        await database.write("INSERT INTO traces VALUES (?, ?, ?)", ("q1", NOON, trace))
-
-    with open_question_log(storage, days=14) as log:
-        assert document_uses(log.database.database, "") == {
-            HARBOUR: DocumentUse(found=1, cited=1), PAY: DocumentUse(found=1, cited=0),
-        }  # fmt: skip

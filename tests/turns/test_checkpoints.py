@@ -34,7 +34,7 @@ async def deps(_turn, report):
         reasoner=ScriptedReasoner(),
         documents=ScriptedDocuments(default=HITS),
         web=None,
-        report=report,
+        watcher=report,
     )
 
 
@@ -168,7 +168,7 @@ async def test_two_processes_that_took_turns_of_one_conversation_think_one_after
     running, together = 0, []
 
     class SlowReasoner(ScriptedReasoner):
-        async def write(self, ask, strips, before=None):
+        async def write(self, ask, strips, before=None, hear=None):
             nonlocal running
             running += 1
             together.append(running)

@@ -12,6 +12,7 @@ import pytest
 from dbos import DBOS
 from dbos._dbos import _get_dbos_instance
 from fakes.messengers import RecordingMessenger
+from fakes.patience import PATIENCE
 from fakes.scripted import question
 from sqlalchemy import event
 from test_turns import TO_HERE, turns_over
@@ -22,7 +23,6 @@ from core.turns.dbos_patches import PATCHES, check_patched
 from core.turns.queue import launched
 from core.turns.waiting import DiskWatch
 
-PATIENCE = 20.0  # seconds until a story that hangs fails
 TESTS = Path(__file__).parent
 
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 from dbos._dbos import _get_dbos_instance
+from fakes.patience import PATIENCE
 from psycopg.pq import TransactionStatus
 from sqlalchemy.exc import DBAPIError
 
@@ -22,7 +23,6 @@ from core.turns.queue import launched, requeue_left
 from core.turns.waiting import DiskWatch
 
 HERE = "test/space/channel/thread"
-PATIENCE = 20.0  # seconds until a story that hangs fails
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 from fakes.fork_server import start_python
 from fakes.mortal_press import ALLOWED, ASKED, PRESSED
+from fakes.patience import PATIENCE
 
 from core.graph.graph import build_graph
 from core.turns.checkpoints import open_checkpoints
 
 TESTS = Path(__file__).resolve().parents[1]
-PATIENCE = 60  # seconds until a process that hangs fails its test
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from fakes.scripted import decision, question
 
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked
-from core.turns.archive import outcome_from, plain, turn_from
+from core.turns import archive
 
 FOOTNOTE = Citation(number=1, title="Guide", location="Top", source="a.md", quote="So it is.", start=0, end=9)
 ANSWER = Answer(text="So it is. [1]", citations=(FOOTNOTE,), grounding="documents", composed=True)
@@ -28,9 +28,9 @@ PROPOSAL = Proposal(
     ],
 )
 def test_a_turn_survives_json_unchanged(turn):
-    stored = json.dumps(plain(turn))
+    stored = json.dumps(archive.plain(turn))
 
-    assert turn_from(json.loads(stored)) == turn
+    assert archive.turn_from(json.loads(stored)) == turn
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_a_turn_survives_json_unchanged(turn):
     ],
 )  # fmt: skip
 def test_an_outcome_survives_json_unchanged(outcome):
-    stored = json.dumps(plain(outcome))
+    stored = json.dumps(archive.plain(outcome))
 
-    assert outcome_from(json.loads(stored)) == outcome
+    assert archive.read(Outcome, json.loads(stored)) == outcome
 
 
 @pytest.mark.parametrize("record", [{}, {"kind": "Order"}, {"kind": "Question", "id": "q1"}])
 def test_what_is_no_turn_is_refused(record):
     with pytest.raises(ValueError):
-        turn_from(record)
+        archive.turn_from(record)

@@ -11,17 +11,18 @@ from datetime import timedelta
 import psycopg
 import pytest
 from fakes.messengers import RecordingMessenger
+from fakes.patience import PATIENCE
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 from test_leases import RecordingRunner, process
 
 from bots.terminal.messenger import TerminalMessenger, sweep
 from bots.terminal.session import PLATFORM
-from core.conversation import Command, Conversation
+from core.conversation import Command, Conversation, Outcome
 from core.errors import NotFound, VersionMismatch
 from core.settings import Settings
 from core.storage.storage import open_storage
-from core.turns.archive import is_stored, outcome_from
+from core.turns import archive
 from core.turns.leases import is_any_serving
 from core.turns.messenger import SHOWN_BY
 from core.turns.remote import OPERATOR, ServerGone, open_remote_queue
@@ -96,7 +97,7 @@ async def test_a_command_gets_every_note_the_progress_and_the_result_and_leaves_
     told, operations = [], ScriptedOperations()
     async with serving(queue_of, tmp_path, operations), commanding(queue_of) as (queue, _):
         await queue.carry_out(command("do"), ROUTE, told.append)
-        left = await is_stored(command("do").id)
+        left = await archive.is_stored(command("do").id)
 
     assert [item["note"] for item in told if "note" in item] == ["It begins.", "It ends."]
     assert {"phase": "reading", "done": 1, "total": 2} in told
@@ -113,10 +114,10 @@ async def test_a_question_of_a_command_returns_its_outcome_and_is_shown_nowhere(
         commanding(queue_of) as (queue, _),
     ):
         returned = await queue.carry_out(asked, ROUTE, lambda _: None)
-        left = await is_stored(asked.id)
+        left = await archive.is_stored(asked.id)
 
     assert asked.conversation.platform == "test"
-    assert outcome_from(returned).kind == "answered"
+    assert archive.read(Outcome, returned).kind == "answered"
     assert (elsewhere.shown, left) == ([], False)
 
 
@@ -124,14 +125,14 @@ async def test_a_cancelled_command_ends_its_work_and_leaves_nothing(queue_of, tm
     operations = ScriptedOperations()
     async with serving(queue_of, tmp_path, operations), commanding(queue_of) as (queue, _):
         following = asyncio.create_task(queue.carry_out(command("hang"), ROUTE, lambda _: None))
-        await asyncio.wait_for(operations.begun.wait(), 20)
+        await asyncio.wait_for(operations.begun.wait(), PATIENCE)
 
         following.cancel()
         with pytest.raises(asyncio.CancelledError):
             await following
 
         assert operations.ended.is_set()
-        assert not await is_stored(command("hang").id)
+        assert not await archive.is_stored(command("hang").id)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ async def test_a_process_of_a_version_without_commands_is_told_apart(folder):
         with pytest.raises(VersionMismatch, match="is of another version"):
             await queue.carry_out(command("do"), ROUTE, lambda _: None)
 
-        assert not await is_stored(command("do").id)
+        assert not await archive.is_stored(command("do").id)
 
 
 async def test_work_that_nobody_takes_up_again_is_withdrawn_after_a_while(folder):
@@ -174,9 +175,9 @@ async def test_work_that_a_stop_cut_off_is_done_again_by_the_next_process(folder
     async with serving(url, folder, first):
         async with commanding(url) as (queue, _):
             await queue.client.enqueue_async(*enqueued("hang"))
-        await asyncio.wait_for(first.begun.wait(), 20)
+        await asyncio.wait_for(first.begun.wait(), PATIENCE)
     async with serving(url, folder, second):
-        await asyncio.wait_for(second.begun.wait(), 20)
+        await asyncio.wait_for(second.begun.wait(), PATIENCE)
 
     assert (first.runs, second.runs) == ([("hang", False)], [("hang", True)])
 
@@ -202,14 +203,14 @@ async def test_what_killed_commands_left_is_swept_and_nothing_else(folder):
         await turns.accept(question(), {})
         await messenger.until_delivered("q1")
         await queue.client.enqueue_async(*enqueued("do"))
-        await asyncio.wait_for(operations.begun.wait(), 20)
+        await asyncio.wait_for(operations.begun.wait(), PATIENCE)
         handle = await queue.client.retrieve_workflow_async(command("do").id)
         await handle.get_result(polling_interval_sec=0.05)
 
         assert await sweep() == 0
         assert await sweep(timedelta(seconds=-5)) == 1
-        assert not await is_stored(command("do").id)
-        assert await is_stored("q1")
+        assert not await archive.is_stored(command("do").id)
+        assert await archive.is_stored("q1")
 
 
 async def test_a_queue_that_is_not_there_yet_is_waited_for(tmp_path, empty_queue):
@@ -238,7 +239,7 @@ async def test_on_postgresql_somebody_serves_who_has_a_living_lease_and_takes_tu
         async with process(storage) as lease:
             only_there = is_any_serving(postgres_url)
             async with lease.serving(RecordingRunner()):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE):
                     while not is_any_serving(postgres_url):  # noqa: ASYNC110 - what changes is in a database
                         await asyncio.sleep(0.05)
     after = is_any_serving(postgres_url)

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 from fakes.fork_server import PIPE, start_python
+from fakes.patience import PATIENCE
 from fakes.replica import CONVERSATIONS
 from test_turns_kill import endings
 
 TESTS = Path(__file__).resolve().parents[1]
 REPLICA = TESTS / "fakes" / "replica.py"
 PROCESSES = 3
-PATIENCE = 120.0  # seconds until a story that hangs fails
 PAUSE = 3.0  # seconds; a lease lasts two
 
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 
 from dbos import DBOS
 from fakes.messengers import RecordingMessenger
+from fakes.patience import PATIENCE
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
 from test_graph import TOWER, assistant_over
 
 from core.turns import dbos_patches
 from core.turns.dbos_patches import FULL, Share
-from core.turns.replicas import Alone
+from core.turns.replicas import Replicas
 from core.turns.turns import THINKING, open_turns
 
 BURST = THINKING + 8
-PATIENCE = 30.0  # seconds until a story that hangs fails
 
 
 @dataclass(frozen=True, slots=True)
-class BesideOthers(Alone):
+class BesideOthers(Replicas):
     are_several: bool = True
 
 
@@ -88,7 +88,7 @@ async def test_a_process_that_is_alone_takes_all_at_once(folder, monkeypatch):
         dbos_patches, "FULL", 3600.0
     )  # beside others, it would take no more than it has seats for
 
-    async with burst(folder, Alone()) as (reasoner, messenger, ids):
+    async with burst(folder, Replicas()) as (reasoner, messenger, ids):
         for each in ids:
             await messenger.until_shown("begin", each)
         ended = list(messenger.delivered)

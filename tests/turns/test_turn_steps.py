@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dbos import DBOS
 from fakes.messengers import RecordingMessenger
+from fakes.patience import PATIENCE
 from fakes.scripted import question
 from test_turns import TO_HERE, turns_over
 
@@ -48,7 +49,7 @@ async def test_a_delivery_that_was_cut_off_is_done_once_more_and_with_care(folde
 
     async with turns_over(folder, cut_off) as turns:
         await turns.accept(question(), TO_HERE)
-        await asyncio.wait_for(cut_off.delivering.wait(), 20)
+        await asyncio.wait_for(cut_off.delivering.wait(), PATIENCE)
     async with turns_over(folder, after):
         await after.until_delivered("q1")
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import pytest
 from fakes.messengers import RecordingMessenger
+from fakes.patience import PATIENCE
 from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -23,8 +24,8 @@ from core.reasoning.reasoner import Plan
 from core.turns.archive import forget_turns, outcome_of, question_of
 from core.turns.messenger import NOWHERE, Unreachable
 from core.turns.queue import sweep
-from core.turns.turns import TurnRun, TurnsClosed, open_turns
-from core.turns.waiting import order_of
+from core.turns.turns import TurnsClosed, open_turns
+from core.turns.waiting import TurnRun, order_of
 
 THERE = replace(HERE, thread="elsewhere")
 TO_HERE = {"channel": "C1"}
@@ -154,7 +155,7 @@ async def test_a_conversation_that_hangs_holds_up_no_other(folder):
         await reasoner.asked.wait()
         reasoner.asked.clear()
         await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
-        await asyncio.wait_for(reasoner.asked.wait(), 20)
+        await asyncio.wait_for(reasoner.asked.wait(), PATIENCE)
         assert await turns.stop(THERE)
         await messenger.until_delivered("other")
         assert await turns.stop(HERE)
@@ -176,7 +177,7 @@ async def test_who_finds_every_seat_taken_is_told_how_many_come_first(folder, mo
                 await reasoner.asked.wait()
             await messenger.until_waiting(number - 1)
         for name, thread in threads.items():
-            await asyncio.wait_for(reasoner.asked.wait(), 20)
+            await asyncio.wait_for(reasoner.asked.wait(), PATIENCE)
             reasoner.asked.clear()
             assert await turns.stop(thread)
             await messenger.until_delivered(name)
@@ -224,7 +225,7 @@ async def test_a_turn_that_is_stopped_while_it_waits_for_its_seat_again_takes_no
         await turns.accept(question(id="away"), TO_HERE)
         await messenger.asked.wait()
         await turns.accept(replace(question(id="other"), conversation=THERE), TO_HERE)
-        await asyncio.wait_for(reasoner.asked.wait(), 20)
+        await asyncio.wait_for(reasoner.asked.wait(), PATIENCE)
         assert await turns.stop(HERE)
         await messenger.until_delivered("away")
         assert await turns.stop(THERE)
@@ -375,7 +376,7 @@ async def test_a_turn_that_ten_stops_cut_off_ends_in_its_answer(folder):
         async with turns_over(folder, messenger, reasoner) as turns:
             if start == 0:
                 await turns.accept(question(), TO_HERE)
-            await asyncio.wait_for(reasoner.asked.wait(), 20)
+            await asyncio.wait_for(reasoner.asked.wait(), PATIENCE)
 
     async with turns_over(folder, messenger) as turns:
         await messenger.until_delivered("q1")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fakes.fork_server import PIPE, start_python
+from fakes.patience import PATIENCE
 
 from core.turns.waiting import ALONE, CUT_OFF
 
@@ -21,7 +22,6 @@ POINTS = (
     "before store", "after store", "before begin", "after begin", "plan", "grade", "write", "verify",
     "before deliver", "after deliver",
 )  # fmt: skip
-PATIENCE = 60  # seconds until a process that hangs fails its test
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import pytest
+from fakes.patience import PATIENCE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,7 +191,7 @@ async def test_a_thread_that_was_given_up_on_ends_by_itself(duckduckgo):
             return "ended"
         return "answered"
 
-    assert await asyncio.wait_for(asyncio.to_thread(outcome), timeout=5) == "ended"
+    assert await asyncio.wait_for(asyncio.to_thread(outcome), PATIENCE) == "ended"
 
 
 async def test_a_query_is_not_passed_on_to_another_site(duckduckgo):

@@ -227,7 +227,6 @@ _BLOCKS: Mapping[str, Callable[[Node, Terms], str]] = {
     "table": table,
 }
 
-
 _BETWEEN_CELLS, _BETWEEN_ROWS = " · ", "; "
 _ENDS = tuple(".,;:!?…。、！？")  # after which two blocks need no other separator
 _PIPES = re.compile(r"(?<!\\)\|")

@@ -28,13 +28,11 @@ class Dialect:
     link: Callable[[str, str], str]  #: an allowed URL, and a label on one line that names no other host
     emphasis: Callable[[Node], str]  #: the mark on both sides; empty if it would reach too far
     heading: Callable[[int, str], str]  #: level, and the written title on one line
-    marker: Callable[
-        [int | None, str], str
-    ]  #: number or None, and the original bullet -> the start of an item
+    #: Number or None, and the original bullet -> the start of an item.
+    marker: Callable[[int | None, str], str]
     guarded: Callable[[str], str]  #: lines of a paragraph -> the same, none of which opens another block
-    is_harmless: Callable[
-        [str, Collection[str]], bool
-    ]  #: whether it only shows, and leads to the links alone
+    #: Whether it only shows, and leads to the links alone.
+    is_harmless: Callable[[str, Collection[str]], bool]
     soft_break: str = "\n"  #: for a line break without a blank line
     hard_break: str = "  \n"
     rule: str = "***"

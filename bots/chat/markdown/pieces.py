@@ -7,22 +7,10 @@ harmless once it is written is shown as its source, in a code block.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from bots.chat.markdown.blocks import (
-    aligned,
-    blank_lines,
-    block,
-    content,
-    document,
-    indented,
-    marked_items,
-    quoted,
-    records,
-    rows,
-    value_line,
-)
+from bots.chat.markdown import blocks
 from bots.chat.markdown.inline import WORDS, Dialect, Terms, leads_to, mark, runs, separator, words
 from bots.chat.markdown.safe import clean
 
@@ -35,14 +23,14 @@ _BETWEEN_LETTERS = re.compile(r"[^\W_](?=[^\W_])|[^\x00-\x7f]")
 _BACKSLASHES = re.compile(r"\\*\Z")
 
 
-def joined(made: Collection[str], limit: int) -> Iterator[str]:
+def joined(made: Iterable[str], limit: int, between: str = "\n\n") -> Iterator[str]:
     """Join neighbours as long as they fit."""
     together = ""
     for piece in made:
-        if together and len(together) + 2 + len(piece) > limit:
+        if together and len(together) + len(between) + len(piece) > limit:
             yield together
             together = ""
-        together += f"\n\n{piece}" if together else piece
+        together += f"{between}{piece}" if together else piece
     if together:
         yield together
 
@@ -131,7 +119,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 def pieces(text: str, *, links: Collection[str] = (), limit: int, dialect: Dialect) -> tuple[str, ...]:
     """Safe Markdown, all of it in pieces of ``limit`` characters (200 or more), and no block in two halves."""
     terms = Terms(dialect=dialect, links=links)
-    tree = document(text)
+    tree = blocks.document(text)
     if tree is None:
         return tuple(fences(clean(text), terms, limit))
     source = clean(text).split("\n")
@@ -141,27 +129,21 @@ def pieces(text: str, *, links: Collection[str] = (), limit: int, dialect: Diale
 
 
 def _faithful(node: Node, source: list[str], terms: Terms, limit: int) -> Iterator[str]:
-    """A table with cells beyond its last column, which would not be shown, is shown as its source."""
+    """A table with cells beyond its last column, which no client shows, and what is not harmless, as source."""
     if node.type == "table" and node.map:
         columns = len(node.children[0].children[0].children)
         lines = source[slice(*node.map)]
         if any(len(_PIPE.split(line.strip().strip("|"))) > columns for line in lines):
             yield from fences("\n".join(lines), terms, limit)
             return
-    yield from _harmless(node, terms, limit)
-
-
-def _harmless(node: Node, terms: Terms, limit: int) -> Iterator[str]:
     made = list(cut(node, terms, limit))
-    if all(terms.dialect.is_harmless(piece, terms.links) for piece in made):
-        yield from made
-    else:
-        yield from fences(block(node, terms), terms, limit)
+    is_harmless = all(terms.dialect.is_harmless(piece, terms.links) for piece in made)
+    yield from made if is_harmless else fences(blocks.block(node, terms), terms, limit)
 
 
 def cut(node: Node, terms: Terms, limit: int) -> Iterator[str]:
     """One block, cut into as many as needed."""
-    whole = block(node, terms)
+    whole = blocks.block(node, terms)
     if len(whole) <= limit:
         yield whole
     elif limit < SMALLEST:
@@ -181,9 +163,9 @@ def _cut_paragraph(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 def _cut_list(node: Node, terms: Terms, limit: int) -> Iterator[str]:
     """Cut between items if possible; a new piece continues with the next number."""
-    together, between = "", blank_lines(node, terms)
-    for marker, item in marked_items(node, terms):
-        whole = indented(marker, content(item, terms), terms)
+    together, between = "", blocks.blank_lines(node, terms)
+    for marker, item in blocks.marked_items(node, terms):
+        whole = blocks.indented(marker, blocks.content(item, terms), terms)
         if together and len(together) + len(between) + len(whole) > limit:
             yield together
             together = ""
@@ -200,7 +182,7 @@ def _cut_item(marker: str, item: Node, terms: Terms, limit: int) -> Iterator[str
     inner = limit
     while True:
         first, *others = list(_cut_children(item, terms, inner)) or [""]
-        if len(begun := indented(marker, first, terms)) <= limit:
+        if len(begun := blocks.indented(marker, first, terms)) <= limit:
             yield begun
             yield from joined(others, limit)
             return
@@ -210,14 +192,14 @@ def _cut_item(marker: str, item: Node, terms: Terms, limit: int) -> Iterator[str
 def _cut_quotation(node: Node, terms: Terms, limit: int) -> Iterator[str]:
     inner = limit // (1 + len(terms.dialect.quoted_blank))  # each empty line grows by as much
     for piece in joined(list(_cut_children(node, terms, inner)), inner):
-        yield quoted(node, piece, terms)
+        yield blocks.quoted(node, piece, terms)
 
 
 def _cut_table(node: Node, terms: Terms, limit: int) -> Iterator[str]:
     if terms.dialect.table_rows is None:
         yield from _cut_rows(node, terms, limit)
         return
-    heading, below = rows(node, terms)
+    heading, below = blocks.rows(node, terms)
     if any(len(heading) + 1 + len(row) > limit for row in below):
         yield from fences("\n".join([heading, *below]), terms, limit)
         return
@@ -233,12 +215,11 @@ def _cut_table(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 def _cut_rows(node: Node, terms: Terms, limit: int) -> Iterator[str]:
     """Cut a table that is shown as aligned code or as lists."""
-    if lines := aligned(node):
+    if lines := blocks.aligned(node):
         yield from _cut_aligned(lines, terms, limit)
     else:
-        yield from joined(
-            [piece for record in records(node, terms) for piece in _cut_record(record, terms, limit)], limit
-        )
+        records = blocks.records(node, terms)
+        yield from joined((piece for each in records for piece in _cut_record(each, terms, limit)), limit)
 
 
 def _cut_aligned(lines: list[str], terms: Terms, limit: int) -> Iterator[str]:
@@ -253,10 +234,9 @@ def _cut_aligned(lines: list[str], terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _cut_record(record: list[tuple[str, Node]], terms: Terms, limit: int) -> Iterator[str]:
-    """One row as one list, or as many as needed."""
     together = ""
     for name, cell in record:
-        line = value_line(name, cell, terms)
+        line = blocks.value_line(name, cell, terms)
         if together and len(together) + 1 + len(line) > limit:
             yield together
             together = ""
@@ -271,7 +251,7 @@ def _cut_record(record: list[tuple[str, Node]], terms: Terms, limit: int) -> Ite
 def _cut_value(name: str, cell: Node, terms: Terms, limit: int) -> Iterator[str]:
     begun = f"{terms.dialect.marker(None, '-')}{name}"
     if len(begun) > limit // 2:
-        yield from fences(value_line(name, cell, terms), terms, limit)
+        yield from fences(blocks.value_line(name, cell, terms), terms, limit)
         return
     first, *others = paragraphs(cell.children[0], terms, limit - len(begun))
     yield from (f"{begun}{first}", *others)

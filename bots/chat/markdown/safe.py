@@ -7,8 +7,6 @@ nothing invisible, nothing encoded. The letters are those of Unicode's confusabl
 like Latin ones and occur in host names.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection
@@ -16,7 +14,7 @@ from functools import cache
 from html import unescape
 from itertools import groupby
 from pathlib import Path
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 #: Latin letters, each before those of other scripts that look like it.
 _ALIKE = (
@@ -86,9 +84,8 @@ def is_blank(words: str) -> bool:
 
 def addresses(text: str) -> list[tuple[int, int]]:
     """The start and end of each address."""
-    return [
-        (found.start(), found.start() + _length(found[0])) for found in _looks_like_address().finditer(text)
-    ]
+    found = _looks_like_address().finditer(text)
+    return [(each.start(), each.start() + _length(each[0])) for each in found]
 
 
 @cache
@@ -131,15 +128,12 @@ def web_link(address: str | None) -> str | None:
         return None
     try:
         parts = urlsplit(clean(address).strip())
-        is_web = parts.scheme.lower() in ("http", "https") and bool(_HOST.fullmatch(_without_port(parts)))
+        # As it is written; an empty port is refused, and one that is no number is a ValueError.
+        host = parts.netloc if parts.port is None else parts.netloc.rpartition(":")[0]
+        is_web = parts.scheme.lower() in ("http", "https") and bool(_HOST.fullmatch(host))
     except ValueError:
         return None
     return quote(line(address).replace(" ", "%20"), safe=_URL_SAFE) if is_web else None
-
-
-def _without_port(parts: SplitResult) -> str:
-    """The host as it is written; empty if an empty port follows. ValueError if the port is not a number."""
-    return parts.netloc if parts.port is None else parts.netloc.rpartition(":")[0]
 
 
 def same_place(address: str, links: Collection[str]) -> str | None:

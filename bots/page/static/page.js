@@ -31,8 +31,14 @@ const replaceTurn = async (thread, id) => {
   localTimes(part);
   const stage = old && old.querySelector("[role=status]");
   const next = part.querySelector("[role=status]");
-  if (stage && next) stage.textContent = next.textContent;
-  else if (old) old.replaceWith(part);
+  if (stage && next) {
+    stage.textContent = next.textContent;
+    const beginning = part.querySelector(".outcome");
+    if (beginning) {
+      old.querySelector(".outcome")?.remove();
+      stage.before(beginning);
+    }
+  } else if (old) old.replaceWith(part);
   else document.querySelector("[data-thread]").append(part);
 };
 

@@ -1,8 +1,7 @@
 """The views of the page: each is a :class:`View` of a module, with a template beside it."""
 
-from __future__ import annotations
-
-import bots.page.views.access  # noqa: F401 - a part of the view of sources
+import bots.page.views.access
+import bots.page.views.drafts  # noqa: F401 - a part of the view of answers
 from bots.page.views.answers import VIEW as ANSWERS
 from bots.page.views.ask import VIEW as ASK
 from bots.page.views.changes import CHANGES, SESSIONS

@@ -1,25 +1,12 @@
 """Who may read a collection, and its change: shown with what it means before it is made."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 
 from aiohttp import web
 
-from bots.chat.access import (
-    CHANNEL,
-    CLOSED,
-    EVERYONE,
-    GROUP,
-    PERSON,
-    AccessChange,
-    access_rules,
-    change_access,
-    changed,
-    readers,
-)
+from bots.chat import access
 from bots.chat.channels import AccessRule
 from bots.chat.texts import counted
 from bots.page.rights import names_in
@@ -31,7 +18,8 @@ from core.errors import SettingsError
 from core.library.overview import collection_sizes
 
 OFFERED = 200  # channels that have a name
-KINDS = {"channels": CHANNEL, "people": PERSON, "groups": GROUP}  # by the field in which they are typed
+# by the field in which they are typed
+KINDS = {"channels": access.CHANNEL, "people": access.PERSON, "groups": access.GROUP}
 NOT_THERE = "There is no such collection, or who reads it is not yours to change."
 UNCHANGED = "Nothing would change."
 MEANWHILE = "Somebody changed who reads this after you opened the page. What stands below is how it is now."
@@ -47,11 +35,11 @@ async def show_access(
     if name not in rules:
         return visit.sorry(NOT_THERE)
     own = rules[name]
-    named = [each for each in own if each.kind not in (EVERYONE, CLOSED)]
+    named = [each for each in own if each.kind not in (access.EVERYONE, access.CLOSED)]
     stored = await visit.site.names.stored.channels(OFFERED)
     return visit.show(
         "access.html", status=status, title=f"Who reads {name}", name=name, place=access_path(name),
-        documents=await _documents(visit, name), is_open=any(each.kind == EVERYONE for each in own),
+        documents=await _documents(visit, name), is_open=any(each.kind == access.EVERYONE for each in own),
         named=named, called=await names_in(visit, own),
         offered={each: called for each, called in stored.items() if each not in {one.id for one in named}},
         seen=_digest(own), typed=typed or {}, fault=fault,
@@ -70,7 +58,7 @@ async def change(visit: Visit) -> web.StreamResponse:
         return await show_access(visit, typed, fault=MEANWHILE, status=409)
     try:
         wanted = _change(own, form, await visit.chosen("keep"), await visit.chosen("open"))
-        after, _ = changed(name, own, wanted)
+        after, _ = access.changed(name, own, wanted)
         means = meaning(own, after, await _documents(visit, name), await names_in(visit, (*own, *after)))
     except SettingsError as fault:
         return await show_access(visit, typed, fault=str(fault), status=422)
@@ -79,36 +67,30 @@ async def change(visit: Visit) -> web.StreamResponse:
     if ask is not None:
         return ask
     channels, known = visit.site.channels.database, visit.site.library.store.collections()
-    await channels.call(lambda: change_access(channels.database, name, wanted, known=known))
-    told = {"before": readers(own), "after": readers(_listed(after))}
+    await channels.call(lambda: access.change_access(channels.database, name, wanted, known=known))
+    told = {"before": access.readers(own), "after": access.readers(_listed(after))}
     await visit.record("changed who reads it", name, path=back, collections=(name,), **told)
     return go_to(back, "saved")
 
 
 def _change(
     own: Iterable[AccessRule], form: Mapping[str, str], kept: Collection[str], opened: Iterable[str]
-) -> AccessChange:
-    """The change that leaves what the form says; SettingsError for what is typed and no id.
-
-    ``kept``: rules that stay, as "kind id"; ``opened``: channels that were chosen by their names.
-    """
+) -> access.AccessChange:
+    """What the form says; SettingsError for no id. ``kept``: rules as "kind id"; ``opened``: by name."""
     fields = {kind: form.get(field, "").replace(",", " ").split() for field, kind in KINDS.items()}
     typed = [(kind, each) for kind, parts in fields.items() for each in ids_of(kind, parts)]
     stay = [(each.kind, each.id) for each in own if f"{each.kind} {each.id}" in kept]
-    chosen = [(CHANNEL, each) for each in opened if each.count("/") == 2]
-    is_open = form.get("readers") == EVERYONE
-    return AccessChange(closes=True, opens_to_everyone=is_open, opens=(*stay, *chosen, *typed))
+    chosen = [(access.CHANNEL, each) for each in opened if each.count("/") == 2]
+    is_open = form.get("readers") == access.EVERYONE
+    return access.AccessChange(closes=True, opens_to_everyone=is_open, opens=(*stay, *chosen, *typed))
 
 
 def meaning(
     before: Iterable[AccessRule], after: Iterable[AccessRule], documents: int, called: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What a change means for who reads a collection of so many documents, as sentences.
-
-    Raises SettingsError where it means nothing.
-    """
+    """What a change means for who reads so many documents. SettingsError where it means nothing."""
     before, after = _listed(before), _listed(after)
-    was_open, is_open = (any(each.kind == EVERYONE for each in rules) for rules in (before, after))
+    was_open, is_open = (any(each.kind == access.EVERYONE for each in rules) for rules in (before, after))
     more = f"{documents:,} more document{'' if documents == 1 else 's'}"
     less = f"{counted(documents, 'document')} any more"
     told = []
@@ -134,9 +116,9 @@ def _beside(rules: Iterable[AccessRule], others: Collection[AccessRule]) -> list
 def _who(rule: AccessRule, called: Mapping[str, str]) -> str:
     """ "#help", "Ann, in direct messages,"."""
     name = called.get(rule.id, rule.id)
-    if rule.kind == CHANNEL:
+    if rule.kind == access.CHANNEL:
         return name
-    return f"{name if rule.kind == PERSON else f'Who belongs to {name}'}, in direct messages,"
+    return f"{name if rule.kind == access.PERSON else f'Who belongs to {name}'}, in direct messages,"
 
 
 def _listed(rules: Iterable[AccessRule]) -> tuple[AccessRule, ...]:
@@ -151,7 +133,7 @@ def _digest(rules: Iterable[AccessRule]) -> str:
 async def _rules(visit: Visit) -> Mapping[str, tuple[AccessRule, ...]]:
     """Of the operator's collections that the session reads."""
     channels, known = visit.site.channels.database, visit.site.library.store.collections()
-    rules = await channels.call(access_rules, channels.database, known)
+    rules = await channels.call(access.access_rules, channels.database, known)
     return {name: own for name, own in rules.items() if visit.session.may_read((name,))}
 
 

@@ -1,7 +1,5 @@
 """Kept answers: who said them, where and when, how often they were used, and when somebody must review them."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence

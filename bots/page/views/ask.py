@@ -1,7 +1,5 @@
 """The assistant on the page: threads of questions, answers with their quotes, and searches to decide."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets
@@ -26,6 +24,7 @@ from core.conversation import (
     Citation,
     Conversation,
     Decision,
+    Outcome,
     Proposal,
     Question,
     Turn,
@@ -36,6 +35,7 @@ from core.errors import QuestionRejected
 from core.graph.approval import checked_query
 from core.grounding.citations import by_place
 from core.library.readers import base_of
+from core.wording import Sentence
 
 LOOK_EVERY = 0.25  # seconds between two looks at a thread that is watched
 WATCHED = 600.0  # seconds after which the browser has to ask again
@@ -67,6 +67,7 @@ class ShownProposal:
     request: str  #: "I would search DuckDuckGo for:"
     query: str
     decided: str  #: who said what when; empty: it is open
+    until: str  #: when it expires; empty: never
 
 
 @value
@@ -107,6 +108,8 @@ def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: f
         language=outcome.language if outcome else texts.language_of_turn(turn),
         stage=held.stage or "Waiting…" if outcome is None else "", kind=outcome.kind if outcome else "",
     )  # fmt: skip
+    if outcome is None and held.beginning is not None:  # shown like the whole
+        outcome = Outcome(kind="answered", turn_id=turn.id, answer=held.beginning, language=basis.language)
     if outcome is None:
         return basis
     answer = by_place(outcome.answer) if outcome.answer else None
@@ -124,7 +127,7 @@ def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: f
         notes=(*texts.remarks(outcome), *texts.omissions(outcome)),
         quotes=tuple(_quote(place, excerpts, outcome.language) for place, excerpts in places_in(shown)),
         options=outcome.options,
-        closing=texts.answered_in(outcome) if outcome.answer else "",
+        closing=texts.answered_in(outcome) if held.outcome and outcome.answer else "",
         proposal=_proposal(outcome.proposal, turns, site) if outcome.proposal else None,
     )  # fmt: skip
 
@@ -141,19 +144,24 @@ def _proposal(proposal: Proposal, turns: Sequence[PageTurn], site: Site) -> Show
     return ShownProposal(
         id=proposal.id, request=would_search(proposal, context), query=proposal.query,
         decided=_decision(proposal, turns),
+        until=in_utc(proposal.expires_at) if proposal.expires_at else "",
     )  # fmt: skip
 
 
 def _decision(proposal: Proposal, turns: Sequence[PageTurn]) -> str:
-    """The newest decision about it that did not fail: a search that failed can be allowed again."""
+    """The newest decision about it that did not fail, or that its time is over. A search that was allowed in time and
+    failed can be allowed again.
+    """
     for held in reversed(turns):
         turn = held.turn
         if isinstance(turn, Decision) and turn.proposal_id == proposal.id:
-            if held.outcome is not None and held.outcome.kind == "failed":
+            if held.outcome is None or held.outcome.kind != "failed":
+                did = "allowed this search" if turn.verdict == "approve" else "said no"
+                return f"{turn.author} {did} at {in_utc(turn.decided_at)}."
+            if proposal.is_open_at(turn.decided_at):
                 return ""
-            did = "allowed this search" if turn.verdict == "approve" else "said no"
-            return f"{turn.author} {did} at {in_utc(turn.decided_at)}."
-    return ""
+    expired = Sentence("expired", time=in_utc(proposal.expires_at or 0.0))
+    return "" if proposal.is_open_at(time.time()) else expired
 
 
 def _said(turn: Question | Decision) -> str:

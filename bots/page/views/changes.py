@@ -2,8 +2,6 @@
 that were made on the page, the newest first, as far as the session may read what it concerns.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import AsyncIterator
 

@@ -2,8 +2,6 @@
 stands in the log of questions; here is who has looked at it since.
 """
 
-from __future__ import annotations
-
 import time
 
 from aiohttp import web

@@ -1,7 +1,5 @@
 """Gaps in groups, and what somebody decides about a group."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import io
@@ -19,13 +17,13 @@ from bots.page.templating import gap_path
 from bots.page.views.answers import Typed, keep_answer, typed_in
 from bots.record import left_out, write_gaps
 from core.answers.store import KeptAnswer
-from core.conversation import QUESTION_LIMIT
+from core.conversation import QUESTION_LIMIT, Command
 from core.errors import FootnoteError
 from core.gaps.groups import GapGroup, GapReport, MayRead
 from core.gaps.questions import STATES, GapMark, GapQuestion, still_open
 from core.traces.log import DAY
 from core.traces.search import has_all, typed_words
-from core.turns.archive import command_from
+from core.turns import archive
 
 SHOWN = 50  # groups on the page
 QUESTIONS_SHOWN = 100  # of a group: a decision is about those
@@ -101,9 +99,7 @@ async def _answer_of(visit: Visit, mark: GapMark) -> KeptAnswer | None:
 
 
 def _digest(marks: Mapping[str, GapMark], turns: Iterable[str]) -> str:
-    """The decisions about these questions, as a form carries them: it tells whether something else was
-    decided meanwhile.
-    """
+    """The decisions about these questions, for a form: it tells whether they changed meanwhile."""
     told = sorted((turn, mark.state, mark.set_at) for turn in turns if (mark := marks.get(turn)))
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
@@ -159,9 +155,7 @@ async def _decided_meanwhile(visit: Visit, form: Mapping[str, str]) -> web.Respo
 
 
 async def _chosen(visit: Visit, group: GapGroup) -> Sequence[GapQuestion]:
-    """The questions that the form showed, as far as the session may read them still, in whatever group they are by now;
-    of a form that does not say, those of the group.
-    """
+    """The questions that the form showed and the session still reads; else those of the group."""
     shown = await visit.chosen("turn")
     if not shown:
         return group.questions
@@ -177,7 +171,7 @@ async def _ask_person(visit: Visit, turns: Sequence[str]) -> web.Response | None
         request = await work.carry_out("ask_person", {"turns": list(turns[:ASKED_ABOUT])})
     except FootnoteError as trouble:
         return visit.sorry(str(trouble), status=409)
-    await work.accept(command_from(request["command"]), request["route"])
+    await work.accept(archive.read(Command, request["command"]), request["route"])
     return None
 
 

@@ -5,8 +5,6 @@ The figures name no person and quote nothing, so whoever is in may read them. Wh
 session may read it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections import Counter
@@ -31,28 +29,12 @@ from core.conversation import value
 from core.gaps.groups import GapReport
 from core.sources.kinds import label_of
 from core.storage.database import Database
-from core.traces.figures import (
-    BOUNDS,
-    HALF,
-    UNSURE,
-    Activity,
-    DayCount,
-    ModelSums,
-    Sums,
-    activities,
-    by_channel,
-    by_day,
-    by_day_and_outcome,
-    by_model,
-    by_outcome,
-    seconds_of,
-    total_of,
-)
+from core.traces import figures as traced
 from core.traces.log import DAY
 
 GAPS = 5  # that are named
 ALWAYS_SHOWN = ("answered", "no_answer")
-PLOTTED = ("answered", HALF, UNSURE, "approval_needed", "no_answer")
+PLOTTED = ("answered", traced.HALF, traced.UNSURE, "approval_needed", "no_answer")
 
 OVERVIEW = View(title="Overview", path="/", key="o", is_ranged=True)
 
@@ -61,9 +43,9 @@ OVERVIEW = View(title="Overview", path="/", key="o", is_ranged=True)
 class Totals:
     """The sums of one span of days."""
 
-    sums: Sums
+    sums: traced.Sums
     outcomes: Mapping[str, int]  #: of questions
-    activity: Activity
+    activity: traced.Activity
 
     @property
     def questions(self) -> int:
@@ -98,26 +80,35 @@ async def show_overview(visit: Visit) -> web.Response:
     before, now, counts = await site.log.database.call(_totals, site.log.database.database, days)
     shown = days[visit.days :]
     report = await report_soon(visit)
+    # The questions of each day by how they ended; the rarer ways together.
+    named = {outcome: ENDINGS[outcome] for outcome in PLOTTED}
+    sums: Counter[tuple[str, str]] = Counter()
+    for each in counts:
+        sums[each.day, named.get(each.outcome, "other")] += each.questions
+    series = [
+        Series(name=name, numbers=tuple(sums[day, name] or None for day in shown))
+        for name in (*named.values(), "other")
+    ]
     return visit.show(
         "overview.html", title="Overview",
         figures=_figures(now, before, shown[0], site.settings.currency, _unanswered(report, visit.days)),
-        plot=_plot(shown, counts), is_empty=not now.questions, tasks=await _tasks(visit, report),
-        is_grouping=report is None,
+        plot=bar_plot("questions", "Questions by day", shown, series, lambda day: _path(day, until=day)),
+        is_empty=not now.questions, tasks=await _tasks(visit, report), is_grouping=report is None,
     )  # fmt: skip
 
 
-def _totals(database: Database, days: Sequence[str]) -> tuple[Totals, Totals, tuple[DayCount, ...]]:
+def _totals(database: Database, days: Sequence[str]) -> tuple[Totals, Totals, tuple[traced.DayCount, ...]]:
     """Of the first half of these days, of the second, and how the questions of each day ended."""
     middle = days[len(days) // 2]
-    daily, counts = by_day(database, days[0]), by_day_and_outcome(database, days[0])
+    daily, counts = traced.by_day(database, days[0]), traced.by_day_and_outcome(database, days[0])
     began, turned, ends = _second(days[0]), _second(middle), _second(days[-1]) + DAY
-    active_before, active = activities(database, began, turned, ends)
+    active_before, active = traced.activities(database, began, turned, ends)
 
-    def totals(is_now: bool, active: Activity) -> Totals:
+    def totals(is_now: bool, active: traced.Activity) -> Totals:
         outcomes: Counter[str] = Counter()
         for each in counts:
             outcomes[each.outcome] += each.questions if (each.day >= middle) == is_now else 0
-        sums = total_of([each for each in daily if (each.of >= middle) == is_now])
+        sums = traced.total_of([each for each in daily if (each.of >= middle) == is_now])
         return Totals(sums=sums, outcomes=outcomes, activity=active)
 
     before, now = totals(False, active_before), totals(True, active)
@@ -185,19 +176,6 @@ def _points(now: float, before: float | None) -> str:
     return f"{points:+d} {'point' if abs(points) == 1 else 'points'}"
 
 
-def _plot(days: Sequence[str], counts: Sequence[DayCount]) -> Plot:
-    """The questions of each day by how they ended; the rarer ways together."""
-    named = {outcome: ENDINGS[outcome] for outcome in PLOTTED}
-    sums: Counter[tuple[str, str]] = Counter()
-    for each in counts:
-        sums[each.day, named.get(each.outcome, "other")] += each.questions
-    series = [
-        Series(name=name, numbers=tuple(sums[day, name] or None for day in days))
-        for name in (*named.values(), "other")
-    ]
-    return bar_plot("questions", "Questions by day", days, series, lambda day: _path(day, until=day))
-
-
 def _path(since: str, **more: str) -> str:
     return f"/questions?{urlencode({'kind': 'question', 'since': since, **more})}"
 
@@ -245,10 +223,10 @@ SPEND = View(title="Spend", path="/spend", key="h", is_ranged=True)
 @SPEND.get("/spend")
 async def show_spend(visit: Visit) -> web.Response:
     site, shown, log = visit.site, visit.dates(), visit.site.log.database
-    daily = await log.call(by_day, log.database, shown[0])
-    models = await log.call(by_model, log.database, shown[0])
-    outcomes = await log.call(by_outcome, log.database, shown[0])
-    every = await log.call(by_channel, log.database, shown[0])
+    daily = await log.call(traced.by_day, log.database, shown[0])
+    models = await log.call(traced.by_model, log.database, shown[0])
+    outcomes = await log.call(traced.by_outcome, log.database, shown[0])
+    every = await log.call(traced.by_channel, log.database, shown[0])
     channels = every[:CHANNELS]
     # Not for who reads some collections alone: the name of a channel may tell what is talked about there.
     known = channels if visit.session.collections is None else ()
@@ -258,21 +236,21 @@ async def show_spend(visit: Visit) -> web.Response:
         channels=[replace(each, of=channel_told(visit.session, each.of)) for each in channels],
         names=names, hidden=len(every[CHANNELS:]), models=sum_models(models),
         outcomes=sorted(outcomes, key=lambda each: -each.questions),
-        plots=_plots(shown, daily, site.settings.currency), total=total_of(daily),
-        currency=site.settings.currency, bounds=BOUNDS, took=took, money=money,
+        plots=_plots(shown, daily, site.settings.currency), total=traced.total_of(daily),
+        currency=site.settings.currency, bounds=traced.BOUNDS, took=took, money=money,
         gauges=await site.work.gauges(), is_answering=site.meters is not None,
         disk=await asyncio.to_thread(_disk, site),
         refresh_age=await asyncio.to_thread(site.library.refresh_age),
     )  # fmt: skip
 
 
-def sum_models(models: Sequence[ModelSums]) -> tuple[ModelSums, ...]:
+def sum_models(models: Sequence[traced.ModelSums]) -> tuple[traced.ModelSums, ...]:
     """Each model over all of its days, the one that took the most tokens first."""
-    days: dict[str, list[ModelSums]] = {}
+    days: dict[str, list[traced.ModelSums]] = {}
     for each in models:
         days.setdefault(each.model, []).append(each)
     sums = [
-        ModelSums(
+        traced.ModelSums(
             day="",
             model=model,
             input_tokens=sum(each.input_tokens for each in own),
@@ -284,7 +262,7 @@ def sum_models(models: Sequence[ModelSums]) -> tuple[ModelSums, ...]:
     return tuple(sorted(sums, key=lambda one: -one.input_tokens - one.output_tokens))
 
 
-def _plots(days: Sequence[str], daily: Sequence[Sums], currency: str) -> tuple[Plot, ...]:
+def _plots(days: Sequence[str], daily: Sequence[traced.Sums], currency: str) -> tuple[Plot, ...]:
     of_day = {each.of: each for each in daily}
     there = [of_day.get(day) for day in days]
 
@@ -293,7 +271,7 @@ def _plots(days: Sequence[str], daily: Sequence[Sums], currency: str) -> tuple[P
         return Series(name=name, numbers=tuple(numbers))
 
     def lasting(name: str, share: float) -> Series:
-        numbers = (None if each is None else seconds_of(share, each.within) for each in there)
+        numbers = (None if each is None else traced.seconds_of(share, each.within) for each in there)
         return Series(name=name, numbers=tuple(numbers))
 
     plots = [bar_plot("questions", "Questions", days, [counted("questions", "questions")])]
@@ -308,10 +286,10 @@ def _plots(days: Sequence[str], daily: Sequence[Sums], currency: str) -> tuple[P
 
 def took(share: float, within: Sequence[int]) -> str:
     """ "≤ 5 s": what buckets can tell."""
-    seconds = seconds_of(share, within)
+    seconds = traced.seconds_of(share, within)
     if seconds is None:
         return ""
-    return f"≤ {seconds:g} s" if seconds <= BOUNDS[-1] else f"> {BOUNDS[-1]:g} s"
+    return f"≤ {seconds:g} s" if seconds <= traced.BOUNDS[-1] else f"> {traced.BOUNDS[-1]:g} s"
 
 
 def money(cost: float | None) -> str:

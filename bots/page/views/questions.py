@@ -1,7 +1,5 @@
 """Every question, and the trace of one of them with the words that its passages have today."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +22,8 @@ from core.conversation import value
 from core.library.documents import Passage, Scope
 from core.library.readers import base_of
 from core.library.store import DocumentStore
-from core.traces.log import DAY, GivenRating, LoggedQuestion
+from core.traces.figures import LoggedQuestion
+from core.traces.log import DAY, GivenRating
 from core.traces.search import FoundQuestion, QuestionFilter, RatedAs, same_question, search
 from core.traces.trace import Step, Trace, TracedPassage, TracedStrip
 
@@ -227,7 +226,7 @@ async def show_trace(visit: Visit) -> web.Response:
     called = await collections_called(visit, closed)
     cited = {each.number for each in trace.citations} if trace else set()
     return visit.show(
-        "trace.html",
+        "trace.html", lost_at=await site.log.quoted.lost_at(turn),
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
         question=_told(visit, question), trace=trace, is_readable=is_readable, ratings=ratings,
         names=await site.names.of((question.conversation, each) for each in people if is_readable),

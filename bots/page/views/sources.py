@@ -3,8 +3,6 @@
 Whoever is in sees the collections of the session and nothing of others.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Mapping
 
@@ -113,9 +111,7 @@ async def change(visit: Visit) -> web.StreamResponse:
 
 
 async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
-    """A document with those that stand below it, or a file that could not be read; once somebody is sure. What a person
-    answered is forgotten among the answers.
-    """
+    """A document with what stands below it, or a file that could not be read; once somebody is sure."""
     entry = await _entry(visit, name, address)
     unreadable = await asyncio.to_thread(visit.site.library.store.roots.unreadable, name)
     if address not in unreadable and (entry is None or is_kept(entry.source)):

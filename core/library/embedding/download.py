@@ -1,15 +1,17 @@
-"""The download of one file over HTTP: resumed where it broke off, and checked by whoever asked for it."""
-
-from __future__ import annotations
+"""The download of one file over HTTP, resumed where it broke off, and the notes of what was downloaded."""
 
 import hashlib
+import json
 import logging
-from collections.abc import Callable, Iterator
+import os
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from core.errors import SettingsError
 from core.library.embedding.provider import within
 
 if TYPE_CHECKING:
@@ -25,6 +27,47 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all (0: the server
 
 class DownloadError(Exception):
     """The text is a reason that completes "could not be downloaded: …"."""
+
+
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """One process at a time writes in the folder of this lock, which is made. Raises DownloadError."""
+    from filelock import FileLock, Timeout
+
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock, blocking=False):
+            yield
+    except Timeout:
+        raise DownloadError("another process is downloading it") from None
+    except (OSError, tarfile.TarError) as trouble:
+        logger.warning("%s could not be put in place: %s", lock.parent, trouble)
+        raise DownloadError(f"{lock.parent} cannot be written") from trouble
+
+
+def put_in_place(
+    target: Path, receive_into: Callable[[Path], None], is_whole: Callable[[Path], bool], fault: str
+) -> None:
+    """A file takes its name when it is whole; an interrupted download is resumed. DownloadError with ``fault``."""
+    if is_whole(target):
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    is_resumed = size_of(part) > 0
+    while True:
+        receive_into(part)
+        if is_whole(part):
+            part.replace(target)
+            return
+        part.unlink(missing_ok=True)
+        if not is_resumed:  # two parts may not fit together; another try of a whole file would not help
+            raise DownloadError(fault)
+        is_resumed = False
+
+
+def size_of(file: Path) -> int:
+    """In bytes; 0 for a file that is not there."""
+    return file.stat().st_size if file.is_file() else 0
 
 
 def receive(
@@ -43,7 +86,7 @@ def receive(
     """
     import httpx
 
-    have = part.stat().st_size if part.is_file() else 0
+    have = size_of(part)
     try:
         with _opened(url, have, timeout) as response, part.open("ab") as file:
             if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -60,9 +103,7 @@ def receive(
                 progress(have, total)
                 if limit is not None and have > limit:
                     raise DownloadError("more arrives than was announced")
-    except (
-        httpx.HTTPError, httpx.InvalidURL, ImportError, TimeoutError, ValueError,
-    ) as trouble:  # fmt: skip
+    except (httpx.HTTPError, httpx.InvalidURL, ImportError, TimeoutError, ValueError) as trouble:
         raise as_download_error(trouble, url, timeout) from trouble
 
 
@@ -79,7 +120,7 @@ def as_download_error(trouble: Exception, url: str, timeout: float) -> DownloadE
 
 
 @contextmanager
-def _opened(url: str, have: int, timeout: float) -> Iterator[httpx.Response]:
+def _opened(url: str, have: int, timeout: float) -> Iterator["httpx.Response"]:
     """The server's response to a request for a file of which ``have`` bytes are here."""
     import httpx
 
@@ -95,3 +136,47 @@ def _opened(url: str, have: int, timeout: float) -> Iterator[httpx.Response]:
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+NOTE = "footnote.json"  # of the files of a network, so that a damaged one is found before it is used
+
+
+def note_files(folder: Path, files: Mapping[str, str], **origin: str) -> None:
+    """Note the digest of each file, SHA-256 by its path in the folder, and where they are from."""
+    sizes = {path: (folder / path).stat().st_size for path in files}
+    noted = {path: {"sha256": digest, "bytes": sizes[path]} for path, digest in files.items()}
+    write_json(folder / NOTE, {**origin, "files": noted})
+
+
+def write_json(file: Path, content: object) -> None:
+    """Whole or not at all."""
+    new = file.with_name(f"{file.name}.{os.getpid()}.new")
+    new.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    new.replace(file)
+
+
+def are_complete(folder: Path) -> bool:
+    """True if every noted file is there in its size; the digests are for :func:`check_files`."""
+    noted = _noted(folder)
+    return bool(noted) and all(
+        (folder / path).is_file() and (folder / path).stat().st_size == each.get("bytes")
+        for path, each in noted.items()
+    )
+
+
+def check_files(folder: Path) -> None:
+    """SettingsError if a file is not the one that was noted; a folder without notes is not checked."""
+    for path, each in _noted(folder).items():
+        if not (folder / path).is_file() or sha256_of(folder / path) != each.get("sha256"):
+            raise SettingsError(
+                f"{folder / path} is damaged: it is not the file that was downloaded. "
+                f"Delete {folder}, and Footnote downloads it again."
+            )
+
+
+def _noted(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        files = json.loads((folder / NOTE).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}

@@ -1,28 +1,21 @@
 """The port for dense vectors, and the choice that ``EMBEDDING_MODEL`` makes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from core.errors import SettingsError
+from core.library.embedding import Vectors
 from core.library.embedding.download import Announce, DownloadError, Progress
 from core.library.embedding.hub import ENDPOINT, Hub
-from core.library.embedding.layout import Unusable
 from core.library.embedding.minilm import minilm
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect
-from core.library.embedding.repository import PREFIX, Repository
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from core.library.embedding.scale import CosineRange
-
+from core.library.embedding.repository import PREFIX, Repository, naming
+from core.library.embedding.scale import REFERENCE, CosineRange, network_of, rescaled
 
 GEMINI = "google_genai:gemini-embedding-001"
 
@@ -37,50 +30,44 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Stored with the index: vectors of models with different names must not be compared."""
-        ...
 
     @property
     def dimension(self) -> int:
         """The length of a vector; may load the network, or ask the provider once."""
-        ...
 
     @property
     def cosine_range(self) -> CosineRange | None:
-        """What its cosines are between; None for a provider, who would have to be asked for each start."""
-        ...
+        """The range of its cosines; None for a provider, who would have to be asked for each start."""
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """One row for each text, in the order of the texts."""
-        ...
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
+    def embed_query(self, text: str) -> Vectors:
         """One vector; some providers embed queries differently from documents."""
-        ...
+
+
+def on_scale(cosines: Sequence[float], embedder: Embedder | None) -> list[float]:
+    """Cosines for the ranking and the confidence; those of a provider as they are. Raises as the embedder does."""
+    if embedder is None or not cosines or network_of(embedder.name) == REFERENCE:
+        return list(cosines)
+    own = embedder.cosine_range
+    return list(cosines) if own is None else rescaled(cosines, own)
 
 
 def _minilm(announce: Announce, progress: Progress, *, is_optional: bool) -> Embedder | None:
     """The network that runs here, downloaded if need be; None if it cannot be, and need not."""
     try:
-        return minilm(announce=announce, progress=progress)
+        with nullcontext() if is_optional else naming("EMBEDDING_MODEL=minilm"):
+            return minilm(announce=announce, progress=progress)
     except DownloadError as failure:
-        if not is_optional:
-            raise SettingsError(f"EMBEDDING_MODEL=minilm could not be downloaded: {failure}.") from failure
         announce(f"Searching by words alone, because the embedding network is not here: {failure}.")
         return None
 
 
 def _of_hub(setting: str, hub: Hub, announce: Announce, progress: Progress) -> Embedder:
-    """A network of a hub, downloaded if need be."""
-    try:
+    with naming(f"EMBEDDING_MODEL={setting}"):
         repository = Repository.named(setting)
-    except ValueError as fault:
-        raise SettingsError(f"EMBEDDING_MODEL {fault}.") from fault
-    try:
         repository.fetch(hub, announce=announce, progress=progress)
-    except DownloadError as failure:
-        raise SettingsError(f"EMBEDDING_MODEL={setting} could not be downloaded: {failure}.") from failure
-    except Unusable as reason:
-        raise SettingsError(f"EMBEDDING_MODEL={setting} cannot be used: it {reason}.") from reason
     return OnnxEmbedder(repository.folder, name=repository.name, model=repository.model)
 
 

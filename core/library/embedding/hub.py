@@ -6,8 +6,6 @@ Content-Length) and the digest (X-Linked-ETag: SHA-256 of a file in LFS; else ET
 are then redirected to a network of caches, whose addresses expire: every try begins at the hub.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping
@@ -88,34 +86,37 @@ class Hub:
         return Snapshot(repo=repo, commit=commit, paths=paths)
 
     def describe(self, snapshot: Snapshot, path: str) -> HubFile:
-        """What the hub says of a file before it sends it."""
+        """The hub's description of a file, before it sends it."""
         repo, commit = snapshot.repo, snapshot.commit
         url = f"{self.endpoint}/{repo}/resolve/{commit}/{quote(path)}"
         response = self._ask("HEAD", url, repo=repo, revision=commit, path=path)
         headers = response.headers
         etag = headers.get("X-Linked-ETag") or headers.get("ETag") or ""
         digest = etag.removeprefix("W/").strip('"')
-        size = headers.get("X-Linked-Size") or (
-            "" if response.is_redirect else headers.get("Content-Length", "")
-        )
+        size = headers.get("X-Linked-Size") or ""
+        if not size and not response.is_redirect:
+            size = headers.get("Content-Length", "")
         if headers.get("X-Repo-Commit") != commit:
             raise DownloadError(f"{self.endpoint} has {path} of {repo} of another commit than {commit}")
         if not _DIGEST.fullmatch(digest) or not size.isdecimal():
             raise DownloadError(f"{self.endpoint} does not say the digest and the size of {path} of {repo}")
         return HubFile(path=path, url=url, size=int(size), digest=digest)
 
-    def _ask(self, method: str, url: str, *, repo: str, revision: str, path: str) -> httpx.Response:
+    def _ask(self, method: str, url: str, *, repo: str, revision: str, path: str) -> "httpx.Response":
         """The hub's own response: redirects are followed on its host alone."""
         import httpx
 
         try:
             with httpx.Client(timeout=self.timeout) as client:
-                response = self._hop(client, method, url)
-                for _ in range(REDIRECTS):
+                for _ in range(REDIRECTS + 1):
+                    # Compressed, a file would have another size and another digest.
+                    request = client.build_request(method, url, headers={"Accept-Encoding": "identity"})
+                    # Also ends the look-up of the name.
+                    response = within(self.timeout, partial(client.send, request))
                     target = urljoin(url, response.headers.get("Location", ""))
                     if not response.has_redirect_location or urlsplit(target).netloc != urlsplit(url).netloc:
                         break
-                    response = self._hop(client, method, url := target)
+                    url = target
         except (httpx.HTTPError, httpx.InvalidURL, ImportError, TimeoutError, ValueError) as trouble:
             raise as_download_error(trouble, url, self.timeout) from trouble
         if response.is_error:
@@ -124,11 +125,6 @@ class Hub:
             reason = reason or f"the server answered {response.status_code}"
             raise DownloadError(reason.format(repo=repo, revision=revision, path=path))
         return response
-
-    def _hop(self, client: httpx.Client, method: str, url: str) -> httpx.Response:
-        # Compressed, a file would have another size and another digest.
-        request = client.build_request(method, url, headers={"Accept-Encoding": "identity"})
-        return within(self.timeout, partial(client.send, request))  # also ends the look-up of the name
 
 
 def git_sha1_of(file: Path) -> str:

@@ -6,8 +6,6 @@ what is put before a question and before a passage, ``sentence_bert_config.json`
 A folder of a network and a tokenizer alone averages its tokens.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 TOKEN_LIMIT = 256  # tokens of one text, as all-MiniLM-L6-v2 reads according to its model card
-LONGEST = (
-    512  # tokens of one text at most, if a network says that it reads more: attention costs their square
-)
+#: Tokens of one text at most, if a network says that it reads more: attention costs their square.
+LONGEST = 512
 
 TOKENIZER = "tokenizer.json"
 #: Where an ONNX file is looked for.
@@ -43,7 +40,7 @@ class Unusable(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class NetworkLayout:
     """The files of a network, and how texts are put through it."""
 
     model: Path  #: the ONNX file
@@ -58,27 +55,20 @@ class Layout:
 
     @property
     def settings(self) -> str:
-        """What makes other vectors of the same file; empty where all is as usual."""
-        usual = Layout(model=self.model, tokenizer=self.tokenizer)
+        """A text that stands for all that makes other vectors of the same file; empty where all is as usual."""
         stated = (self.pooling, self.query_prefix, self.passage_prefix, self.is_lowercase)
-        return (
-            ""
-            if stated == (usual.pooling, usual.query_prefix, usual.passage_prefix, usual.is_lowercase)
-            else repr(stated)
-        )
+        return "" if stated == (("mean",), "", "", False) else repr(stated)
 
 
 def read_layout(
     folder: Path, *, model: str = "", is_ranking: bool = False, needs_model: bool = True
-) -> Layout:
+) -> NetworkLayout:
     """The layout of a network for vectors or, ``is_ranking``, of a cross-encoder. Raises Unusable.
 
     ``model``: the ONNX file, where it is not one of the usual. Without ``needs_model`` it may be missing still.
     """
-    file = folder / model if model else _model_in(folder)
-    tokenizer = next(
-        (f for f in (folder / TOKENIZER, file.parent / TOKENIZER) if f.is_file()), folder / TOKENIZER
-    )
+    file = _first(*(folder / name for name in ((model,) if model else MODELS)))
+    tokenizer = _first(folder / TOKENIZER, file.parent / TOKENIZER)
     for needed in (file, tokenizer) if needs_model else (tokenizer,):
         if not needed.is_file():
             raise Unusable(f"has no {needed.name}")
@@ -94,15 +84,16 @@ def read_layout(
         raise Unusable("judges texts and makes no vectors")
     if is_ranking and labels != 1:
         raise Unusable("is no cross-encoder that gives one score for a question and a passage")
-    return Layout(
+    return NetworkLayout(
         model=file, tokenizer=tokenizer, pooling=pooling, states_pooling=states_pooling, query_prefix=prompts[0],
         passage_prefix=prompts[1], token_limit=_token_limit(home, transformer), pad_id=pad if isinstance(pad := config.get("pad_token_id"), int) else None,
         is_lowercase=transformer.get("do_lower_case") is True,
     )  # fmt: skip
 
 
-def _model_in(folder: Path) -> Path:
-    return next((folder / name for name in MODELS if (folder / name).is_file()), folder / MODELS[0])
+def _first(*files: Path) -> Path:
+    """The first that is there, else the first."""
+    return next(filter(Path.is_file, files), files[0])
 
 
 def _pooling(folder: Path, modules: Mapping[str, str]) -> tuple[tuple[str, ...], bool, bool]:
@@ -127,14 +118,12 @@ def _modules(file: Path) -> Iterator[tuple[str, str]]:
     """Class and folder of each module; Unusable for those that would be code of the repository's."""
     listed = _json(file)
     for each in listed if isinstance(listed, list) else ():
-        kind, path = (
-            (str(each.get(key) or "") for key in ("type", "path")) if isinstance(each, dict) else ("",) * 2
-        )
+        given = each if isinstance(each, dict) else {}
+        kind, path = (str(given.get(key) or "") for key in ("type", "path"))
         name = kind.rpartition(".")[2]
         if not kind.startswith(_OWNER):
-            raise Unusable(
-                f"runs code of its own ({kind or 'a module without a type'}), which Footnote does not"
-            )
+            what = kind or "a module without a type"
+            raise Unusable(f"runs code of its own ({what}), which Footnote does not")
         if not _FOLDER.fullmatch(path):
             raise Unusable("has a damaged modules.json")
         if name not in _MODULES:
@@ -143,7 +132,7 @@ def _modules(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def _prompts(config: Mapping[str, Any]) -> tuple[str, str]:
-    """What is put before a question, and before a passage."""
+    """The prefixes of a question and of a passage."""
     stated = config.get("prompts")
     prompts = {k: v for k, v in stated.items() if isinstance(v, str)} if isinstance(stated, dict) else {}
     default = prompts.get(str(config.get("default_prompt_name")), "")
@@ -152,9 +141,7 @@ def _prompts(config: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _token_limit(folder: Path, transformer: Mapping[str, Any]) -> int:
-    """The least of what the files say. The truncation in tokenizer.json is not used: for MiniLM it is 128, which
-    costs .026 of recall at 5.
-    """
+    """The least of what the files say, but for tokenizer.json: MiniLM's 128 costs .026 of recall at 5."""
     stated = transformer.get("max_seq_length")
     limits = [stated, _object(folder / "tokenizer_config.json").get("model_max_length")]
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
@@ -177,7 +164,7 @@ def _object(file: Path) -> Mapping[str, Any]:
 
 
 def _json(file: Path) -> object:
-    """What a file says; None where it is missing. Unusable if it is damaged."""
+    """The content of a file; None where it is missing. Unusable if it is damaged."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

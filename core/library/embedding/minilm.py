@@ -4,25 +4,13 @@ URL, checksum and folder are those of Chroma's own embedding function, so the tw
 download. Chroma's function itself is not used: it pads every text to 256 tokens.
 """
 
-from __future__ import annotations
-
-import logging
 import shutil
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.library.embedding.download import (
-    STALL_TIMEOUT,
-    Announce,
-    DownloadError,
-    Progress,
-    receive,
-    sha256_of,
-)
+from core.library.embedding import download
 from core.library.embedding.network import OnnxEmbedder
-
-logger = logging.getLogger(__name__)
 
 NEEDED = ("model.onnx", "tokenizer.json")
 #: The files that are unpacked. Chroma unpacks the archive again unless it finds all of them.
@@ -43,7 +31,9 @@ class Archive:
         return all((self.folder / file).is_file() for file in NEEDED)
 
 
-def minilm(*, announce: Announce, progress: Progress, timeout: float = STALL_TIMEOUT) -> OnnxEmbedder:
+def minilm(
+    *, announce: download.Announce, progress: download.Progress, timeout: float = download.STALL_TIMEOUT
+) -> OnnxEmbedder:
     """The embedder over the downloaded network. Raises DownloadError."""
     archive = published_by_chroma()
     fetch(archive, announce=announce, progress=progress, timeout=timeout)
@@ -63,46 +53,29 @@ def published_by_chroma() -> Archive:
 
 
 def fetch(
-    archive: Archive, *, announce: Announce, progress: Progress, timeout: float = STALL_TIMEOUT
+    archive: Archive,
+    *,
+    announce: download.Announce,
+    progress: download.Progress,
+    timeout: float = download.STALL_TIMEOUT,
 ) -> None:
-    """Unpack the archive, downloading it first unless it is here. Raises DownloadError.
-
-    Files are written under other names and renamed when checked, so that none is ever incomplete.
-    """
-    if archive.is_unpacked:
-        return
-    from filelock import FileLock, Timeout
-
-    try:
-        archive.packed.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(archive.packed.with_name(archive.packed.name + ".lock"), blocking=False):
-            if not (archive.packed.is_file() and sha256_of(archive.packed) == archive.sha256):
-                _download(archive, announce, progress, timeout)
-            unpack(archive)
-    except Timeout:
-        raise DownloadError("another process is downloading it") from None
-    except (OSError, tarfile.TarError) as trouble:
-        logger.warning("%s could not be put in place: %s", archive.packed, trouble)
-        raise DownloadError(f"{archive.packed.parent} cannot be written") from trouble
-
-
-def _download(archive: Archive, announce: Announce, progress: Progress, timeout: float) -> None:
-    """Put the checked file in place; an interrupted download is resumed."""
+    """Unpack the archive, downloading it first unless it is here. Raises DownloadError."""
 
     def begin(total: int) -> None:
         size = f"{total / 1e6:.0f} MB, once" if total else "once"
         announce(f"Downloading the embedding network all-MiniLM-L6-v2 ({size})…")
 
-    part = archive.packed.with_name(archive.packed.name + ".part")
-    while True:
-        resumed = part.is_file() and part.stat().st_size > 0
-        receive(archive.url, part, progress=progress, timeout=timeout, begin=begin)
-        if sha256_of(part) == archive.sha256:
-            part.replace(archive.packed)
-            return
-        part.unlink()
-        if not resumed:  # two parts may not fit together; another try of a whole file would not help
-            raise DownloadError("what arrived is not the file that was published")
+    def receive_into(part: Path) -> None:
+        download.receive(archive.url, part, progress=progress, timeout=timeout, begin=begin)
+
+    def is_whole(file: Path) -> bool:
+        return file.is_file() and download.sha256_of(file) == archive.sha256
+
+    if not archive.is_unpacked:
+        with download.alone(archive.packed.with_name(archive.packed.name + ".lock")):
+            fault = "what arrived is not the file that was published"
+            download.put_in_place(archive.packed, receive_into, is_whole, fault)
+            unpack(archive)
 
 
 def unpack(archive: Archive) -> None:
@@ -122,6 +95,6 @@ def unpack(archive: Archive) -> None:
                 with packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
     if not all((unpacking / file).is_file() for file in NEEDED):
-        raise DownloadError("the file that was published holds no network")
+        raise download.DownloadError("the file that was published holds no network")
     shutil.rmtree(archive.folder, ignore_errors=True)
     unpacking.replace(archive.folder)

@@ -1,23 +1,17 @@
 """A sentence embedding network in a folder. Vectors have length one, so that a dot product is a cosine."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.errors import SettingsError
-from core.library.embedding.layout import Layout, Unusable, read_layout
-from core.library.embedding.pooling import l2_normalised, pooled
+from core.library.embedding import Mask, Vectors
+from core.library.embedding.layout import NetworkLayout, Unusable, read_layout
+from core.library.embedding.provider import l2_normalised
 from core.library.embedding.scale import CosineRange, range_of
-from core.library.embedding.session import THREADS, Session, open_session
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from core.library.embedding.session import THREADS, NetworkSession, open_session
 
 
 class OnnxEmbedder:
@@ -27,12 +21,10 @@ class OnnxEmbedder:
     if a network gives one vector for each text, that one is used.
     """
 
-    def __init__(
-        self, folder: Path, *, name: str | None = None, model: str = "", threads: int = THREADS
-    ) -> None:
+    def __init__(self, folder: Path, *, name: str = "", model: str = "", threads: int = THREADS) -> None:
         """``name`` stands for all that decides the vectors; ``model``: the ONNX file, if it is not a usual one."""
         try:
-            self.layout: Layout = read_layout(folder, model=model)
+            self.layout: NetworkLayout = read_layout(folder, model=model)
         except Unusable as reason:
             raise SettingsError(f"The embedding folder {folder} {reason}.") from reason
         self._folder = folder
@@ -58,20 +50,20 @@ class OnnxEmbedder:
     def cosine_range(self) -> CosineRange:
         return range_of(self.embed_query, self.embed_documents)
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._embed([text], self.layout.query_prefix)[0]
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._embed([text], self.layout.query_prefix)[0]
         return vector
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, self.layout.passage_prefix)
 
-    def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         import numpy as np
 
         given = [prefix + text for text in texts]
         if self.layout.is_lowercase:
             given = [text.lower() for text in given]
-        rows: NDArray[np.float32] | None = None
+        rows: Vectors | None = None
         for batch, output, mask in self._session.run(given):
             vectors = l2_normalised(pooled(output, mask, self.layout.pooling))
             if rows is None:
@@ -80,10 +72,40 @@ class OnnxEmbedder:
         return np.empty((0, self.dimension), np.float32) if rows is None else rows
 
     @property
-    def _session(self) -> Session:
+    def _session(self) -> NetworkSession:
         with self._loading:
             return self._opened
 
     @cached_property
-    def _opened(self) -> Session:
+    def _opened(self) -> NetworkSession:
         return open_session(self.layout, self._folder, threads=self._threads)
+
+
+def pooled(output: Vectors, mask: Mask, modes: Sequence[str]) -> Vectors:
+    """One row for each text, of each mode's vector after the other's; an output without a token axis as it is."""
+    import numpy as np
+
+    if output.ndim == 2:
+        return output
+    return np.concatenate([_pooled(output, mask, mode) for mode in modes], axis=1)
+
+
+def _pooled(output: Vectors, mask: Mask, mode: str) -> Vectors:
+    import numpy as np
+
+    inside = mask[:, :, None].astype(output.dtype)
+    counts = inside.sum(axis=1).clip(min=1.0)
+    rows: Vectors
+    if mode == "cls":
+        rows = output[:, 0]
+    elif mode == "lasttoken":
+        rows = output[np.arange(len(output)), mask.sum(axis=1).clip(min=1) - 1]
+    elif mode == "max":
+        rows = np.where(inside > 0, output, np.float32(-1e9)).max(axis=1)
+    elif mode == "weightedmean":
+        weights = inside * np.arange(1, output.shape[1] + 1, dtype=output.dtype)[None, :, None]
+        rows = (output * weights).sum(axis=1) / weights.sum(axis=1).clip(min=1.0)
+    else:
+        total = (output * inside).sum(axis=1)
+        rows = total / (np.sqrt(counts) if mode == "mean_sqrt_len_tokens" else counts)
+    return rows

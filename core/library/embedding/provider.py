@@ -1,7 +1,5 @@
 """Embeddings from a provider, through LangChain."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import ModelTrouble, SettingsError, how_to_install, is_timeout
-from core.library.embedding.pooling import l2_normalised
+from core.library.embedding import Vectors
 
 if TYPE_CHECKING:
     import httpx
-    import numpy as np
     from langchain_core.embeddings import Embeddings
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -28,9 +24,17 @@ GEMINI_DIMENSION = 768  # of 3,072: by Google's figures .2 points worse (MTEB), 
 DOCUMENT_ATTEMPTS = 6  # about half a minute of pauses: quotas are per minute
 QUERY_ATTEMPTS = 2  # somebody is waiting
 PAUSE = 1.0  # seconds before the second attempt; doubles each time
-RETRIED_STATUSES = frozenset(
-    {408, 429}
-)  # HTTP statuses of the 4xx range after which another attempt may succeed
+# HTTP statuses of the 4xx range after which another attempt may succeed
+RETRIED_STATUSES = frozenset({408, 429})
+
+
+def l2_normalised(rows: Vectors) -> Vectors:
+    """Rows of length one, shape ``(n, dimension)``; a row of zeros stays zero."""
+    import numpy as np
+
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Vectors = (rows / np.maximum(lengths, 1e-12)).astype(np.float32, copy=False)
+    return unit
 
 
 class ProviderEmbedder:
@@ -42,7 +46,7 @@ class ProviderEmbedder:
 
     cosine_range = None
 
-    def __init__(self, name: str, model: Embeddings, *, timeout: float, pause: float = PAUSE) -> None:
+    def __init__(self, name: str, model: "Embeddings", *, timeout: float, pause: float = PAUSE) -> None:
         self.name = name
         self._model = model
         self._timeout = timeout  # seconds of one attempt
@@ -53,12 +57,12 @@ class ProviderEmbedder:
     def dimension(self) -> int:
         return self._dimension or len(self.embed_query("dimension"))
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
+    def embed_query(self, text: str) -> Vectors:
         rows = self._ask(lambda: [self._model.embed_query(text)], expected=1, attempts=QUERY_ATTEMPTS)
-        vector: NDArray[np.float32] = rows[0]
+        vector: Vectors = rows[0]
         return vector
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
         rows = [
@@ -71,9 +75,7 @@ class ProviderEmbedder:
         ]
         return np.concatenate(rows) if rows else np.empty((0, self.dimension), np.float32)
 
-    def _ask(
-        self, call: Callable[[], list[list[float]]], *, expected: int, attempts: int
-    ) -> NDArray[np.float32]:
+    def _ask(self, call: Callable[[], list[list[float]]], *, expected: int, attempts: int) -> Vectors:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
         retrying = Retrying(
@@ -87,19 +89,6 @@ class ProviderEmbedder:
         except Exception as trouble:  # every provider has its own exceptions
             logger.warning("the embedding model %s failed: %s", self.name, trouble)
             raise ModelTrouble(f"The embedding model {self.name} {self._describe(trouble)}.") from trouble
-        return self._checked(vectors, expected)
-
-    def _describe(self, trouble: Exception) -> str:
-        if is_timeout(trouble):  # by our clock or by the client's: both wait equally long
-            return f"did not answer within {self._timeout:g} s"
-        status = _status(trouble)
-        if status == 429:
-            return "is busy: its quota is used up for now"
-        if status is not None and 400 <= status < 500:
-            return "refused the request: check its name and its key"
-        return "could not be reached"
-
-    def _checked(self, vectors: list[list[float]], expected: int) -> NDArray[np.float32]:
         import numpy as np
 
         try:
@@ -111,6 +100,16 @@ class ProviderEmbedder:
         self._dimension = rows.shape[1]
         return l2_normalised(rows)
 
+    def _describe(self, trouble: Exception) -> str:
+        if is_timeout(trouble):  # by our clock or by the client's: both wait equally long
+            return f"did not answer within {self._timeout:g} s"
+        status = _status(trouble)
+        if status == 429:
+            return "is busy: its quota is used up for now"
+        if status is not None and 400 <= status < 500:
+            return "refused the request: check its name and its key"
+        return "could not be reached"
+
 
 def connect(
     name: str,
@@ -120,10 +119,7 @@ def connect(
     timeout: float,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> ProviderEmbedder:
-    """The embedder that LangChain's ``provider:model`` names; SettingsError when it cannot be set up.
-
-    ``options``: by provider, what another provider's class takes.
-    """
+    """LangChain's ``provider:model``, ``options`` by provider; SettingsError when it cannot be set up."""
     from langchain.embeddings import init_embeddings
 
     provider = name.partition(":")[0]
@@ -147,7 +143,7 @@ def connect(
 
 
 def _gemini_arguments(api_key: str, base_url: str | None, timeout: float) -> dict[str, Any]:
-    def bound(request: httpx.Request) -> None:
+    def bound(request: "httpx.Request") -> None:
         # The client disables the timeouts of every request, even if it was built with some.
         request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), timeout)
 

@@ -5,22 +5,19 @@ would make it worthless. Only the files that are run or read are fetched, the sm
 that cannot be used is refused before its hundreds of megabytes.
 """
 
-from __future__ import annotations
-
 import json
-import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
-from core.library.embedding import notes
-from core.library.embedding.download import Announce, DownloadError, Progress, receive, sha256_of
+from core.errors import SettingsError
+from core.library.embedding import download
 from core.library.embedding.hub import Hub, HubFile, Snapshot
-from core.library.embedding.layout import MODELS, TOKENIZER, read_layout
-
-logger = logging.getLogger(__name__)
+from core.library.embedding.layout import MODELS, TOKENIZER, Unusable, read_layout
 
 PREFIX = "hf:"
 NEWEST = "main"  # the branch that a repository opens with
@@ -37,9 +34,8 @@ _SMALL = re.compile(
     r"config_sentence_transformers\.json",
     re.ASCII,
 )
-_LARGE = re.compile(
-    r"(?:_|\.)data(?:_?\d+)?"
-)  # what follows the name of an ONNX file in those of its weights
+# what follows the name of an ONNX file in those of its weights
+_LARGE = re.compile(r"(?:_|\.)data(?:_?\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +70,7 @@ class Repository:
 
     @property
     def is_here(self) -> bool:
-        return self.commit is not None and notes.is_complete(self.folder)
+        return self.commit is not None and download.are_complete(self.folder)
 
     @property
     def folder(self) -> Path:
@@ -100,41 +96,34 @@ class Repository:
             return {}
         return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
-    def fetch(self, hub: Hub, *, announce: Announce, progress: Progress) -> None:
+    def fetch(self, hub: Hub, *, announce: download.Announce, progress: download.Progress) -> None:
         """Download what is not here yet; nothing is asked of the hub for what is. Raises DownloadError, Unusable."""
-        if self.is_here:
-            return
-        from filelock import FileLock, Timeout
-
-        try:
-            self._place.mkdir(parents=True, exist_ok=True)
-            with FileLock(self._place / ".lock", blocking=False):
+        if not self.is_here:
+            with download.alone(self._place / ".lock"):
                 self._fetch(hub, announce, progress)
-        except Timeout:
-            raise DownloadError("another process is downloading it") from None
-        except OSError as trouble:
-            logger.warning("%s could not be put in place: %s", self._place, trouble)
-            raise DownloadError(f"{self._place} cannot be written") from trouble
 
-    def _fetch(self, hub: Hub, announce: Announce, progress: Progress) -> None:
+    def _fetch(self, hub: Hub, announce: download.Announce, progress: download.Progress) -> None:
         snapshot = hub.snapshot(self.repo, self.commit or self.revision)
         small, large = choose(snapshot, self.model)
-        self._pin(snapshot.commit)
+        if self.commit is None:
+            download.write_json(self._place / REVISIONS, {**self._revisions, self.revision: snapshot.commit})
         files = [hub.describe(snapshot, path) for path in (*small, *large)]
         size = sum(file.size for file in files)
         announce(f"Downloading {self.repo} at {snapshot.commit[:12]} ({size / 1e6:.0f} MB, once)…")
-        done, digests = 0, {}
+        done, sums = 0, {}
+
+        def in_all(done: int, have: int, _total: int) -> None:
+            progress(done + have, size)
+
         for number, file in enumerate(files):
             if number == len(small):  # refused now, if it cannot be used
                 read_layout(self.folder, model=self.model, is_ranking=self.is_ranking, needs_model=False)
             target = self.folder / file.path
-            put_in_place(file, target, timeout=hub.timeout, progress=_part_of(progress, done, size))
-            done, digests[file.path] = done + file.size, sha256_of(target)
-        notes.write(self.folder, digests, repository=self.repo, commit=snapshot.commit, hub=hub.endpoint)
-
-    def _pin(self, commit: str) -> None:
-        if self.commit is None:
-            notes.write_json(self._place / REVISIONS, {**self._revisions, self.revision: commit})
+            receive_into = partial(_receive, file, hub.timeout, partial(in_all, done))
+            fault = f"what arrived as {file.path} has not the digest that the hub gave"
+            download.put_in_place(target, receive_into, file.is_whole, fault)
+            done, sums[file.path] = done + file.size, download.sha256_of(target)
+        download.note_files(self.folder, sums, repository=self.repo, commit=snapshot.commit, hub=hub.endpoint)
 
 
 def choose(snapshot: Snapshot, model: str = "") -> tuple[Sequence[str], Sequence[str]]:
@@ -144,53 +133,39 @@ def choose(snapshot: Snapshot, model: str = "") -> tuple[Sequence[str], Sequence
     if (model and chosen != model) or not chosen:
         others = sorted(path for path in paths if path.endswith(".onnx"))
         named = f"; {PREFIX}{snapshot.repo}/{others[0]} names one that it has" if others else ""
-        raise DownloadError(
+        raise download.DownloadError(
             f"{snapshot.repo} has no ONNX file {model or ' or '.join(reversed(MODELS))}{named}"
         )
     beside = f"{chosen.rpartition('/')[0]}/{TOKENIZER}".lstrip("/")
     tokenizer = next((path for path in (TOKENIZER, beside) if path in paths), None)
     if tokenizer is None:
-        raise DownloadError(f"{snapshot.repo} has no {TOKENIZER}")
+        raise download.DownloadError(f"{snapshot.repo} has no {TOKENIZER}")
     weights = (path for path in paths if path.startswith(chosen) and _LARGE.fullmatch(path[len(chosen) :]))
     return [*sorted(filter(_SMALL.fullmatch, paths)), tokenizer], [*sorted(weights), chosen]
 
 
-def put_in_place(file: HubFile, target: Path, *, timeout: float, progress: Progress) -> None:
-    """Download one file, which takes its name when its digest is that of the hub. Raises DownloadError."""
-    if file.is_whole(target):
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part")
-    is_resumed = _bytes_in(part) > 0
-    while True:
-        _receive(file, part, timeout, progress)
-        if file.is_whole(part):
-            part.replace(target)
-            return
-        part.unlink(missing_ok=True)
-        if not is_resumed:  # two parts may not fit together; another try of a whole file would not help
-            raise DownloadError(f"what arrived as {file.path} has not the digest that the hub gave")
-        is_resumed = False
-
-
-def _receive(file: HubFile, part: Path, timeout: float, progress: Progress) -> None:
+def _receive(file: HubFile, timeout: float, progress: download.Progress, part: Path) -> None:
     """Go on where the connection broke, as long as each try brings something."""
     for _ in range(RESUMPTIONS):
-        before = _bytes_in(part)
+        before = download.size_of(part)
         try:
-            receive(file.url, part, timeout=timeout, progress=progress, limit=file.size)
-        except DownloadError:
-            if _bytes_in(part) <= before:
+            download.receive(file.url, part, timeout=timeout, progress=progress, limit=file.size)
+        except download.DownloadError:
+            if download.size_of(part) <= before:
                 raise
         else:
             return
-    raise DownloadError(f"the connection broke {RESUMPTIONS} times")
+    raise download.DownloadError(f"the connection broke {RESUMPTIONS} times")
 
 
-def _bytes_in(part: Path) -> int:
-    return part.stat().st_size if part.is_file() else 0
-
-
-def _part_of(progress: Progress, done: int, size: int) -> Progress:
-    """Progress in one file, as progress in all."""
-    return lambda have, _total: progress(done + have, size)
+@contextmanager
+def naming(setting: str) -> Iterator[None]:
+    """SettingsError that names the setting, as “RERANKER=hf:ann/tiny”, for a network that cannot be had or used."""
+    try:
+        yield
+    except download.DownloadError as failure:
+        raise SettingsError(f"{setting} could not be downloaded: {failure}.") from failure
+    except Unusable as reason:
+        raise SettingsError(f"{setting} cannot be used: it {reason}.") from reason
+    except ValueError as fault:
+        raise SettingsError(f"{setting.partition('=')[0]} {fault}.") from fault

@@ -3,8 +3,6 @@
 It is off by default. A question waits for no download: until the network is here, passages stay as they were ranked.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Sequence
@@ -12,15 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import SettingsError
-from core.library.embedding.download import Announce, DownloadError, Progress
+from core.library.embedding.download import Announce, Progress
 from core.library.embedding.hub import Hub
-from core.library.embedding.layout import Unusable, read_layout
-from core.library.embedding.repository import PREFIX, Repository
-from core.library.embedding.session import Session, open_session
+from core.library.embedding.layout import read_layout
+from core.library.embedding.repository import PREFIX, Repository, naming
+from core.library.embedding.session import NetworkSession, open_session
 
 logger = logging.getLogger(__name__)
-
-FIRST = 20  # passages that are ranked anew
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,7 +26,7 @@ class Reranker:
     setting: str
     place: Repository | Path  #: of a hub, or a folder
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _session: Session | None = field(default=None, repr=False)
+    _session: NetworkSession | None = field(default=None, repr=False)
     _fails: bool = field(default=False, repr=False)  #: it was tried, and cannot be used
 
     @property
@@ -43,13 +39,9 @@ class Reranker:
 
     def fetch(self, hub: Hub, *, announce: Announce, progress: Progress) -> None:
         """Download it, if it is of a hub and not here. Raises SettingsError."""
-        try:
-            if isinstance(self.place, Repository):
+        if isinstance(self.place, Repository):
+            with naming(f"RERANKER={self.setting}"):
                 self.place.fetch(hub, announce=announce, progress=progress)
-        except DownloadError as failure:
-            raise SettingsError(f"RERANKER={self.setting} could not be downloaded: {failure}.") from failure
-        except Unusable as reason:
-            raise SettingsError(f"RERANKER={self.setting} cannot be used: it {reason}.") from reason
 
     def order(self, question: str, passages: Sequence[str]) -> list[int] | None:
         """The indices of the passages, best first; None if it is not here or cannot be run."""
@@ -72,30 +64,23 @@ class Reranker:
         return scores
 
     @property
-    def session(self) -> Session:
+    def session(self) -> NetworkSession:
         """The network, ready to run. Raises SettingsError."""
         with self._lock:
             if self._session is None:
-                self._session = self._open()
+                place = self.place
+                folder, model = (place.folder, place.model) if isinstance(place, Repository) else (place, "")
+                with naming(f"RERANKER={self.setting}"):
+                    layout = read_layout(folder, model=model, is_ranking=True)
+                self._session = open_session(layout, folder)
             return self._session
-
-    def _open(self) -> Session:
-        place = self.place
-        folder, model = (place.folder, place.model) if isinstance(place, Repository) else (place, "")
-        try:
-            layout = read_layout(folder, model=model, is_ranking=True)
-        except Unusable as reason:
-            raise SettingsError(f"RERANKER={self.setting} cannot be used: it {reason}.") from reason
-        return open_session(layout, folder)
 
 
 def reranker_for(setting: str) -> Reranker | None:
     """The reranker that ``RERANKER`` names; None for "off". SettingsError if it names nothing."""
     if setting == "off":
         return None
-    try:
+    with naming(f"RERANKER={setting}"):
         is_hub = setting.startswith(PREFIX)
         place = Repository.named(setting, is_ranking=True) if is_hub else Path(setting).expanduser()
-    except ValueError as fault:
-        raise SettingsError(f"RERANKER {fault}.") from fault
     return Reranker(setting=setting, place=place)

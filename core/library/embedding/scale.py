@@ -6,17 +6,10 @@ trained with a low temperature .7 and more. Two means over the same questions an
 straight line between them leads to the scale of the fit. It is no fit: tests/benchmarks/fit_confidence.py makes one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    from core.library.embedding.embedder import Embedder
+from core.library.embedding import Vectors
 
 #: Questions, and passages that answer them in other words. Each also stands for those that do not answer the others.
 PAIRS = (
@@ -62,27 +55,18 @@ def network_of(name: str) -> str:
     return REFERENCE if bare == "minilm" else bare
 
 
-def on_scale(cosines: Sequence[float], embedder: Embedder | None) -> list[float]:
-    """Cosines for the ranking and the confidence; those of a provider as they are. Raises as the embedder does."""
-    if embedder is None or not cosines or network_of(embedder.name) == REFERENCE:
-        return list(cosines)
-    own = embedder.cosine_range
-    return list(cosines) if own is None else rescaled(cosines, own)
-
-
 def range_of(
-    embed_query: Callable[[str], NDArray[float32]],
-    embed_documents: Callable[[Sequence[str]], NDArray[float32]],
+    embed_query: Callable[[str], Vectors],
+    embed_documents: Callable[[Sequence[str]], Vectors],
 ) -> CosineRange:
-    """Of a network; it embeds sixteen short texts."""
+    """The range of a network; it embeds sixteen short texts."""
     import numpy as np
 
     questions = np.stack([embed_query(question) for question, _ in PAIRS])
     cosines = questions @ embed_documents([passage for _, passage in PAIRS]).T
     related, count = float(np.trace(cosines)), len(PAIRS)
-    return CosineRange(
-        related=related / count, unrelated=(float(cosines.sum()) - related) / (count * (count - 1))
-    )
+    unrelated = (float(cosines.sum()) - related) / (count * (count - 1))
+    return CosineRange(related=related / count, unrelated=unrelated)
 
 
 def rescaled(cosines: Sequence[float], own: CosineRange) -> list[float]:

@@ -4,22 +4,17 @@ Texts are sorted by length and padded to the longest of their batch, not to a fi
 tests/benchmarks/embedding.py measures what that saves.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.errors import SettingsError
-from core.library.embedding import notes
-from core.library.embedding.layout import Layout
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from core.library.embedding import Mask, Vectors
+from core.library.embedding.download import check_files
+from core.library.embedding.layout import NetworkLayout
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +27,7 @@ _KNOWN = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class NetworkSession:
     """A network that is ready to run."""
 
     runtime: Any  #: onnxruntime.InferenceSession
@@ -43,15 +38,13 @@ class Session:
     pad_id: int
     folder: Path  #: named where it fails
 
-    def run(
-        self, texts: Sequence[str | tuple[str, str]]
-    ) -> Iterator[tuple[list[int], NDArray[np.float32], NDArray[np.int64]]]:
+    def run(self, texts: Sequence[str | tuple[str, str]]) -> Iterator[tuple[list[int], Vectors, Mask]]:
         """By batch: the indices of its texts or pairs, the output, and the mask of what is no padding."""
         encodings = self.tokenizer.encode_batch(list(texts))
         for batch in batches([len(encoding.ids) for encoding in encodings]):
             yield batch, *self._run([encodings[index] for index in batch])
 
-    def _run(self, encodings: Sequence[Any]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def _run(self, encodings: Sequence[Any]) -> tuple[Vectors, Mask]:
         import numpy as np
 
         tensors = self._tensors(encodings)
@@ -67,7 +60,7 @@ class Session:
             ) from trouble
         return np.asarray(output, np.float32), mask
 
-    def _tensors(self, encodings: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
+    def _tensors(self, encodings: Sequence[Any]) -> dict[str, Mask]:
         """Padded on the right to the longest."""
         import numpy as np
 
@@ -85,12 +78,12 @@ class Session:
         }  # fmt: skip
 
 
-def open_session(layout: Layout, folder: Path, *, threads: int = THREADS) -> Session:
+def open_session(layout: NetworkLayout, folder: Path, *, threads: int = THREADS) -> NetworkSession:
     """Load the network. SettingsError if it is not as it was downloaded, or cannot be loaded."""
     import onnxruntime
     from tokenizers import Tokenizer
 
-    notes.check(folder)
+    check_files(folder)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3  # errors; warnings about the graph are of no use here
@@ -115,7 +108,7 @@ def open_session(layout: Layout, folder: Path, *, threads: int = THREADS) -> Ses
     outputs = {output.name: output for output in runtime.get_outputs()}
     # Networks exported with pooling have the token vectors as first output and the sentence's as second.
     output = next((outputs[name] for name in _SENTENCE if name in outputs), runtime.get_outputs()[0])
-    return Session(
+    return NetworkSession(
         runtime=runtime, tokenizer=tokenizer, inputs=inputs, output=output.name, pad_id=pad_id, folder=folder,
         dimension=output.shape[-1] if isinstance(output.shape[-1], int) else None,
     )  # fmt: skip

@@ -4,8 +4,6 @@ judged before anything is unpacked, and nothing is written to the disk.
 Files of older and of other programs are not read, and it is said what a person saves them as.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

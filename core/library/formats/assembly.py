@@ -1,7 +1,5 @@
 """Blocks from the lines of a text file, and documents from parts where the text is not the file itself."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,20 +35,13 @@ def runs_of(kinds: Sequence[BlockKind], first: int) -> Iterator[LineSpan]:
         yield LineSpan(first + numbers[0], first + numbers[-1] + 1, kind)
 
 
-@dataclass(frozen=True, slots=True)
 class Source:
-    """A text and where its lines begin."""
+    """A text and where its lines begin: one start more than there are lines. DocumentError for too many."""
 
-    text: str
-    starts: list[int]  #: one more than there are lines
-
-    @classmethod
-    def of(cls, text: str) -> Source:
-        """DocumentError when there are too many lines."""
-        starts = line_starts(text)
-        if len(starts) > LINE_LIMIT + 1:
+    def __init__(self, text: str) -> None:
+        self.text, self.starts = text, line_starts(text)
+        if len(self) > LINE_LIMIT:
             raise DocumentError(f"has more than {LINE_LIMIT:,} lines")
-        return cls(text, starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -71,10 +62,7 @@ class Source:
                 first = number + 1
 
     def block(self, span: LineSpan) -> Block | None:
-        """The stretch without the white space around it, None when nothing remains.
-
-        Code keeps the indentation of its first line.
-        """
+        """The stretch without white space around it, but for a code's first indentation; None if empty."""
         raw = self.lines(span.first, span.last)
         if not raw.strip():
             return None

@@ -3,8 +3,6 @@
 markitdown, of the extra ``office``, turns chapters into Markdown. Below a cell stands what its code printed.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

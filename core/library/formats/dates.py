@@ -4,8 +4,6 @@ The date of a file on the disk says less. In a clone, a copy and an unpacked arc
 made, and a wrong date is worse than none where it decides which of two documents speaks first.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable
@@ -40,10 +38,7 @@ _ATTRIBUTE = re.compile(
 
 
 def plausible(moment: float | None, now: Callable[[], float] = time.time) -> float | None:
-    """A moment at which something can have been changed; sources and files may say anything.
-
-    One to come is a date of validity, a mistake, or a wish to speak first.
-    """
+    """A moment that can be one of a change; not one to come, whatever sources and files say."""
     return moment if moment is not None and 0 < moment <= now() + AHEAD else None
 
 

@@ -4,8 +4,6 @@ Line ends stay as they are ("\\r\\n" counts two characters), so an offset into t
 text is an offset into the file read with ``newline=""``, without its byte order mark.
 """
 
-from __future__ import annotations
-
 import codecs
 
 from core.errors import DocumentError
@@ -38,13 +36,20 @@ def decode(data: bytes, *, suffix: str = "", declared: str | None = None) -> str
     ``suffix`` is the file's, for the error; ``declared`` is the encoding that a page names,
     used only if the bytes are not UTF-8.
     """
-    for mark, encoding in BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return _strictly(data[len(mark) :], encoding, suffix)
+    marked = next((each for each in BYTE_ORDER_MARKS if data.startswith(each[0])), None)
+    text = _decoded(data.removeprefix(marked[0]), marked[1]) if marked else _unmarked(data, declared)
+    if text is None:
+        raise DocumentError(
+            "is not text: it looks binary" + (f" though it is named {suffix}" if suffix else "")
+        )
+    return text
+
+
+def _unmarked(data: bytes, declared: str | None) -> str | None:
     sample = data[:SAMPLE]
     controls = len(sample) - len(sample.translate(None, CONTROL_BYTES))
     if b"\0" in data or controls > CONTROL_SHARE * len(sample):
-        raise _binary(suffix)
+        return None
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -52,7 +57,7 @@ def decode(data: bytes, *, suffix: str = "", declared: str | None = None) -> str
     # A few broken bytes, as in a log cut within a character, become U+FFFD; with many, this is not UTF-8.
     if len(text) - len(text.encode("ascii", "ignore")) > 10 * text.count("\ufffd"):
         return text
-    return _declared(data, declared) or _strictly(data, _guessed(data), suffix)
+    return _declared(data, declared) or _decoded(data, _guessed(data))
 
 
 def _declared(data: bytes, name: str | None) -> str | None:
@@ -81,14 +86,8 @@ def _guessed(data: bytes) -> str | None:
     return best.encoding
 
 
-def _strictly(data: bytes, encoding: str | None, suffix: str) -> str:
-    if encoding is None:
-        raise _binary(suffix)
+def _decoded(data: bytes, encoding: str | None) -> str | None:
     try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise _binary(suffix) from error
-
-
-def _binary(suffix: str) -> DocumentError:
-    return DocumentError("is not text: it looks binary" + (f" though it is named {suffix}" if suffix else ""))
+        return data.decode(encoding) if encoding else None
+    except UnicodeDecodeError:
+        return None

@@ -4,8 +4,6 @@ A directive becomes what it names, as a fenced block where the file is code. Wha
 root, hidden, too large, not text or included by itself is not read, and its directive stays as it is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,15 +81,13 @@ def whole_of(
 
 
 def to_json(files: Iterable[IncludedFile]) -> str:
-    """As the document store keeps it: [[path, size, modified], …]."""
+    """The files as the document store keeps them: [[path, size, modified], …]."""
     return json.dumps([[file.path, file.size, file.modified] for file in files])
 
 
 def have_changed(stored: str) -> bool:
     """True if one of the files differs from what was stored about it, or came, or went."""
-    return any(
-        stat_of(path) != IncludedFile(path, size, modified) for path, size, modified in json.loads(stored)
-    )
+    return any(stat_of(path) != IncludedFile(path, size, at) for path, size, at in json.loads(stored))
 
 
 def with_includes(text: str, path: Path, root: Path, may_read: Callable[[str], bool]) -> Whole:

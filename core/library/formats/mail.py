@@ -3,14 +3,11 @@
 Under the subject stand who wrote to whom and when, what was written, and the names of what is attached.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -37,20 +34,6 @@ EPOCH = 11_644_473_600  # seconds from 1601 to 1970
 _ATTACHED = re.compile(r"__substg1\.0_(\w{4})001([EF])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
-    """The headers, text and attachments of a mail."""
-
-    subject: str
-    sender: str
-    to: str
-    cc: str
-    sent_at: float | None  #: seconds since the epoch
-    text: str
-    page: bytes | str = b""  #: the same as HTML; read where there is no text
-    attached: Sequence[str] = ()  #: names of files
-
-
 def parse_outlook(data: bytes) -> Document:
     import olefile
     from markitdown import converters
@@ -58,10 +41,10 @@ def parse_outlook(data: bytes) -> Document:
     if not olefile.isOleFile(data):
         raise DocumentError("is not a mail of Outlook though it is named .msg")
     with olefile.OleFileIO(io.BytesIO(data)) as file:
-        return _document(_outlook(file, converters.OutlookMsgConverter()))
+        return _outlook(file, converters.OutlookMsgConverter())
 
 
-def _outlook(file: Any, converter: Any) -> Mail:
+def _outlook(file: Any, converter: Any) -> Document:
     """markitdown's converter knows the code pages of the properties."""
     numbers = converter._get_long_properties(file)
     pages = [converter._get_codec_name(numbers.get(tag)) for tag in (CODE_PAGE, BODY_CODE_PAGE)]
@@ -77,12 +60,12 @@ def _outlook(file: Any, converter: Any) -> Mail:
     whole = len(entries) - len(entries) % ENTRY.size
     times = {tag >> 16: value for tag, _, value in ENTRY.iter_unpack(entries[:whole]) if tag & 0xFFFF == TIME}
     moments = (plausible(times[tag] / 1e7 - EPOCH) for tag in TIMES if tag in times)
-    return Mail(
+    return _document(
         subject=said(SUBJECT), to=said(TO), cc=said(CC), text=said(BODY, body),
         sender=f"{name} <{address}>" if name and address and name != address else name or address,
         sent_at=next((moment for moment in moments if moment is not None), None),
         page=file.openstream(stored).read() if file.exists(stored) else said(PAGE, body),
-        attached=list(_attached(file, converter, names)),
+        attached=_attached(file, converter, names),
     )  # fmt: skip
 
 
@@ -111,13 +94,12 @@ def parse_internet(data: bytes) -> Document:
         date = message["date"].datetime
     if date and not date.tzinfo:
         date = date.replace(tzinfo=UTC)
-    mail = Mail(
+    return _document(
         subject=_header(message, "subject"), sender=_header(message, "from"), to=_header(message, "to"),
         cc=_header(message, "cc"), sent_at=plausible(date.timestamp()) if date else None,
         text=_content(body) if body else "", page=_content(page) if page else b"",
         attached=[name for part in message.iter_attachments() if (name := part.get_filename())],
     )  # fmt: skip
-    return _document(mail)
 
 
 #: What is raised about headers that no standard allows.
@@ -138,22 +120,22 @@ def _content(part: Any) -> str:
         return decode(part.get_payload(decode=True) or b"")
 
 
-def _document(mail: Mail) -> Document:
-    title = " ".join(mail.subject.split())
-    return assemble(_parts(mail, title), title=title, changed_at=mail.sent_at)
-
-
-def _parts(mail: Mail, title: str) -> Iterator[Part]:
-    if title:
-        yield Part(kind="heading", text=f"# {title}", level=1)
-    sent = datetime.fromtimestamp(mail.sent_at, UTC).strftime("%Y-%m-%d %H:%M UTC") if mail.sent_at else ""
-    heads = {"From": mail.sender, "To": mail.to, "Cc": mail.cc, "Date": sent}
+def _document(
+    *, subject: str, sender: str, to: str, cc: str, sent_at: float | None, text: str, page: bytes | str,
+    attached: Iterable[str],
+) -> Document:  # fmt: skip
+    """``page``: the text as HTML, read where there is no other; ``attached``: names of files."""
+    title = " ".join(subject.split())
+    parts = [Part(kind="heading", text=f"# {title}", level=1)] if title else []
+    sent = datetime.fromtimestamp(sent_at, UTC).strftime("%Y-%m-%d %H:%M UTC") if sent_at else ""
+    heads = {"From": sender, "To": to, "Cc": cc, "Date": sent}
     lines = [f"{name}: {' '.join(said.split())}" for name, said in heads.items() if said.strip()]
-    yield Part(kind="prose", text="\n".join(lines))
-    if mail.text.strip():
-        yield from parts_of(plain.parse(mail.text))
-    elif mail.page:
-        yield from parts_of(webpage.parse(mail.page, name=""), below=1)
-    attached = [" ".join(name.split()) for name in mail.attached if name.strip()]
-    if attached:
-        yield Part(kind="prose", text=f"Attached: {', '.join(attached)}")
+    parts.append(Part(kind="prose", text="\n".join(lines)))
+    if text.strip():
+        parts += parts_of(plain.parse(text))
+    elif page:
+        parts += parts_of(webpage.parse(page, name=""), below=1)
+    files = [" ".join(name.split()) for name in attached if name.strip()]
+    if files:
+        parts.append(Part(kind="prose", text=f"Attached: {', '.join(files)}"))
+    return assemble(parts, title=title, changed_at=sent_at)

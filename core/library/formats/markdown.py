@@ -5,8 +5,6 @@ block. What should not be quoted (front matter, directives, comments, lone image
 rules, link definitions) is "markup".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -74,7 +72,7 @@ _PERMALINK = re.compile(r"\[[¶#§🔗]?\]\(#[^)]*\)|[¶🔗]\Z")
 
 def parse(text: str) -> Document:
     front = _FRONT_MATTER.match(text)
-    source = Source.of(text)
+    source = Source(text)
     spans = _line_spans(source, front.end() if front else 0)
     blocks = tuple(block for span in spans if (block := source.block(span)))
     changed_at = changed_in_fields(front[2]) if front else None
@@ -109,7 +107,7 @@ def heading_text(source: str) -> str:
 
 
 @cache
-def _parser(*, inline: bool) -> MarkdownIt:
+def _parser(*, inline: bool) -> "MarkdownIt":
     """Without inline rules unless they are needed: they take ten times longer than finding the blocks."""
     from markdown_it import MarkdownIt
 
@@ -150,7 +148,7 @@ def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
     yield from _unclaimed(source, reached, len(source))
 
 
-def _of_token(source: Source, token: Token, first: int, last: int) -> Iterator[LineSpan]:
+def _of_token(source: Source, token: "Token", first: int, last: int) -> Iterator[LineSpan]:
     kind = _KINDS[token.type]
     if token.type == "paragraph_open":
         yield from _without_directives(source, first, last)

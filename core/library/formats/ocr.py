@@ -4,9 +4,8 @@ pypdfium2 draws a page, rapidocr finds its lines and reads them. Its networks (P
 package and read Latin scripts, Chinese and Japanese. A page takes 2 to 5 seconds of one processor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 from importlib.util import find_spec
 from itertools import pairwise
 from statistics import median
@@ -47,13 +46,10 @@ def read_scanned(data: bytes, pages: Collection[int]) -> Iterator[tuple[int, lis
     threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
     # Without the network that says which lines stand on their heads: it turns some that do not.
     recognize = RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **threads})
-    document = pypdfium2.PdfDocument(data)
-    try:
+    with closing(pypdfium2.PdfDocument(data)) as document:
         for done, number in enumerate(sorted(pages)):
             tell(done, len(pages))
             yield number, printed_lines(_upright_words(recognize, _drawn(document, number)))
-    finally:
-        document.close()
 
 
 def _drawn(document: Any, number: int) -> Any:
@@ -87,14 +83,8 @@ def _words(found: Any) -> list[Word]:
     words = []
     for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True) if found.txts else ():
         across, down = [float(corner[0]) for corner in box], [float(corner[1]) for corner in box]
-        word = Word(
-            text=text.strip(),
-            score=score,
-            left=min(across),
-            right=max(across),
-            top=min(down),
-            bottom=max(down),
-        )
+        left, right, top, bottom = min(across), max(across), min(down), max(down)
+        word = Word(text=text.strip(), score=score, left=left, right=right, top=top, bottom=bottom)
         if word.text and score >= SURE:
             words.append(word)
     return words

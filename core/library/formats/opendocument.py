@@ -3,8 +3,6 @@
 A footnote stands below the paragraph that refers to it. Comments, deletions, headers and footers are left out.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile
@@ -118,7 +116,7 @@ def _paragraph(element: ET.Element, titles: set[str | None], below: bool, depth:
 
 
 def _text(element: ET.Element) -> str:
-    """As a reader sees it, without what stands apart from the line."""
+    """The text as a reader sees it, without what stands apart from the line."""
     seen = [_SPACE.sub(" ", element.text or "")]
     for child in element:
         if child.tag == _S:
@@ -132,7 +130,7 @@ def _text(element: ET.Element) -> str:
 
 
 def _within(element: ET.Element, *tags: str) -> Iterator[ET.Element]:
-    """Those below the element, but not below one another."""
+    """Elements below another one, but not below one another."""
     for child in element:
         if child.tag in tags:
             yield child

@@ -6,8 +6,6 @@ the next one and ends when it is idle. A worker that does not finish in time is 
 Where questions are answered, what nobody waits for is parsed and cut there too, whatever it is: see :func:`apart`.
 """
 
-from __future__ import annotations
-
 import atexit
 import io
 import json
@@ -22,9 +20,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, Self
 
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
@@ -97,9 +96,8 @@ def read_file(data: bytes, name: str) -> Document:
 def read_page(data: bytes | str, *, name: str, url: str | None) -> Document:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     request = {"kind": "page", "name": name, "url": url, "is_text": isinstance(data, str), "memory": MEMORY}
-    if is_apart():
-        return _document(_ask("files", request | {"seconds": FILE_TIME}, raw))
-    return _document(_ask("pages", request | {"seconds": PAGE_TIME}, raw))
+    workers: tuple[Pool, float] = ("files", FILE_TIME) if is_apart() else ("pages", PAGE_TIME)
+    return _document(_ask(workers[0], request | {"seconds": workers[1]}, raw))
 
 
 def with_pieces(document: Document) -> Document:
@@ -139,16 +137,12 @@ def _pieces(reply: dict[str, Any], text: str) -> tuple[Piece, ...]:
     )  # fmt: skip
 
 
-def row_of(block: Block) -> tuple[Any, ...]:
-    """A block as it is sent."""
-    return (block.kind, block.start, block.end, block.level, block.page, block.row, block.is_recognized)
+_BLOCK = tuple(each.name for each in fields(Block))
+row_of: Callable[[Block], tuple[Any, ...]] = attrgetter(*_BLOCK)  #: a block as it is sent
 
 
 def block_of(row: Sequence[Any]) -> Block:
-    kind, start, end, level, page, number, is_recognized = row
-    return Block(
-        kind=kind, start=start, end=end, level=level, page=page, row=number, is_recognized=is_recognized
-    )
+    return Block(**dict(zip(_BLOCK, row, strict=True)))
 
 
 class WorkerStopped(BaseException):
@@ -170,7 +164,7 @@ class Worker:
     process: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls) -> Worker:
+    def start(cls) -> Self:
         kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "core.library.formats.worker"],
@@ -245,7 +239,7 @@ def _await(stream: IO[bytes], event: int, deadline: float) -> None:
 
 @dataclass(slots=True)
 class Workers:
-    """As many workers as are needed at once, up to a limit; idle ones are kept."""
+    """The workers that are needed at once, up to a limit; idle ones are kept."""
 
     start: Callable[[], Worker] = Worker.start
     at_once: int = AT_ONCE

@@ -1,11 +1,9 @@
 """PDF files: the printed lines of each page, joined to paragraphs, with the outline's entries as headings."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise, product
 
 from core.errors import DocumentError
@@ -57,10 +55,7 @@ _BEGINNING = re.compile(r"[^\W\d_]+")
 def parse(
     data: bytes, *, reading_time: float = READING_TIME, recognize: ocr.Recognize | None = None
 ) -> Document:
-    """``reading_time`` is in seconds of processor time; DocumentError when it runs out.
-
-    ScannedPages where text recognition is installed and would find more; then ``recognize`` is needed.
-    """
+    """DocumentError when ``reading_time``, of the processor, runs out; ScannedPages where ``recognize`` is needed."""
     file = read_pages(data, reading_time)
     pages, damaged = file.pages, frozenset(file.damaged)
     bare = without_running_heads([[], *pages])[1:]  # or the head of the first page would be a title
@@ -102,7 +97,7 @@ def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[Print
 
 
 def _unread(data: bytes, pages: Sized, damaged: Sized, scanned: Sized) -> str:
-    """What was not read, as "2 of 9 pages are damaged, so not read"; empty where everything was."""
+    """The parts that were not read, as "2 of 9 pages are damaged, so not read"; empty where everything was."""
     causes = ["is cut off: its end is missing"] if is_cut_off(data) else []
     for some, what in ((damaged, "damaged, so not read"), (scanned, f"scanned, so not read; {ocr.INSTALL}")):
         causes += [_share(some, pages, what)] if len(some) else []
@@ -137,11 +132,11 @@ def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -
         places = range(place, place + count)
         if free.issuperset(places):
             text = " ".join(page[each].text for each in places)
-            candidates += [(places, _Candidate.of(text))] if len(text) <= 2 * TITLE else []
+            candidates += [(places, _Candidate(text))] if len(text) <= 2 * TITLE else []
     left = list(entries)
     for to_the_letter in (True, False):
         for level, title in tuple(left):
-            wanted = _Candidate.of(title)
+            wanted = _Candidate(title)
             for places, each in candidates:
                 if each.says(wanted, to_the_letter=to_the_letter) and free.issuperset(places):
                     found[places.start] = len(places), level
@@ -151,21 +146,17 @@ def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -
     return found
 
 
-@dataclass(frozen=True, slots=True)
 class _Candidate:
     """One or two lines that may be a heading, or an entry of an outline."""
 
-    bare: str  #: letters and digits alone, without the numbering, which an outline may leave out
-    words: frozenset[str]
-    code: frozenset[str]
-
-    @classmethod
-    def of(cls, text: str) -> _Candidate:
+    def __init__(self, text: str) -> None:
+        # Letters and digits alone, without the numbering, which an outline may leave out.
         letters = _LETTERS.sub("", _NUMBERING.sub("", text.strip())) or _LETTERS.sub("", text)
-        words = frozenset(_WORDS.findall(text.casefold()))
-        return cls(letters.casefold(), words, frozenset(_CODE.findall(text)))
+        self.bare = letters.casefold()
+        self.words = frozenset(_WORDS.findall(text.casefold()))
+        self.code = frozenset(_CODE.findall(text))
 
-    def says(self, entry: _Candidate, *, to_the_letter: bool) -> bool:
+    def says(self, entry: "_Candidate", *, to_the_letter: bool) -> bool:
         if not self.code <= entry.code:
             return False
         if to_the_letter:
@@ -200,10 +191,7 @@ def _names(line: PrintedLine, below: PrintedLine) -> bool:
 
 
 def without_running_heads(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
-    """The lines of each page, without headers, footers and page numbers.
-
-    Words at the top of the first page stay: there they are the title.
-    """
+    """Each page's lines without headers, footers and numbers; the first page keeps its title."""
     placed = [sorted(lines, key=lambda line: line.top) for lines in pages]
     counts = Counter(
         mask
@@ -233,10 +221,7 @@ def _masks(line: str, page: int) -> set[str]:
 
 
 def with_headings(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
-    """The lines of a document without an outline: larger or bolder ones are headings, and numbered titles.
-
-    Up to three lines of one look are one heading; more of them are text.
-    """
+    """Lines without an outline: up to three larger, bolder or numbered ones alike are a heading."""
     looks = Counter[tuple[float, bool]]()
     for line in lines:
         looks[_look(line)] += len(line.text)
@@ -342,10 +327,7 @@ def _part(lines: Sequence[PrintedLine], full: float, words: frozenset[str]) -> P
 
 
 def _with_gap(line: str, following: str, full: float, words: frozenset[str]) -> str:
-    """A line and what separates it from the next one: nothing if a word was broken.
-
-    A hyphen stays if the document contains the compound elsewhere, and not the one word.
-    """
+    """A line and what parts it from the next: nothing within a word, "-" in a compound used elsewhere."""
     broken = _BROKEN_WORD.search(line)
     rest = _BEGINNING.match(following)
     if not broken or not rest or not following[0].islower():

@@ -1,10 +1,8 @@
-"""What people filled into a page of a PDF: the values of form fields, and text that was typed onto it.
+"""The entries that people filled into a PDF: the values of form fields, and text that was typed onto it.
 
 They are annotations (ISO 32000-1, 12.5.6 and 12.7) and no part of the page's own text. What is hidden, and what was
 typed into a field for a password, is not read.
 """
-
-from __future__ import annotations
 
 import io
 import logging
@@ -32,9 +30,9 @@ Entry = Any
 
 
 def filled_in(data: bytes) -> dict[int, list[str]]:
-    """What people filled in, by page, from 1."""
+    """The filled-in lines by page, from 1."""
 
-    def read(reader: PdfReader) -> dict[int, list[str]]:
+    def read(reader: "PdfReader") -> dict[int, list[str]]:
         pages = enumerate(reader.pages, start=1)
         return {number: lines for number, page in pages if (lines := filled_lines(page))}
 
@@ -50,8 +48,8 @@ def broken_among(data: bytes, blank: Collection[int]) -> frozenset[int]:
     )
 
 
-def _read_by_pypdf(data: bytes, read: Callable[[PdfReader], Found], *, otherwise: Found) -> Found:
-    """What pypdf's reader finds in a file; a file that it cannot read is not lost, as PDFium could."""
+def _read_by_pypdf(data: bytes, read: Callable[["PdfReader"], Found], *, otherwise: Found) -> Found:
+    """The result of pypdf's reader; a file that it cannot read is not lost, as PDFium could."""
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -65,7 +63,7 @@ def _read_by_pypdf(data: bytes, read: Callable[[PdfReader], Found], *, otherwise
         return otherwise
 
 
-def _is_broken(reader: PdfReader, number: int) -> bool:
+def _is_broken(reader: "PdfReader", number: int) -> bool:
     from pypdf.errors import PyPdfError
 
     try:
@@ -81,7 +79,7 @@ def _is_broken(reader: PdfReader, number: int) -> bool:
     return False
 
 
-def _page_at(reader: PdfReader, number: int) -> Entry:
+def _page_at(reader: "PdfReader", number: int) -> Entry:
     """The page alone: a list of all pages takes 200 kB for each page of a file as pdfTeX writes it."""
     node: Entry = reader.root_object["/Pages"]
     before, seen = 1, set[int]()
@@ -101,7 +99,7 @@ def _page_at(reader: PdfReader, number: int) -> Entry:
     return node
 
 
-def filled_lines(page: PageObject) -> list[str]:
+def filled_lines(page: "PageObject") -> list[str]:
     """ "• Field: value" for each field that has one, and the lines of each typed text."""
     from pypdf.errors import PyPdfError
 
@@ -113,7 +111,7 @@ def filled_lines(page: PageObject) -> list[str]:
     return list(dict.fromkeys(lines))  # a field may be shown twice
 
 
-def _lines(page: PageObject, annotation: Entry) -> Iterable[str]:
+def _lines(page: "PageObject", annotation: Entry) -> Iterable[str]:
     if int(annotation.get("/F", 0)) & HIDDEN:
         return []
     kind = annotation.get("/Subtype")
@@ -124,7 +122,7 @@ def _lines(page: PageObject, annotation: Entry) -> Iterable[str]:
     return [f"• {name}: {value}" if name else f"• {value}"] if value else []
 
 
-def _value(page: PageObject, widget: Entry) -> str:
+def _value(page: "PageObject", widget: Entry) -> str:
     kind, flags = _inherited(widget, "/FT"), int(_inherited(widget, "/Ff") or 0)
     value = _inherited(widget, "/V")
     if kind == "/Btn":
@@ -138,7 +136,7 @@ def _value(page: PageObject, widget: Entry) -> str:
     return _typed(page, widget, value) if kind == "/Tx" and not flags & PASSWORD else ""
 
 
-def _typed(page: PageObject, annotation: Entry, value: Entry) -> str:
+def _typed(page: "PageObject", annotation: Entry, value: Entry) -> str:
     """The value, else the text by which it is shown."""
     if isinstance(value, str):
         return value

@@ -1,7 +1,5 @@
 """The pages of a PDF file as PDFium reads them: lines of words with their places and letters, tables as one line."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import re
@@ -9,7 +7,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -85,7 +83,7 @@ class PrintedLine:
 
 @dataclass(slots=True)
 class PrintedFile:
-    """What PDFium reads of a file; pages count from 1."""
+    """A file as PDFium reads it; pages count from 1."""
 
     metadata: Mapping[str, str]
     outline: Mapping[int, Sequence[tuple[int, str]]]  #: (level, title) of the entries, by page
@@ -153,7 +151,7 @@ def is_cut_off(data: bytes) -> bool:
 
 
 def _utf16(read: Callable[..., int], *of: object) -> str:
-    """What one of PDFium's functions writes into a buffer; pypdfium2's own raise for a character that is cut."""
+    """The text that one of PDFium's functions writes into a buffer; pypdfium2's own raise for a character that is cut."""
     length = read(*of, None, 0)
     buffer = ctypes.create_string_buffer(length)
     read(*of, buffer, length)
@@ -178,8 +176,7 @@ def _read_page(document: Any, number: int, fonts: dict[int, bool], file: Printed
     """Adds a page to what was read of a file; how many characters it has."""
     from pypdfium2 import raw
 
-    page = document[number - 1]
-    try:
+    with closing(document[number - 1]) as page:
         lines, count = _lines_of(page, number, fonts)
         file.annotated = file.annotated or _is_annotated(page)
         drawn = raw.FPDFPage_CountObjects(page)
@@ -189,8 +186,6 @@ def _read_page(document: Any, number: int, fonts: dict[int, bool], file: Printed
                 file.pictured.add(number)
         if not drawn:
             file.blank.add(number)
-    finally:
-        page.close()
     file.pages.append(lines)
     return count
 
@@ -211,8 +206,7 @@ def _lines_of(page: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
     """The lines of a page, and how many characters it has."""
     from pypdfium2 import raw
 
-    text = page.get_textpage()
-    try:
+    with closing(page.get_textpage()) as text:
         count = text.count_chars()
         if count > TEXT_LIMIT:
             return [], count
@@ -224,8 +218,6 @@ def _lines_of(page: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
         lines = list(_lines(text.raw, words, quarter, page.get_height(), fonts))
         if 90 * quarter != page.get_rotation():  # PDFium orders words as on an upright page
             lines = rows_of([*chain.from_iterable(lines)])
-    finally:
-        text.close()
     return list(_printed(lines, [] if count > CROWDED else _tables(lines), number)), count
 
 
@@ -310,9 +302,7 @@ def _tables(lines: Sequence[Sequence[Word]]) -> list[PrintedTable]:
     return [table for region in regions(cells) for table in tables_in(rows_of(region), is_in_order)]
 
 
-def _printed(
-    lines: Sequence[Sequence[Word]], tables: Sequence[PrintedTable], number: int
-) -> Iterator[PrintedLine]:
+def _printed(lines: list[list[Word]], tables: list[PrintedTable], number: int) -> Iterator[PrintedLine]:
     """The lines as text; a table stands where its first word does."""
     owners = {word: table for table in tables for word in table.words}
     seen: set[int] = set()

@@ -4,8 +4,6 @@ A row comes with its whole label, also where it runs over lines, and with the na
 indented; a column with all names above it. Rows are told by their place on the page, in whatever order it was drawn.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,12 +27,8 @@ LEEWAY = 0.6  # between edges that are taken for the same
 ROUGH = 1.4  # between the middles of a name and of several columns, whose numbers may be narrower than they
 
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d[AEPF]?|FY\d\d", re.IGNORECASE)
-_PERIOD = re.compile(
-    r"\b(?:19|20)\d\d\b|\b(?:months|years?|quarters?|weeks) ended\b|\bas (?:of|at)\b", re.IGNORECASE
-)
-_UNIT = re.compile(
-    r"[(\[].*[)\]]|.*\b(?:in|of) (?:\w+ )?(?:millions?|thousands?|billions?)\b.*", re.IGNORECASE
-)
+_PERIOD = re.compile(r"(?i)\b(?:19|20)\d\d\b|\b(?:months|years?|quarters?|weeks) ended\b|\bas (?:of|at)\b")
+_UNIT = re.compile(r"(?i)[(\[].*[)\]]|.*\b(?:in|of) (?:\w+ )?(?:millions?|thousands?|billions?)\b.*")
 _LEADERS = re.compile(r"(?:\s*\.){3,}\s*$|(?:\s\.){2,}\s*$")
 _LEADING = re.compile(r"(?:\s?\.){4,}")
 _PAGE = re.compile(r"\d{1,4}")
@@ -46,9 +40,7 @@ Row = list[Word]  # its cells, from left to right
 def tables_in(
     rows: Sequence[Row], is_in_order: Callable[[Sequence[Row]], bool] = lambda _: True
 ) -> Iterator[PrintedTable]:
-    """The tables among the rows of one column of text. ``is_in_order``: whether rows were drawn one after the other,
-    without which cells of words alone are no table.
-    """
+    """The tables among a column's rows. ``is_in_order``: drawn in order, which cells of words need."""
     for block in _blocks(rows):
         if sum(len(row) > 1 for row in block) < 2 or len(block) > BODY or _is_contents(block):
             continue
@@ -106,19 +98,13 @@ def _is_data(row: Row) -> bool:
     return len(row) > 1 and any(not _YEAR.fullmatch(cell.text) for cell in numbers if cell is not row[0])
 
 
-@dataclass(slots=True)
 class _Column:
-    """A column of values."""
+    """A column of values, of which so many ``amounts`` are numbers."""
 
-    cells: list[Word]
-    amounts: int  #: how many of them are numbers
-    left: float = 0.0
-    right: float = 0.0
-
-    @classmethod
-    def of(cls, cells: list[Word]) -> _Column:
-        count = sum(is_amount(cell.text) for cell in cells)
-        return cls(cells, count, min(cell.left for cell in cells), max(cell.right for cell in cells))
+    def __init__(self, cells: list[Word]) -> None:
+        self.cells = cells
+        self.amounts = sum(is_amount(cell.text) for cell in cells)
+        self.left, self.right = min(cell.left for cell in cells), max(cell.right for cell in cells)
 
     @property
     def middle(self) -> float:
@@ -147,10 +133,10 @@ def _columns(rows: Sequence[Row], height: float) -> list[_Column]:
             if not is_number and any(column.overlap(cell) > 0 for column in columns):
                 continue
             if group and cell.left > max(each.right for each in group[-200:]) - 0.1 * height:
-                columns.append(_Column.of(group))
+                columns.append(_Column(group))
                 group = []
             group.append(cell)
-        columns += [_Column.of(group)] if group else []
+        columns += [_Column(group)] if group else []
     aligned = [column for column in columns if len(column.cells) == 1 or column.is_aligned(height)]
     return sorted(aligned, key=lambda column: column.left)
 
@@ -190,7 +176,7 @@ def _words(block: Sequence[Row]) -> PrintedTable | None:
     if is_list or any(len(cell.text) > SHORT_CELL for row in rows for cell in row):
         return None
     height = median(cell.height for row in rows for cell in row)
-    columns = [_Column.of([row[place] for row in rows]) for place in range(width)]
+    columns = [_Column([row[place] for row in rows]) for place in range(width)]
     overlap = any(one.right > other.left for one, other in pairwise(columns))
     if overlap or not all(column.is_aligned(height) for column in columns):
         return None

@@ -5,8 +5,6 @@ Specification, by the documentation of AsciiDoc, “Sections” and “Blocks”
 “Elements”.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import defaultdict
@@ -27,13 +25,13 @@ _CODE_DIRECTIVE = re.compile(r"\s*\.\. (?:code|code-block|sourcecode|parsed-lite
 
 def parse(text: str, *, kind: BlockKind = "prose") -> Document:
     """Paragraphs are separated by blank lines. A log is ``code``, so that it is cut between lines."""
-    source = Source.of(text)
+    source = Source(text)
     return _document(source, (LineSpan(first, last, kind) for first, last in source.paragraphs()))
 
 
 def parse_rst(text: str) -> Document:
     """reStructuredText with its sections, directives and literal blocks; the rest as paragraphs."""
-    source = Source.of(text)
+    source = Source(text)
     document = _document(source, _rst_spans(source))
     return replace(document, title=first_heading(text, document.blocks))
 
@@ -73,10 +71,7 @@ def _rst_spans(source: Source) -> Iterator[LineSpan]:
 
 
 def _rst_heading(source: Source, first: int, last: int, styles: list[tuple[str, bool]]) -> LineSpan | None:
-    """A section title at the beginning of a paragraph, with its underline and overline.
-
-    ``styles``: the adornments in the order in which they appear, which gives their levels.
-    """
+    """A section title that begins a paragraph, between its lines; the order of ``styles`` gives levels."""
     lines = [source.line(number).rstrip() for number in range(first, min(first + 3, last))]
     overlined = len(lines) == 3 and lines[0] == lines[2]
     title, *under = lines[1:] if overlined else lines[:2]
@@ -145,7 +140,7 @@ ORG = Notation(
 
 
 def parse_outlined(text: str, notation: Notation) -> Document:
-    source = Source.of(text)
+    source = Source(text)
     blocks = []
     for block in filter(None, map(source.block, _spans(source, notation))):
         start, end = block.start, block.end
@@ -188,7 +183,7 @@ def _spans(source: Source, notation: Notation) -> Iterator[LineSpan]:
 
 
 def _level(line: str, following: str, notation: Notation) -> int:
-    """Of a heading, by its marks or by the line below it; 0: it is none."""
+    """The level of a heading, by its marks or by the line below it; 0: it is none."""
     if marks := notation.heading.match(line):
         return min(len(marks[1]), 6) if len(line) <= HEADING_LIMIT else 0
     words, below = line.rstrip(), following.strip()

@@ -4,8 +4,6 @@ The slides are walked here and not by markitdown, which joins the lines of a tex
 merged cells, names every picture, and fails at shapes that it does not know. Charts are turned into tables by it.
 """
 
-from __future__ import annotations
-
 import io
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence

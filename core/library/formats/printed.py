@@ -1,6 +1,4 @@
-"""What is printed on a page, as words with the boxes around them: its rows, cells, tables and columns of text."""
-
-from __future__ import annotations
+"""The print of a page, as words with the boxes around them: its rows, cells, tables and columns of text."""
 
 import re
 from bisect import bisect_left
@@ -23,8 +21,7 @@ CELL_GAP = 0.8  # between cells; blanks within text that fills its line stay bel
 _CURRENCY = re.compile(r"[$€£¥₹]|US\$")
 _TAIL = re.compile(r"[)%]+|\(\w\)")
 _AMOUNT = re.compile(
-    r"(?:US)?[$€£¥₹(\s+–-]*(?:\d(?:[\d.,’']*\d)?|[–—-]{1,2}|n/?[am]\.?)[)%\s]*(?:\(\w\)|[*†‡x])?",
-    re.IGNORECASE,
+    r"(?i)(?:US)?[$€£¥₹(\s+–-]*(?:\d(?:[\d.,’']*\d)?|[–—-]{1,2}|n/?[am]\.?)[)%\s]*(?:\(\w\)|[*†‡x])?",
 )
 _CLOSE = re.compile(r"(?<=[($€£¥₹])\s+|\s+(?=[)%])")
 
@@ -41,7 +38,7 @@ class Word:
     score: float = 1.0  #: of recognition, 0 to 1
     size: float = 0.0  #: of its letters, in points
     is_bold: bool = False
-    parts: tuple[Word, ...] = ()  #: the words that it was joined from
+    parts: tuple["Word", ...] = ()  #: the words that it was joined from
 
     @property
     def height(self) -> float:
@@ -176,10 +173,6 @@ class PrintedTable:
     leeway: float  #: how far such an edge may be from that of the same column on the next page
     words: frozenset[int] = field(default_factory=frozenset)  #: ids of the words it is made of
 
-    @property
-    def has_heads(self) -> bool:
-        return any(self.heads)
-
 
 def texts_of(table: PrintedTable) -> Iterator[str]:
     """The table in Markdown; a long one in several, each with the header, so that no row is cut from it."""
@@ -197,7 +190,7 @@ def texts_of(table: PrintedTable) -> Iterator[str]:
 
 def continued(before: PrintedTable, table: PrintedTable) -> PrintedTable:
     """A table at the head of a page, with the names of the one at the end of the page before if it goes on there."""
-    if table.has_heads:
+    if any(table.heads):
         is_same = table.heads == before.heads
         return replace(table, corner=before.corner) if is_same and not table.corner else table
     nearest = [min(range(len(before.edges)), key=partial(_gap, before, edge)) for edge in table.edges]

@@ -3,8 +3,6 @@
 DocumentError for every file that cannot be read; its text completes "FILE: …".
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 import re
@@ -52,9 +50,8 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise DocumentError("disappeared while it was read") from error
     except OSError as error:
-        raise DocumentError(
-            f"could not be read: {_REASONS.get(error.errno or 0) or reason_of(error)}"
-        ) from error
+        reason = _REASONS.get(error.errno or 0) or reason_of(error)
+        raise DocumentError(f"could not be read: {reason}") from error
 
 
 _REASONS = {
@@ -69,30 +66,41 @@ _REASONS = {
 
 def parse_file(path: Path, data: bytes) -> Document:
     """The text of a file with this name and these bytes, in blocks; DocumentError when it cannot be read."""
-    loader = SUFFIXES.get(path.suffix.lower())
-    if path.suffix.lower() in OLDER:
-        raise DocumentError(refusal(path.suffix.lower()))
-    if loader is None:
+    suffix = path.suffix.lower()
+    if suffix in OLDER:
+        raise DocumentError(refusal(suffix))
+    if suffix not in SUFFIXES:
         raise DocumentError(f"is of a kind that is not read ({path.suffix or 'no suffix'})")
     if len(data) > FILE_LIMIT:
         raise DocumentError(f"is larger than {FILE_LIMIT // 1024**2} MB")
     if not data.strip():
         raise DocumentError("is empty")
+    load: Callable[[], Document] = partial(SUFFIXES[suffix], data, path)
+    if parser_process.is_apart() or parser_process.is_foreign(suffix, len(data)):
+        load = partial(parser_process.read_file, data, path.name)
     try:
-        is_elsewhere = parser_process.is_apart() or parser_process.is_foreign(path.suffix, len(data))
-        document = parser_process.read_file(data, path.name) if is_elsewhere else loader(data, path)
+        document = _loaded(load, path, f"could not be read: it is damaged, or not what {path.suffix} says")
     except ScannedPages:  # without a process of its own, as on Windows
         from core.library.formats import ocr, pdf
 
-        document = pdf.parse(data, recognize=ocr.read_scanned)
+        document = _titled(pdf.parse(data, recognize=ocr.read_scanned), path)
+    if not document.text.strip():
+        raise DocumentError("is empty")
+    return document
+
+
+def _loaded(load: Callable[[], Document], path: Path, fault: str) -> Document:
+    """The boundary to the parsers: given a broken or hostile file, they raise anything."""
+    try:
+        return _titled(load(), path)
     except DocumentError:
         raise
     except Exception as error:
-        # The boundary to the parsers: given a broken or hostile file, they raise anything.
         _LOG.warning("%s could not be parsed", path, exc_info=error)
-        raise DocumentError(f"could not be read: it is damaged, or not what {path.suffix} says") from error
-    if not document.text.strip():
-        raise DocumentError("is empty")
+        raise DocumentError(fault) from error
+
+
+def _titled(document: Document, path: Path) -> Document:
     return document if document.title else replace(document, title=_name_of(path))
 
 
@@ -125,14 +133,11 @@ def _foreign(data: bytes, path: Path) -> Document:
     from core.library.formats import mail, opendocument, pdf, presentation, webpage, word
 
     suffix, name = path.suffix.lower(), _name_of(path)
-    if suffix in (".html", ".htm", ".xhtml"):
-        return webpage.parse(data, name=name)
-    if suffix in (".odt", ".ods", ".odp"):
-        return opendocument.parse(data, suffix=suffix, name=name)
-    if suffix == ".docx":
-        return word.parse(data, name=name)
     parse: Mapping[str, Callable[[bytes], Document]] = {
+        **dict.fromkeys((".html", ".htm", ".xhtml"), partial(webpage.parse, name=name)),
+        **dict.fromkeys((".odt", ".ods", ".odp"), partial(opendocument.parse, suffix=suffix, name=name)),
         ".pdf": pdf.parse,
+        ".docx": partial(word.parse, name=name),
         ".rtf": word.parse_rtf,
         ".pptx": presentation.parse,
         ".xlsx": workbook.parse,
@@ -154,14 +159,7 @@ def _member(data: bytes, name: str) -> Document | None:
     loader = SUFFIXES.get(path.suffix.lower())
     if loader is None or path.suffix.lower() == ".zip" or not data.strip():
         return None
-    try:
-        document = loader(data, path)
-    except DocumentError:
-        raise
-    except Exception as error:
-        _LOG.warning("%s could not be parsed: %r", name, error)
-        raise DocumentError("is damaged, or not what its name says") from error
-    return document if document.title else replace(document, title=_name_of(path))
+    return _loaded(partial(loader, data, path), path, "is damaged, or not what its name says")
 
 
 Loader = Callable[[bytes, Path], Document]

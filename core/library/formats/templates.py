@@ -5,11 +5,9 @@ A tag becomes blanks, so every offset and every line stays where it is in the fi
 it is: the documentation of a template language shows tags in it.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
@@ -35,8 +33,7 @@ _COMPONENT = re.compile(
 )
 _IMAGE = re.compile(r"""<img\b(?P<rest>(?:"[^"]*+"|'[^']*+'|[^<>"']++)*)>""", re.IGNORECASE)
 _SHOWN = re.compile(
-    r"""(?<![\w-])(?:text|title|caption|label|summary|alt)\s*=\s*(?:"([^"\r\n{}<>]*)"|'([^'\r\n{}<>]*)')""",
-    re.IGNORECASE,
+    r"""(?i)(?<![\w-])(?:text|title|caption|label|summary|alt)\s*=\s*(?:"([^"\r\n{}<>]*)"|'([^'\r\n{}<>]*)')""",
 )
 _NAME = re.compile(r"\{[{%][<%-]?\s*(/?[\w.-]*)")
 _RAW = frozenset({"raw", "verbatim"})  # statements whose block is shown as it is
@@ -79,7 +76,7 @@ def shown_markdown(text: str, *, is_mdx: bool = False) -> str:
     code = _code_in(text)
     tags = [*_template_tags(text, code, is_markdown=True), *_modules(text, code)]
     if is_mdx:
-        taken = Places.of([*code.spans, *((tag.start, tag.end) for tag in tags)])
+        taken = Places([*code.spans, *((tag.start, tag.end) for tag in tags)])
         tags += _braces(text, taken)
     return _without(text, tags, _padded)
 
@@ -89,7 +86,7 @@ def shown_html(text: str) -> str:
     text = _FIGURE.sub(lambda found: _FIGURE_AS[found[0].lower()], text)
     if not _CANDIDATE.search(text):
         return text
-    code = Places.of(match.span() for match in islice(_ELEMENT.finditer(text), ELEMENT_LIMIT))
+    code = Places(match.span() for match in islice(_ELEMENT.finditer(text), ELEMENT_LIMIT))
     return _without(text, _template_tags(text, code, is_markdown=False), _as_paragraph)
 
 
@@ -124,8 +121,8 @@ def _padded(tag: _Tag, text: str) -> str:
     return "".join(padded)
 
 
-def _template_tags(text: str, code: Places, *, is_markdown: bool) -> Iterator[_Tag]:
-    ends = _Ends.of(text)
+def _template_tags(text: str, code: "Places", *, is_markdown: bool) -> Iterator[_Tag]:
+    ends = _Ends(text)
     position = 0
     while opening := _OPENING.search(text, position):
         at = opening.start()
@@ -145,23 +142,20 @@ def _template_tags(text: str, code: Places, *, is_markdown: bool) -> Iterator[_T
         yield tag
 
 
-@dataclass(frozen=True, slots=True)
 class _Ends:
     """Where blocks of a text end, found once."""
 
-    of_blocks: Mapping[int, tuple[int, int]]  #: of the closing statement, by where the opening one is
-    last: Mapping[str, int]  #: where the last closing tag of a shortcode ("/note") or component ("Tab") is
-
-    @classmethod
-    def of(cls, text: str) -> _Ends:
+    def __init__(self, text: str) -> None:
         opened: dict[str, list[int]] = {name: [] for name in (*_KEPT, "for")}
-        blocks: dict[int, tuple[int, int]] = {}
+        #: Of the closing statement, by where the opening one is.
+        self.of_blocks: dict[int, tuple[int, int]] = {}
         for found in _BLOCK.finditer(text):
             if not found["end"]:
                 opened[found["name"]].append(found.start())
             elif opened[found["name"]]:
-                blocks[opened[found["name"]].pop()] = found.span()
-        return cls(blocks, {found[1] or found[2]: found.start() for found in _CLOSING_TAG.finditer(text)})
+                self.of_blocks[opened[found["name"]].pop()] = found.span()
+        #: Where the last closing tag of a shortcode ("/note") or component ("Tab") is.
+        self.last = {found[1] or found[2]: found.start() for found in _CLOSING_TAG.finditer(text)}
 
     def is_closed(self, name: str, after: int) -> bool:
         return self.last.get(name, -1) >= after
@@ -252,7 +246,7 @@ def _is_alone(text: str, tag: _Tag) -> bool:
     return not _WORD.search(text[first : tag.start]) and not _WORD.search(text[tag.end : last])
 
 
-def _modules(text: str, code: Places) -> Iterator[_Tag]:
+def _modules(text: str, code: "Places") -> Iterator[_Tag]:
     """The imports and exports of MDX, which begin a line and may go over several."""
     for line in re.finditer(r"^(?=(?:import|export)\s)", text, re.MULTILINE):
         start = line.start()
@@ -279,7 +273,7 @@ def _balanced(text: str, start: int) -> int | None:
     return len(text) if depth <= 0 and len(text) <= start + STATEMENT_LIMIT else None
 
 
-def _braces(text: str, taken: Places) -> Iterator[_Tag]:
+def _braces(text: str, taken: "Places") -> Iterator[_Tag]:
     """The expressions of MDX: a literal is its words."""
     for found in _EXPRESSION.finditer(text):
         if not taken.around(found.start()):
@@ -291,27 +285,20 @@ def _braces(text: str, taken: Places) -> Iterator[_Tag]:
 ELEMENT_LIMIT = 5_000  # elements of a page that are looked at
 
 FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?!.*`)|~{3,})")
-_ELEMENT = re.compile(
-    r"<(pre|code|samp|kbd|textarea|script|style)\b[^<>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE
-)
+_ELEMENT = re.compile(r"(?is)<(pre|code|samp|kbd|textarea|script|style)\b[^<>]*>.*?</\1\s*>")
 _BLANK_LINES = re.compile(r"(?:\r\n?|\n)(?:[ \t]*(?:\r\n?|\n))+")
 
 
-@dataclass(frozen=True, slots=True)
 class Places:
     """Stretches of a text, in order, none within another."""
 
-    spans: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, spans: Iterable[tuple[int, int]]) -> Places:
-        merged: list[tuple[int, int]] = []
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self.spans: list[tuple[int, int]] = []
         for start, end in sorted(spans):
-            if merged and start < merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            if self.spans and start < self.spans[-1][1]:
+                self.spans[-1] = (self.spans[-1][0], max(end, self.spans[-1][1]))
             else:
-                merged.append((start, end))
-        return cls(tuple(merged))
+                self.spans.append((start, end))
 
     def around(self, at: int) -> tuple[int, int] | None:
         """The stretch that holds this offset."""
@@ -336,7 +323,7 @@ def _code_in(text: str) -> Places:
         for block in markdown.parse(text).blocks
         if block.kind == "code" and not FENCE.match(text, block.start)
     )
-    blocks = Places.of([*_fenced(text), *indented])
+    blocks = Places([*_fenced(text), *indented])
     found = [*blocks.spans]
     for start, end in blocks.gaps(len(text)):
         # No blank line interrupts a code span.
@@ -344,7 +331,7 @@ def _code_in(text: str) -> Places:
         for first, last in pairwise(edges):
             found += ((first + a, first + b) for a, b in code_spans(text[first:last]))
         found += (match.span() for match in islice(_ELEMENT.finditer(text, start, end), ELEMENT_LIMIT))
-    return Places.of(found)
+    return Places(found)
 
 
 def _fenced(text: str) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,5 @@
 """HTML files and fetched pages: their readable part, found by trafilatura, as Markdown."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator
@@ -45,9 +43,8 @@ _BLOCKS = (
 )  # fmt: skip
 
 _OWN_TAG = re.compile(r"(?<!\\)</?(?:sup|sub|u)>")
-_ESCAPE = re.compile(
-    r"(`{1,3}).+?\1|\\([!-/:-@\[-`{-~])", re.DOTALL
-)  # code spans are matched to be left alone
+# code spans are matched to be left alone
+_ESCAPE = re.compile(r"(`{1,3}).+?\1|\\([!-/:-@\[-`{-~])", re.DOTALL)
 _SPACES = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _PERMALINK = "¶🔗 "
 
@@ -72,10 +69,7 @@ def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
 
 
 def _readable(text: str, url: str | None) -> str:
-    """Markdown of the main part, if the page marks it; if not, a fetched page is searched for an article.
-
-    A local file, or a page without an article, is used whole: the search would lose headings and tables.
-    """
+    """The main part as Markdown, or an article of a fetched page; else all, with its tables."""
     if text.count("<") > TAG_LIMIT:
         return _all_text(text)
     for tag in _INLINE_TAGS:
@@ -123,7 +117,7 @@ def _all_text(text: str) -> str:
 
 
 @cache
-def _settings(*, trusts_structure: bool) -> ConfigParser:
+def _settings(*, trusts_structure: bool) -> "ConfigParser":
     from copy import deepcopy
 
     from trafilatura.settings import DEFAULT_CONFIG

@@ -5,8 +5,6 @@ and comments are left out. striprtf knows the characters of Rich Text, but leave
 the edges of tables, so signs are put where they are told; it leaves out footnotes and text boxes.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping

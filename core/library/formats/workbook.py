@@ -3,13 +3,12 @@
 Workbooks need openpyxl of the extra ``office``: markitdown would lose the numbers of rows, and needs pandas.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import date, datetime
 from itertools import chain
 from typing import Any
@@ -28,8 +27,7 @@ def parse(data: bytes) -> Document:
     data = archives.readable(data, suffix=".xlsx")
     import openpyxl
 
-    workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-    try:
+    with closing(openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)) as workbook:
         left, parts = [CELL_LIMIT], list[Part]()
         for sheet in workbook.worksheets:
             if sheet.sheet_state == "visible":  # nobody who opens the workbook sees others
@@ -37,8 +35,6 @@ def parse(data: bytes) -> Document:
                 parts += sheet_parts(sheet.title, _rows(sheet, left))
         title = " ".join((workbook.properties.title or "").split())
         return assemble(parts, title=title, unit="sheet", changed_at=archives.changed_at(data))
-    finally:
-        workbook.close()
 
 
 def sheet_parts(title: str, rows: Iterator[tuple[int, list[str]]]) -> Iterator[Part]:

@@ -6,8 +6,6 @@ input, replies go out through standard output. Each is the length of a JSON head
 a request's file, a reply's text. A document comes back cut into pieces, which spares the bot that work.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -44,11 +42,15 @@ def main() -> None:
     requests, replies = _open_streams()
     for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):  # it writes no files
         resource.setrlimit(kind, (0, 0))
-    warnings = _Warnings()
+    warnings = FileWarnings()
     logging.getLogger().addHandler(warnings)
     while select.select([requests], [], [], IDLE)[0] and (request := receive(requests)):
         data = _exactly(requests, request["size"])
-        _lower_priority(request["pool"])
+        pool = request["pool"]
+        os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[pool], os.getpriority(os.PRIO_PROCESS, 0)))
+        if pool in IDLE_POOLS and hasattr(os, "SCHED_IDLE"):  # on Linux alone
+            with suppress(OSError):  # a sandbox may forbid it
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         _set_limits(request["seconds"], request["memory"])
         with told_to(lambda done, total: _send(replies, frame({"pages_read": (done, total)}))):
             reply, text = _reply_to(request, data)
@@ -58,13 +60,6 @@ def main() -> None:
 def _send(replies: BinaryIO, message: bytes) -> None:
     replies.write(message)
     replies.flush()
-
-
-def _lower_priority(pool: Pool) -> None:
-    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS[pool], os.getpriority(os.PRIO_PROCESS, 0)))
-    if pool in IDLE_POOLS and hasattr(os, "SCHED_IDLE"):  # on Linux alone
-        with suppress(OSError):  # a sandbox may forbid it
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def receive(stream: BinaryIO) -> Any:
@@ -140,8 +135,8 @@ def _cut(document: Document, request: dict[str, Any]) -> list[list[Any]]:
     ]
 
 
-class _Warnings(logging.Handler):
-    """Warnings about the file at hand."""
+class FileWarnings(logging.Handler):
+    """Warnings about the file at hand, as text: a record holds its exception, whose frames hold all that was read."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -149,7 +144,8 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.startswith("core.") and len(self._messages) < WARNING_LIMIT:
-            self._messages.append(record.getMessage()[:500])
+            cause = f": {record.exc_info[1]!r}" if record.exc_info else ""
+            self._messages.append(f"{record.getMessage()}{cause}"[:500])
 
     def drain(self) -> list[str]:
         messages, self._messages = self._messages, []

@@ -8,8 +8,6 @@ A file of the cloud lies on another host, to which its address redirects: that h
 gets no credentials.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,25 +18,8 @@ from urllib.parse import parse_qs, parse_qsl, quote, unquote_plus, urlencode, ur
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError
 from core.settings import Settings
-from core.sources.http import (
-    FORBIDDEN,
-    NOT_FOUND,
-    REDIRECTS,
-    UNAUTHORIZED,
-    HostClient,
-    Json,
-    Response,
-    open_http,
-    throttle,
-)
-from core.sources.source import (
-    Credential,
-    ItemGone,
-    ItemUnreadable,
-    SourceGuide,
-    SourceUnavailable,
-    with_scheme,
-)
+from core.sources import http as web
+from core.sources import source
 from core.web.hosts import canonical
 from core.web.request import OK
 
@@ -55,12 +36,10 @@ _KEY = re.compile(r"~?[\w.:@-]+")  # of a space; that of a person begins with a 
 _ID = re.compile(r"[0-9]+")
 _FORMS = (
     r"/spaces/(?P<key>[^/]+)/pages/(?P<page>\d+)(?:/.*)?",
-    r"/spaces/(?P<key>[^/]+)(?:/(?:overview|pages|blog|blogs))?/?",
-    r"/display/(?P<key>[^/]+)/?",
-    r"/display/(?P<key>[^/]+)/(?P<title>[^/]+)",
-    r"/pages/(?P<page>\d+)",
+    r"/spaces/(?P<key>[^/]+)(?:/(?:overview|pages|blog|blogs))?/?", r"/display/(?P<key>[^/]+)/?",
+    r"/display/(?P<key>[^/]+)/(?P<title>[^/]+)", r"/pages/(?P<page>\d+)",
     r"(?:/(?:dashboard|index)\.action)?",
-)
+)  # fmt: skip
 
 
 @value
@@ -163,11 +142,11 @@ def label_of(address: str) -> str:
 
 
 CONNECTIONS = 4  # at once
-REFUSALS = frozenset({FORBIDDEN, NOT_FOUND})
+REFUSALS = frozenset({web.FORBIDDEN, web.NOT_FOUND})
 #: What a Data Center says to who may not see the permissions of a space: CONFSERVER-99908.
 PERMISSION_REFUSALS = REFUSALS | {500}
 #: How the old remote API refuses; it sends those who have to confirm that they administer to a page.
-CALL_REFUSALS = PERMISSION_REFUSALS | REDIRECTS | {401, 405}
+CALL_REFUSALS = PERMISSION_REFUSALS | web.REDIRECTS | {401, 405}
 HOPS = 3  # redirects of one file
 ANY = {"Accept": "*/*"}  # kind of file
 
@@ -186,15 +165,13 @@ class ConfluenceClient:
     methods raise SourceThrottled, SourceUnavailable."""
 
     address: ConfluenceAddress
-    http: HostClient
+    http: web.HostClient
     private: Sequence[str] = ()  #: hosts that may be private
     #: what was read of lists, and the next page: by the list and the page
     _read: dict[tuple[str, str], tuple[list[Any], str | None]] = field(default_factory=dict)
 
-    async def get(self, path: str, *, refusals: Collection[int] = REFUSALS, **asked: str | int) -> Json:
-        """The answer of an endpoint, below the context; a bare list as one that has no next page.
-        RecordRefused where it is not there or may not be seen, which these statuses say.
-        """
+    async def get(self, path: str, *, refusals: Collection[int] = REFUSALS, **asked: str | int) -> web.Json:
+        """An endpoint's answer; a bare list has no next page. RecordRefused where it may not be seen."""
         response = await self.http.ask(self._url(f"{path}?{urlencode(asked)}" if asked else path))
         if response.status in refusals:
             raise RecordRefused(f"{path} is not there, or not for this account.")
@@ -218,47 +195,47 @@ class ConfluenceClient:
         url = self._url(path)
         response = await self.http.ask(url, headers=ANY)
         for _ in range(HOPS):
-            if response.status not in REDIRECTS:
+            if response.status not in web.REDIRECTS:
                 break
             url = urljoin(url, response.headers.get("location", ""))
             response = await self._follow(url)
         if response.status in REFUSALS:
-            raise ItemGone(f"{path} is gone.")
+            raise source.ItemGone(f"{path} is gone.")
         self._require_ok(response, path)
         return response.body
 
-    async def _follow(self, url: str) -> Response:
+    async def _follow(self, url: str) -> web.Response:
         """The answer of where a file's address leads: this host with credentials, any other without."""
         parts = urlsplit(url)
         if f"{parts.scheme}://{parts.netloc}" == f"https://{self.address.place}":
             return await self.http.ask(url, headers=ANY)
         if parts.scheme != "https" or not parts.hostname or parts.username is not None:
-            raise ItemUnreadable("lies at an address that is not followed")
-        async with open_http(url, private=self.private, connections=1, name=self.address.host) as other:
+            raise source.ItemUnreadable("lies at an address that is not followed")
+        async with web.open_http(url, private=self.private, connections=1, name=self.address.host) as other:
             return await other.ask(url, headers=ANY)
 
     def _url(self, path: str) -> str:
         return f"{self.address.base}/{path.lstrip('/')}"
 
-    def _json_of(self, response: Response) -> Json:
+    def _json_of(self, response: web.Response) -> web.Json:
         answer = response.json()
         if isinstance(answer, list):
             return {"results": answer}
         if not isinstance(answer, dict):
-            raise SourceUnavailable(f"{self.address.base} does not answer as Confluence does.")
+            raise source.SourceUnavailable(f"{self.address.base} does not answer as Confluence does.")
         return answer
 
-    async def all(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
+    async def all(self, path: str, asked: Mapping[str, str | int], entry: Callable[[web.Json], T]) -> list[T]:
         """The entries of a list. SourceUnavailable where it may not be read: what it has is not gone."""
         try:
             return await self.all_if_shown(path, asked, entry)
         except RecordRefused as refused:
-            raise SourceUnavailable(
+            raise source.SourceUnavailable(
                 f"{self.address.host} does not let this account read {path}."
             ) from refused
 
     async def all_if_shown(
-        self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]
+        self, path: str, asked: Mapping[str, str | int], entry: Callable[[web.Json], T]
     ) -> list[T]:
         """The same. RecordRefused where it may not be read."""
         at, found = f"{path}?{urlencode(asked)}", list[T]()
@@ -266,7 +243,7 @@ class ConfluenceClient:
         seen = set[str]()
         while link is not None:
             if link in seen:
-                raise SourceUnavailable(f"A list of {self.address.host} goes round in a circle.")
+                raise source.SourceUnavailable(f"A list of {self.address.host} goes round in a circle.")
             seen.add(link)
             if (at, link) not in self._read:
                 answer = await self.get(link)
@@ -275,15 +252,14 @@ class ConfluenceClient:
                     self._read[at, link] = entries, self._next_page(answer, link)
                 except (KeyError, TypeError, ValueError, AttributeError) as strange:
                     told = f"{self.address.host} answers in a form that is not known."
-                    raise SourceUnavailable(told) from strange
+                    raise source.SourceUnavailable(told) from strange
             entries, link = self._read[at, link]
             found += entries
         return found
 
-    def _next_page(self, answer: Json, before: str) -> str | None:
-        """The path of the next page of a list, below the context; None for the last. Its link, of whatever host, need not
-        repeat everything that was asked for.
-        """
+    def _next_page(self, answer: web.Json, before: str) -> str | None:
+        """The path of the next page of a list, below the context; None for the last. Its link, of whatever
+        host, need not repeat everything that was asked for."""
         link = answer.get("_links", {}).get("next")
         if not link:
             return None
@@ -302,18 +278,20 @@ class ConfluenceClient:
     def forget_lists(self) -> None:
         self._read.clear()
 
-    def _require_ok(self, response: Response, path: str) -> None:
+    def _require_ok(self, response: web.Response, path: str) -> None:
         host = self.address.host
         if response.status == OK:
             return
         logger.info("%s answered HTTP %d to %s", host, response.status, path.partition("?")[0])
-        if (throttled := throttle(response, host)) is not None:
+        if (throttled := web.throttle(response, host)) is not None:
             raise throttled
-        if response.status == UNAUTHORIZED:
-            raise SourceUnavailable(not_taken(host))
-        if response.status in REDIRECTS:
-            raise SourceUnavailable(f"There is no Confluence at {self.address.base}: it leads elsewhere.")
-        raise SourceUnavailable(f"{host} answered HTTP {response.status}.")
+        if response.status == web.UNAUTHORIZED:
+            raise source.SourceUnavailable(not_taken(host))
+        if response.status in web.REDIRECTS:
+            raise source.SourceUnavailable(
+                f"There is no Confluence at {self.address.base}: it leads elsewhere."
+            )
+        raise source.SourceUnavailable(f"{host} answered HTTP {response.status}.")
 
 
 def not_taken(host: str) -> str:
@@ -321,7 +299,7 @@ def not_taken(host: str) -> str:
     return f"{host} does not take the token that CONFLUENCE_TOKENS has for it: it may have expired."
 
 
-def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
+def credentials_of(text: str, settings: Settings) -> Sequence[source.Credential]:
     """A token of somebody who may read the spaces."""
     address = parse(text)
     if address.host.endswith(CLOUD_HOSTS):
@@ -331,17 +309,15 @@ def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
         entry, rights = "TOKEN", "View and administer the spaces: others are not shown who may view them"
         # "Using personal access tokens" of the documentation of Data Center
         page = f"{address.base}/plugins/personalaccesstokens/usertokens.action"
-    token = Credential(
+    token = source.Credential(
         setting="CONFLUENCE_TOKENS", entry=f"{address.host}={entry}", made_at=page, rights=rights,
         is_set=bool(settings.confluence_tokens.get(address.host)),
     )  # fmt: skip
     return (token,)
 
 
-GUIDE = SourceGuide(
-    title="A space or a page of Confluence",
-    asks="Its address in a browser",
+GUIDE = source.SourceGuide(
+    title="A space or a page of Confluence", asks="Its address in a browser",
     example="https://acme.atlassian.net/wiki/spaces/ENG",
-    address=lambda typed: parse(with_scheme(typed)).address,
-    credentials=credentials_of,
-)
+    address=lambda typed: parse(source.with_scheme(typed)).address, credentials=credentials_of,
+)  # fmt: skip

@@ -5,8 +5,6 @@ something is deleted meanwhile. Restrictions, attachments of a whole space, grou
 https://developer.atlassian.com/cloud/confluence/rest/v2 and …/rest/v1
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -34,7 +32,7 @@ class ConfluenceSpace:
 
 @value
 class ReadRestriction:
-    """Who alone may view a page, and what lies below it; or a space."""
+    """The only people who may view a page, and what lies below it; or a space."""
 
     is_set: bool = False  #: whether anybody at all is named, also somebody who is not known any more
     #: e-mail addresses by account id in the cloud, by name in a Data Center; empty where they did not come along
@@ -77,15 +75,6 @@ class ConfluenceAttachment:
     changed_at: float | None = None
 
 
-@value
-class ConfluenceBody:
-    """The content of a page."""
-
-    space: str  #: the id of its space in the cloud, the key in a Data Center
-    storage: str  #: XHTML with Confluence's own elements, the storage format
-    is_current: bool  #: False in the trash and in the archive
-
-
 @dataclass(frozen=True, slots=True)
 class ConfluenceEndpoints:
     """The endpoints that both kinds of Confluence have. All methods raise SourceThrottled and SourceUnavailable."""
@@ -103,10 +92,8 @@ class ConfluenceEndpoints:
 
     async def restriction_of(self, content: str) -> ReadRestriction:
         """The restriction of one page, over all pages of its list. RecordRefused."""
-        path, expand = (
-            f"{V1}/content/{content}/restriction/byOperation/read",
-            "restrictions.user,restrictions.group",
-        )
+        path = f"{V1}/content/{content}/restriction/byOperation/read"
+        expand = "restrictions.user,restrictions.group"
         whole, has_more, start = ReadRestriction(), True, 0
         while has_more:
             found = await self.client.get(path, expand=expand, start=start, limit=PEOPLE_LIMIT)
@@ -142,7 +129,6 @@ class ConfluenceEndpoints:
         return {str(each[self.USER]): str(each.get("email") or "") for each in found if each.get(self.USER)}
 
     async def _members(self, path: str) -> Mapping[str, str]:
-        """The e-mail addresses of a group's members, over all pages of its list. RecordRefused."""
         found, start = dict[str, str](), 0
         while True:
             listed = await self.client.get(path, start=start, limit=PEOPLE_LIMIT)
@@ -172,11 +158,11 @@ def common_of(found: Json) -> dict[str, Any]:
     }
 
 
-def body_in(found: Json, space: object) -> ConfluenceBody:
-    storage = ((found.get("body") or {}).get("storage") or {}).get("value")
-    return ConfluenceBody(
-        space=str(space), storage=str(storage or ""), is_current=found.get("status") == "current"
-    )
+def body_in(found: Json, space: object, wanted: ConfluenceSpace) -> str:
+    """The content of a page in the storage format. RecordRefused in the trash, in the archive and in another space."""
+    if found.get("status") != "current" or str(space) != wanted.id:
+        raise RecordRefused("it is not in this space")
+    return str(((found.get("body") or {}).get("storage") or {}).get("value") or "")
 
 
 def is_full(listed: Json) -> bool:
@@ -241,11 +227,10 @@ class CloudApi(ConfluenceEndpoints):
             listed = await self.client.all(f"{V2}/spaces/{space.id}/{name}", asked, _content)
             found += [replace(each, kind=kind) for each in listed]
         query = search_in(space, "in (page, blogpost)", RESTRICTIONS)
-        restrictions = dict(
-            await self.client.all(
-                SEARCH, query, lambda found: (str(found.get("id")), self.listed_restriction(found))
-            )
+        told = await self.client.all(
+            SEARCH, query, lambda each: (str(each.get("id")), self.listed_restriction(each))
         )
+        restrictions = dict(told)
         return [replace(each, restriction=restrictions.get(each.id)) for each in found]
 
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
@@ -271,10 +256,10 @@ class CloudApi(ConfluenceEndpoints):
         """RecordRefused."""
         return str((await self.client.get(f"{V1}/group/by-id", id=group)).get("name") or "")
 
-    async def body_of(self, content: str, kind: ContentKind, /) -> ConfluenceBody:
-        """RecordRefused."""
+    async def body_of(self, content: str, kind: ContentKind, space: ConfluenceSpace, /) -> str:
+        """XHTML with Confluence's own elements, the storage format. RecordRefused where it is not in this space."""
         found = await self.client.get(f"{V2}/{LISTS[kind]}/{content}?body-format=storage")
-        return body_in(found, found.get("spaceId"))
+        return body_in(found, found.get("spaceId"), space)
 
     def file_of(self, container: str, file: str, _name: str, /) -> str:
         """The path of an attachment's bytes, below the context."""

@@ -6,8 +6,6 @@ What a macro shows of its own text is kept; what it is told in parameters, and w
 not. A page that another includes is named.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,17 +14,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from core.errors import DocumentError
-from core.sources.confluence.markdown import (
-    SPACES,
-    code_span,
-    escaped,
-    fenced,
-    indented,
-    link_to,
-    merged_table,
-    paragraph,
-    wrapped,
-)
+from core.sources.confluence import markdown
 
 DEPTH_LIMIT = 200  # elements within one another
 
@@ -109,15 +97,15 @@ class StorageText:
 
     def blocks(self, parent: Element) -> list[str]:
         """The content of an element as blocks of Markdown."""
-        found, line = list[str](), [escaped(parent.text)]
+        found, line = list[str](), [markdown.escaped(parent.text)]
         for child in parent:
             if self._is_inline(child):
                 line.append(self.inline(child))
             else:
-                found += [*paragraph(line), *self._block(child)]
+                found += [*markdown.paragraph(line), *self._block(child)]
                 line = []
-            line.append(escaped(child.tail))
-        return [*found, *paragraph(line)]
+            line.append(markdown.escaped(child.tail))
+        return [*found, *markdown.paragraph(line)]
 
     def _is_inline(self, element: Element) -> bool:
         tag = tag_of(element)
@@ -136,19 +124,17 @@ class StorageText:
             writer = _WRITERS.get(attribute(element, "name"))
             return writer(self, element) if writer is not None else self._body(element)
         if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
-            text = SPACES.sub(" ", self.inside(element)).strip()
+            text = markdown.SPACES.sub(" ", self.inside(element)).strip()
             return [f"{'#' * int(tag[1])} {text}"] if text else []
         writer = _BLOCKS.get(tag)
         return writer(self, element) if writer is not None else self.blocks(element)
 
-    # In a line
-
     def inside(self, element: Element) -> str:
         """The content of an element in one line of text."""
-        parts = [escaped(element.text)]
+        parts = [markdown.escaped(element.text)]
         for child in element:
             written = self.inline(child) if self._is_inline(child) else f" {' '.join(self._block(child))} "
-            parts += [written, escaped(child.tail)]
+            parts += [written, markdown.escaped(child.tail)]
         return "".join(parts)
 
     def inline(self, element: Element) -> str:
@@ -156,7 +142,7 @@ class StorageText:
         if tag in _HIDDEN or tag == "wbr":
             return ""
         if tag in _MARKS:
-            return wrapped(self.inside(element), _MARKS[tag])
+            return markdown.wrapped(self.inside(element), _MARKS[tag])
         if tag in _MACROS:
             return self._inline_macro(element)
         writer = _IN_LINE.get(tag)
@@ -174,37 +160,34 @@ class StorageText:
         if text := next(filter(None, (self.inline(each).strip() for each in bodies)), ""):
             return text
         named = "".join(self.named(child) for child in element)
-        return named or escaped(attribute(element, "anchor"))
+        return named or markdown.escaped(attribute(element, "anchor"))
 
     def named(self, element: Element) -> str:
         """The name behind a reference: of a person, a page, a file, a space."""
         tag = tag_of(element)
         if tag != "ri:user":
-            return escaped(attribute(element, _NAMES[tag], "ri")) if tag in _NAMES else ""
+            return markdown.escaped(attribute(element, _NAMES[tag], "ri")) if tag in _NAMES else ""
         user = attribute(element, "account-id", "ri") or attribute(element, "userkey", "ri")
         name = self.names.get(user) or attribute(element, "username", "ri")
-        return escaped(f"@{name}") if name else ""
+        return markdown.escaped(f"@{name}") if name else ""
 
     def image(self, element: Element) -> str:
         """Its alternative text and its caption; an image without either says nothing."""
         alt = attribute(element, "alt") or attribute(element, "title")
         files = (child for child in element if tag_of(child).startswith("ri:"))
-        named = next(
-            (attribute(each, "filename", "ri") or attribute(each, "value", "ri") for each in files), ""
-        )
+        names = (attribute(each, "filename", "ri") or attribute(each, "value", "ri") for each in files)
+        named = next(names, "")
         target = quote(named, safe="/:?&=#%+,;@!$'*")
         caption = "".join(self.inside(child) for child in element if tag_of(child) == "ac:caption").strip()
-        shown = f"![{escaped(alt).replace(']', '')}]({target})" if alt.strip() else ""
+        shown = f"![{markdown.escaped(alt).replace(']', '')}]({target})" if alt.strip() else ""
         return " ".join(part for part in (shown, caption) if part)
 
     def _inline_macro(self, element: Element) -> str:
         name = attribute(element, "name")
         if name in ("status", "jira"):
-            return escaped(_parameter(element, "title" if name == "status" else "key"))
+            return markdown.escaped(_parameter(element, "title" if name == "status" else "key"))
         told = (each for each in element if tag_of(each) == "ac:parameter") if name in _NAMING_MACROS else ()
         return "".join(self.named(child) for each in told for child in each)
-
-    # Blocks
 
     def _body(self, element: Element) -> list[str]:
         found = list[str]()
@@ -220,13 +203,13 @@ class StorageText:
         return [*self._title(element), *self._body(element)]
 
     def _title(self, element: Element) -> list[str]:
-        title = escaped(_parameter(element, "title")).strip()
-        return [wrapped(title, "**")] if title else []
+        title = markdown.escaped(_parameter(element, "title")).strip()
+        return [markdown.wrapped(title, "**")] if title else []
 
     def include_macro(self, element: Element) -> list[str]:
         """The page that is shown here: it is an item of its own, if it may be read."""
         told = [child for child in element.iter() if tag_of(child) in ("ri:page", "ri:blog-post")]
-        titles = [self.named(child) for child in told] or [escaped(_parameter(element, "page"))]
+        titles = [self.named(child) for child in told] or [markdown.escaped(_parameter(element, "page"))]
         return [f"→ {title}" for title in titles if title]
 
     def raw_macro(self, element: Element) -> list[str]:
@@ -240,7 +223,7 @@ class StorageText:
         items, is_ordered = list[str](), tag_of(element) == "ol"
         for child in element:
             if tag_of(child) in ("ul", "ol"):  # a list directly in a list, which belongs to the item before
-                items += [indented("\n".join(self.list_(child)), "  ", "  ")]
+                items += [markdown.indented("\n".join(self.list_(child)), "  ", "  ")]
                 continue
             mark = f"{number}. " if is_ordered else "- "
             items += self._item(mark, child)
@@ -253,7 +236,7 @@ class StorageText:
         for part in self.blocks(element):
             is_list = _ITEM.match(part) is not None
             text += ("" if not text else "\n" if is_list else "\n\n") + part
-        return [indented(text, mark, " " * len(mark))] if text else []
+        return [markdown.indented(text, mark, " " * len(mark))] if text else []
 
     def tasks(self, element: Element) -> list[str]:
         items = list[str]()
@@ -267,10 +250,9 @@ class StorageText:
         return ["\n".join(items)] if items else []
 
     def table(self, element: Element) -> list[str]:
-        return [*filter(None, (merged_table(element, self._cell),))]
+        return [*filter(None, (markdown.merged_table(element, self._cell),))]
 
     def _cell(self, element: Element) -> str:
-        """The text of a cell, in one line."""
         parts = list[str]()
         for part in self.blocks(element):
             lines = [line.strip() for line in part.split("\n") if not line.startswith("```")]
@@ -286,10 +268,10 @@ class StorageText:
 _MACROS = frozenset({"ac:structured-macro", "ac:macro"})
 _IN_LINE: Mapping[str, Callable[[StorageText, Element], str]] = {
     "br": lambda _writer, _element: "\n", "time": lambda _writer, element: element.get("datetime") or "",
-    "a": lambda writer, element: link_to(writer.inside(element), element.get("href") or ""),
-    **dict.fromkeys(("code", "tt", "kbd", "samp"), lambda _, element: code_span(" ".join(_text(element).split()))),
+    "a": lambda writer, element: markdown.link_to(writer.inside(element), element.get("href") or ""),
+    **dict.fromkeys(("code", "tt", "kbd", "samp"), lambda _, element: markdown.code_span(" ".join(_text(element).split()))),
     "ac:emoticon": StorageText.sign, "ac:link": StorageText.own_link, "ac:image": StorageText.image,
-    "ac:plain-text-link-body": lambda _writer, element: escaped(_text(element)), "ri:user": StorageText.named, "ri:page": StorageText.named,
+    "ac:plain-text-link-body": lambda _writer, element: markdown.escaped(_text(element)), "ri:user": StorageText.named, "ri:page": StorageText.named,
 }  # fmt: skip
 _Writer = Callable[[StorageText, Element], list[str]]
 _BLOCKS: Mapping[str, _Writer] = {
@@ -310,7 +292,7 @@ def _text(element: Element) -> str:
 
 
 def _fenced(text: str, language: str = "") -> list[str]:
-    return [fenced(text, language)] if text.strip() else []
+    return [markdown.fenced(text, language)] if text.strip() else []
 
 
 def _bodies(element: Element) -> list[Element]:

@@ -4,43 +4,20 @@ Pages come from ``content/scan``, whose list goes on at a cursor. Other lists go
 https://developer.atlassian.com/server/confluence/confluence-rest-api-examples and …/pagination-in-the-rest-api
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from core.sources.confluence import cloud
 from core.sources.confluence.client import PERMISSION_REFUSALS, RecordRefused
-from core.sources.confluence.cloud import (
-    ATTACHMENTS,
-    GROUPS,
-    RESTRICTIONS,
-    SEARCH,
-    USERS,
-    V1,
-    CloudApi,
-    ConfluenceAttachment,
-    ConfluenceBody,
-    ConfluenceContent,
-    ConfluenceEndpoints,
-    ConfluenceSpace,
-    ContentKind,
-    ContentParent,
-    ReadRestriction,
-    attachment_of,
-    body_in,
-    common_of,
-    search_in,
-    viewers_among,
-)
 from core.sources.http import Json
 from core.sources.source import SourceUnavailable
 
 LIST_LIMIT = 200  # entries of one answer; a lower limit of the server holds
 READINGS = 5  # of a list that moves while it is read
-EXPAND = f"version,ancestors,{RESTRICTIONS}"
+EXPAND = f"version,ancestors,{cloud.RESTRICTIONS}"
 
 #: Begins the key of a user whose name is not known; the name of a user has no such sign.
 KEYED = "<"
@@ -55,51 +32,47 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class DataCenterApi(ConfluenceEndpoints):
+class DataCenterApi(cloud.ConfluenceEndpoints):
     """Confluence Data Center, with the methods of :class:`CloudApi`."""
 
     USER, GROUP = "username", "name"
     permissions_need = "to administer the space"  #: to be shown them
 
-    async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
+    async def spaces(self, key: str = "") -> Sequence[cloud.ConfluenceSpace]:
         asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
         found = await self._steady(
-            f"{V1}/space",
+            f"{cloud.V1}/space",
             asked | ({"spaceKey": key} if key else {}),
-            lambda each: ConfluenceSpace(id=str(each["key"]), key=str(each["key"])),
+            lambda each: cloud.ConfluenceSpace(id=str(each["key"]), key=str(each["key"])),
         )
         return [space for space in found if not key or space.key.lower() == key.lower()]
 
     async def find(self, *, page: str, key: str, title: str) -> tuple[str, str]:
         if page:
-            found = await self.client.get(f"{V1}/content/{page}", expand="space")
+            found = await self.client.get(f"{cloud.V1}/content/{page}", expand="space")
             return str((found.get("space") or {}).get("key") or ""), page
-        listed = await self.client.get(f"{V1}/content", spaceKey=key, title=title, type="page")
+        listed = await self.client.get(f"{cloud.V1}/content", spaceKey=key, title=title, type="page")
         for each in listed.get("results") or ():
             return key, str(each["id"])
         raise RecordRefused("there is no page of this title")
 
-    async def contents(self, space: ConfluenceSpace) -> Sequence[ConfluenceContent]:
+    async def contents(self, space: cloud.ConfluenceSpace) -> Sequence[cloud.ConfluenceContent]:
         asked: dict[str, str | int] = {
             "spaceKey": space.key, "status": "current", "expand": EXPAND, "limit": LIST_LIMIT,
         }  # fmt: skip
-        posts = asked | {"expand": f"version,history,{RESTRICTIONS}"}
-        pages = await self.client.all(f"{V1}/content/scan", asked, self._content)
-        return [*pages, *await self._steady(f"{V1}/content", {"type": "blogpost", **posts}, self._content)]
+        posts = asked | {"expand": f"version,history,{cloud.RESTRICTIONS}"}
+        pages = await self.client.all(f"{cloud.V1}/content/scan", asked, self._content)
+        return pages + await self._steady(f"{cloud.V1}/content", {"type": "blogpost", **posts}, self._content)
 
-    def _content(self, found: Json) -> ConfluenceContent:
-        return ConfluenceContent(
+    def _content(self, found: Json) -> cloud.ConfluenceContent:
+        return cloud.ConfluenceContent(
             kind="blogpost" if found.get("type") == "blogpost" else "page",
-            created=str((found.get("history") or {}).get("createdDate") or "")[:10],
-            parent=_parent(found),
-            restriction=self.listed_restriction(found),
-            **common_of(found),
-        )
+            created=str((found.get("history") or {}).get("createdDate") or "")[:10], parent=_parent(found),
+            restriction=self.listed_restriction(found), **cloud.common_of(found),
+        )  # fmt: skip
 
     async def _steady(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
-        """A list that goes on at a number. One of several pages is read until a second reading has the same entries:
-        what is deleted meanwhile moves others over the edge of a page.
-        """
+        """A list by numbers, read until two readings agree: what is deleted moves the others."""
         for _ in range(READINGS):
             found = await self.client.all(path, asked, lambda each: (_id(each), entry(each)))
             is_long = self.client.is_long(path, asked)
@@ -110,15 +83,19 @@ class DataCenterApi(ConfluenceEndpoints):
             self.client.forget_lists()
         raise SourceUnavailable(f"What {self.client.address.host} has changes faster than it can be listed.")
 
-    async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
-        return await self._steady(SEARCH, search_in(space, *ATTACHMENTS), attachment_of)
+    async def attachments(self, space: cloud.ConfluenceSpace) -> Sequence[cloud.ConfluenceAttachment]:
+        return await self._steady(
+            cloud.SEARCH, cloud.search_in(space, *cloud.ATTACHMENTS), cloud.attachment_of
+        )
 
-    async def parent_of(self, place: ContentParent) -> ContentParent | None:
-        return _parent(await self.client.get(f"{V1}/content/{place.id}", expand="ancestors", status="any"))
+    async def parent_of(self, place: cloud.ContentParent) -> cloud.ContentParent | None:
+        return _parent(
+            await self.client.get(f"{cloud.V1}/content/{place.id}", expand="ancestors", status="any")
+        )
 
-    async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
+    async def viewers_of(self, space: cloud.ConfluenceSpace) -> cloud.ReadRestriction:
         """The viewers by the REST API since 9.1, or by the remote API, unless an administrator switched that off."""
-        path = f"{V1}/space/{quote(space.key, safe='~')}/permissions"
+        path = f"{cloud.V1}/space/{quote(space.key, safe='~')}/permissions"
         try:
             viewers = [_viewer(each) for each in await self._permissions(path)]
         except RecordRefused:
@@ -129,7 +106,7 @@ class DataCenterApi(ConfluenceEndpoints):
                 anonymous = await self._permissions(f"{path}/anonymous")
                 viewers += [ANYBODY for each in anonymous if _lets_view(each)]
         found = {each for each in viewers if each is not None}
-        return ReadRestriction() if ANYBODY in found else viewers_among(found)
+        return cloud.ReadRestriction() if ANYBODY in found else cloud.viewers_among(found)
 
     async def _permissions(self, path: str) -> Sequence[Json]:
         """A list, or one entry alone, as some versions answer."""
@@ -140,9 +117,9 @@ class DataCenterApi(ConfluenceEndpoints):
     async def name_of_group(self, group: str) -> str:
         return group
 
-    async def body_of(self, content: str, _kind: ContentKind, /) -> ConfluenceBody:
-        found = await self.client.get(f"{V1}/content/{content}", expand="body.storage,space")
-        return body_in(found, (found.get("space") or {}).get("key"))
+    async def body_of(self, content: str, _kind: cloud.ContentKind, space: cloud.ConfluenceSpace, /) -> str:
+        found = await self.client.get(f"{cloud.V1}/content/{content}", expand="body.storage,space")
+        return cloud.body_in(found, (found.get("space") or {}).get("key"), space)
 
     def file_of(self, container: str, _file: str, name: str, /) -> str:
         return f"download/attachments/{container}/{quote(name, safe='')}"
@@ -150,16 +127,16 @@ class DataCenterApi(ConfluenceEndpoints):
     async def email_of(self, user: str) -> str | None:
         """The profile as the mobile app sees it: the REST API itself names no e-mail addresses."""
         if user.startswith(KEYED):
-            known = await self.client.get(f"{V1}/user", key=user.removeprefix(KEYED))
+            known = await self.client.get(f"{cloud.V1}/user", key=user.removeprefix(KEYED))
             user = str(known.get(self.USER) or "")
         found = await self.client.get(f"rest/mobile/1.0/profile/{quote(user, safe='')}")
         return str(found.get("email") or "")
 
     async def members_of(self, group: str) -> Mapping[str, str]:
-        return await self._members(f"{V1}/group/{quote(group, safe='')}/member")
+        return await self._members(f"{cloud.V1}/group/{quote(group, safe='')}/member")
 
     async def name_of(self, user: str) -> str:
-        return str((await self.client.get(f"{V1}/user", key=user)).get("displayName") or "")
+        return str((await self.client.get(f"{cloud.V1}/user", key=user)).get("displayName") or "")
 
 
 def _id(found: Json) -> str:
@@ -172,15 +149,14 @@ def _viewer(found: Json) -> Viewer | None:
     kind = str(subject.get("type") or "").lower()
     if not _lets_view(found):
         return None
-    if kind == GROUPS and subject.get("name"):
-        return GROUPS, str(subject["name"])
-    if kind == USERS and subject.get("userKey"):
-        return USERS, f"{KEYED}{subject['userKey']}"
+    if kind == cloud.GROUPS and subject.get("name"):
+        return cloud.GROUPS, str(subject["name"])
+    if kind == cloud.USERS and subject.get("userKey"):
+        return cloud.USERS, f"{KEYED}{subject['userKey']}"
     return None
 
 
 def _lets_view(found: Json) -> bool:
-    """True if one of an entry's operations is to view the space."""
     operations = [found.get("operation"), *(found.get("operations") or ())]
     return any(
         isinstance(each, dict) and (each.get("operationKey"), each.get("targetType")) == ("read", "space")
@@ -195,16 +171,17 @@ def _viewers_in(sets: Sequence[Any]) -> list[Viewer | None]:
         for each in sets:
             for one in each["spacePermissions"] if each["type"] == VIEW else ():
                 user, group = one.get("userName"), one.get("groupName")
-                found.append((USERS, str(user)) if user else (GROUPS, str(group)) if group else ANYBODY)
+                named = (cloud.USERS, str(user)) if user else (cloud.GROUPS, str(group))
+                found.append(named if user or group else ANYBODY)
     except (KeyError, TypeError, AttributeError) as strange:
         raise RecordRefused("the permissions come in a form that is not known") from strange
     return found
 
 
-def _parent(found: Json) -> ContentParent | None:
+def _parent(found: Json) -> cloud.ContentParent | None:
     """The last of the ancestors, which begin at the top of the space."""
     ancestors: Sequence[Any] = found.get("ancestors") or ()
-    return ContentParent(id=str(ancestors[-1]["id"])) if ancestors else None
+    return cloud.ContentParent(id=str(ancestors[-1]["id"])) if ancestors else None
 
 
-ConfluenceApi = CloudApi | DataCenterApi
+ConfluenceApi = cloud.CloudApi | DataCenterApi

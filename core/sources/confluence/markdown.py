@@ -10,11 +10,9 @@ are left out: what becomes of them is not written down.
 https://confluence.atlassian.com/doc/anchor-macro-139517.html
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal
 from urllib.parse import quote
 from xml.etree.ElementTree import Element
@@ -101,7 +99,10 @@ class TableCell:
 
 def merged_table(table: Element, text_of: Callable[[Element], str]) -> str:
     """Empty for a table that says nothing."""
-    rows = [_cells(row, text_of) for row in _rows(table)]
+    # Its own rows, not those of tables in it.
+    own = (child for child in table if child.tag in ("tr", "tbody", "thead", "tfoot"))
+    parts = ([child] if child.tag == "tr" else child for child in own)
+    rows = [_cells(row, text_of) for part in parts for row in part if row.tag == "tr"]
     grid = _grid(rows)
     if not any(text for row in grid for text in row):
         return ""
@@ -109,26 +110,15 @@ def merged_table(table: Element, text_of: Callable[[Element], str]) -> str:
     return table_text(grid if has_head else [[], *grid])
 
 
-def _rows(table: Element) -> Iterator[Element]:
-    """Its own, not those of tables in it."""
-    for child in table:
-        if child.tag == "tr":
-            yield child
-        elif child.tag in ("tbody", "thead", "tfoot"):
-            yield from (row for row in child if row.tag == "tr")
-
-
 def _cells(row: Element, text_of: Callable[[Element], str]) -> list[TableCell]:
     return [
         TableCell(
-            text=" ".join(text_of(cell).split()),
-            is_head=cell.tag == "th",
-            rows=_span(cell.get("rowspan")),
+            text=" ".join(text_of(cell).split()), is_head=cell.tag == "th", rows=_span(cell.get("rowspan")),
             columns=_span(cell.get("colspan")),
         )
         for cell in row
         if cell.tag in ("td", "th")
-    ]
+    ]  # fmt: skip
 
 
 def _span(number: str | None) -> int:
@@ -136,7 +126,6 @@ def _span(number: str | None) -> int:
 
 
 def _grid(rows: list[list[TableCell]]) -> list[list[str]]:
-    """The text in each place."""
     grid = list[list[str]]()
     above: dict[int, tuple[int, str]] = {}  # rows that are left of a cell from above, and its text, by column
     room = CELL_LIMIT

@@ -1,4 +1,4 @@
-"""Who may read what: the permissions of a space and the restrictions of its pages, as e-mail addresses.
+"""Readers of pages: the permissions of a space and the restrictions of its pages, as e-mail addresses.
 
 A page may be viewed by whom its space allows, its own restriction, and that of each of its ancestors. People become
 their e-mail addresses and groups those of their members. Whoever cannot be found out is not among them, so a page is
@@ -8,8 +8,6 @@ and not at each sync.
 A group of everybody, as the operator names it, makes a space open: whoever may read the collection reads it. So does
 the operator who says that a space is not to be asked about.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +30,18 @@ def known_emails(memory: Memory, now: float) -> dict[str, str | None]:
     people = memory.all(PEOPLE)
     memory.drop(PEOPLE, [user for user, (_, asked_at) in people.items() if not now - KEPT < asked_at <= now])
     return {user: email for user, (email, asked_at) in people.items() if now - KEPT < asked_at <= now}
+
+
+#: Sentences about what is not known of readers, by where PageReaders has it.
+NOTES: Mapping[str, str] = {
+    "closed": "Who may view {spaces} is not shown to this account, so nobody is answered from there. The account needs"
+    " {needed}; or CONFLUENCE_OPEN_SPACES={first} opens a space to all who may read the collection.",
+    "unseen": "Of those who may view {spaces} no e-mail address can be seen, so nobody is answered from there."
+    " CONFLUENCE_OPEN_SPACES={first} opens a space to all who may read the collection.",
+    "hidden": "The e-mail addresses of {count} people or groups that spaces or restrictions name cannot be seen: they get"
+    " no answers from these pages.",
+    "unknown": "The restrictions of {count} pages or folders cannot be seen: what lies there is shown to nobody.",
+}
 
 
 @value
@@ -87,7 +97,7 @@ class PageReaders:
         return places
 
     async def of_space(self, space: ConfluenceSpace) -> frozenset[str] | None:
-        """Who may view a space; None: everybody. Nobody, where its permissions are not shown."""
+        """The viewers of a space; None: everybody. Nobody, where its permissions are not shown."""
         if self.open_spaces & {EVERY_SPACE, space.key.upper()}:
             return None
         try:
@@ -156,30 +166,12 @@ class PageReaders:
 
     def note(self) -> str:
         """Sentences about readers who are not known; empty if all are."""
-        said = []
-        if self.closed:
-            said.append(
-                f"Who may view {_spaces(self.closed)} is not shown to this account, so nobody is answered from there."
-                f" The account needs {self.api.permissions_need}; or CONFLUENCE_OPEN_SPACES={self.closed[0]} opens"
-                " a space to all who may read the collection."
-            )
-        if self.unseen:
-            said.append(
-                f"Of those who may view {_spaces(self.unseen)} no e-mail address can be seen, so nobody is answered"
-                f" from there. CONFLUENCE_OPEN_SPACES={self.unseen[0]} opens a space to all who may read the"
-                " collection."
-            )
-        if self.hidden:
-            said.append(
-                f"The e-mail addresses of {len(self.hidden)} people or groups that spaces or restrictions name cannot"
-                " be seen: they get no answers from these pages."
-            )
-        if self.unknown:
-            said.append(
-                f"The restrictions of {len(self.unknown)} pages or folders cannot be seen: what lies there is shown to"
-                " nobody."
-            )
-        return " ".join(said)
+        found = [(sentence, names) for name, sentence in NOTES.items() if (names := [*getattr(self, name)])]
+        needed = self.api.permissions_need
+        return " ".join(
+            sentence.format(spaces=_spaces(names), first=names[0], count=len(names), needed=needed)
+            for sentence, names in found
+        )
 
 
 def _spaces(keys: Sequence[str]) -> str:

@@ -5,8 +5,6 @@ page was deleted, moved or restricted: neither gives it a new version. What was 
 before anything is read: an item that an earlier sync left due, and that has other readers now, is listed anew first.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets
@@ -22,47 +20,19 @@ from core.library.documents import Document
 from core.library.formats import markdown
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources.confluence.client import (
-    CLOUD_CONTEXT,
-    CLOUD_HOSTS,
-    CONNECTIONS,
-    ConfluenceAddress,
-    ConfluenceClient,
-    RecordRefused,
-    label_of,
-    not_taken,
-    parse,
-)
-from core.sources.confluence.cloud import (
-    V1,
-    V2,
-    CloudApi,
-    ConfluenceAttachment,
-    ConfluenceContent,
-    ConfluenceSpace,
-    ContentKind,
-)
+from core.sources import source
+from core.sources.confluence import client as confluence
+from core.sources.confluence import cloud
 from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
 from core.sources.confluence.readers import PEOPLE, PagePlace, PageReaders, known_emails
 from core.sources.http import Json, open_http
-from core.sources.source import (
-    CursorExpired,
-    ItemGone,
-    Memory,
-    SourceBatch,
-    SourceContext,
-    SourceItem,
-    SourceUnavailable,
-    open_memory,
-    parse_as_file,
-)
 
 DEFAULT_GROUP = "confluence-users"  # into which every new user comes
 SUFFIX = ".confluence"  # of the names of pages, which no file has
-FOLDERS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blog"}
-KINDS: Mapping[str, ContentKind] = {folder: kind for kind, folder in FOLDERS.items()}
+FOLDERS: Mapping[cloud.ContentKind, str] = {"page": "pages", "blogpost": "blog"}
+KINDS: Mapping[str, cloud.ContentKind] = {folder: kind for kind, folder in FOLDERS.items()}
 MENTIONS = 100  # people of one page whose names are asked for
 
 
@@ -70,32 +40,35 @@ MENTIONS = 100  # people of one page whose names are asked for
 class ConfluenceSource:
     """A Confluence, or a part of it."""
 
-    address: ConfluenceAddress
+    address: confluence.ConfluenceAddress
     api: ConfluenceApi
     readers: PageReaders
     _token: str = field(default_factory=lambda: secrets.token_hex(8))  #: begins the cursors of this object
     _done: set[str] = field(default_factory=set)  #: keys of spaces that were listed
-    _listed: dict[str, Mapping[str, SourceItem]] = field(default_factory=dict)  #: items by id, by space
-    _spaces: Sequence[ConfluenceSpace] = ()
+    #: items by id, by space
+    _listed: dict[str, Mapping[str, source.SourceItem]] = field(default_factory=dict)
+    _spaces: Sequence[cloud.ConfluenceSpace] = ()
     _top: str = ""  #: the id of the page at the top
     _listing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _names: dict[str, str] = field(default_factory=dict)  #: of people, by account id or user key
 
-    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+    async def changes(self, cursor: str | None) -> AsyncGenerator[source.SourceBatch, None]:
         """A cursor says only that this listing is under way: where it was cut off, another begins."""
         if cursor is not None and not cursor.startswith(f"{self._token}/"):
-            raise CursorExpired("the listing was cut off")
+            raise source.CursorExpired("the listing was cut off")
         if cursor is None:
             self._done.clear()
         for space in await self._all_spaces():
             if space.key in self._done:
                 continue
             items = list((await self._items(space)).values())
-            yield SourceBatch(items=items, cursor=f"{self._token}/{space.key}", note=self.readers.note())
+            yield source.SourceBatch(
+                items=items, cursor=f"{self._token}/{space.key}", note=self.readers.note()
+            )
             self._done.add(space.key)
-        yield SourceBatch(note=self.readers.note())
+        yield source.SourceBatch(note=self.readers.note())
 
-    async def _all_spaces(self) -> Sequence[ConfluenceSpace]:
+    async def _all_spaces(self) -> Sequence[cloud.ConfluenceSpace]:
         """The spaces that are read. SourceUnavailable where there are none: that does not mean that all is gone."""
         if self._spaces:
             return self._spaces
@@ -104,25 +77,23 @@ class ConfluenceSource:
         if address.is_page:
             try:
                 key, self._top = await self.api.find(page=address.page, key=key, title=address.title)
-            except RecordRefused:
+            except confluence.RecordRefused:
                 told = f"There is no such page on {host}, or this account may not read it."
-                raise SourceUnavailable(told) from None
+                raise source.SourceUnavailable(told) from None
         self._spaces = await self.api.spaces(key)
         if not self._spaces:
             what = f"space {key}" if key else "space"
-            raise SourceUnavailable(f"There is no {what} on {host} that this account may read.")
+            raise source.SourceUnavailable(f"There is no {what} on {host} that this account may read.")
         return self._spaces
 
-    # Listing
-
-    async def _items(self, space: ConfluenceSpace) -> Mapping[str, SourceItem]:
+    async def _items(self, space: cloud.ConfluenceSpace) -> Mapping[str, source.SourceItem]:
         async with self._listing:
             if space.key not in self._listed:
                 contents = await self.api.contents(space)
                 attachments = await self.api.attachments(space)
                 places = await self.readers.of_all(space, contents)
                 if self._top and self._top not in places:
-                    raise SourceUnavailable("The page at the top is not there any more.")
+                    raise source.SourceUnavailable("The page at the top is not there any more.")
                 found = self._listed_items(space, contents, attachments, places)
                 self._listed[space.key] = {item.id: item for item in found}
                 self.api.client.forget_lists()
@@ -130,14 +101,14 @@ class ConfluenceSource:
 
     def _listed_items(
         self,
-        space: ConfluenceSpace,
-        contents: Sequence[ConfluenceContent],
-        attachments: Sequence[ConfluenceAttachment],
+        space: cloud.ConfluenceSpace,
+        contents: Sequence[cloud.ConfluenceContent],
+        attachments: Sequence[cloud.ConfluenceAttachment],
         places: Mapping[str, PagePlace],
-    ) -> Iterator[SourceItem]:
+    ) -> Iterator[source.SourceItem]:
         """Pages in the order of the listing, each with its attachments."""
         titles = {each.id: each.title for each in contents}
-        files: dict[str, list[ConfluenceAttachment]] = {}
+        files: dict[str, list[cloud.ConfluenceAttachment]] = {}
         for each in attachments:
             files.setdefault(each.container, []).append(each)
         for content in contents:
@@ -152,81 +123,68 @@ class ConfluenceSource:
             yield item
             for file in files.get(content.id, ()):
                 if PurePosixPath(file.title).suffix.lower() in SUFFIXES:
-                    yield self._file_item(item, file)
+                    yield source.SourceItem(
+                        id=f"{item.id}/{file.id}", version=str(file.version), name=file.title,
+                        source=printable(f"{item.source}/{file.title}"), url=self._url(file.link) or item.url,
+                        changed_at=file.changed_at, readers=item.readers,
+                    )  # fmt: skip
 
     def _page_item(
-        self, space: ConfluenceSpace, content: ConfluenceContent, place: PagePlace, above: Sequence[str]
-    ) -> SourceItem:
+        self,
+        space: cloud.ConfluenceSpace,
+        content: cloud.ConfluenceContent,
+        place: PagePlace,
+        above: Sequence[str],
+    ) -> source.SourceItem:
         if self.address.is_page:  # it lies below the page at the top
-            folder, label = "", label_of(self.address.address)
+            folder, label = "", confluence.label_of(self.address.address)
         else:
             folder = f"{'' if self.address.key else f'spaces/{space.key}/'}{FOLDERS[content.kind]}/"
             label = f"{self.address.base.removeprefix('https://')}/spaces/{space.key}"
             above = ("blog", content.created) if content.kind == "blogpost" else above
-        return SourceItem(
-            id=f"{folder}{content.id}",
-            version=str(content.version),
-            name=f"{content.id}{SUFFIX}",
-            source=printable("/".join((label, *above, content.title))),
-            title=printable(content.title),
-            url=self._url(content.link),
-            changed_at=content.changed_at,
-            readers=place.readers,
-        )
-
-    def _file_item(self, page: SourceItem, file: ConfluenceAttachment) -> SourceItem:
-        return SourceItem(
-            id=f"{page.id}/{file.id}",
-            version=str(file.version),
-            name=file.title,
-            source=printable(f"{page.source}/{file.title}"),
-            url=self._url(file.link) or page.url,
-            changed_at=file.changed_at,
-            readers=page.readers,
-        )
+        return source.SourceItem(
+            id=f"{folder}{content.id}", version=str(content.version), name=f"{content.id}{SUFFIX}",
+            source=printable("/".join((label, *above, content.title))), title=printable(content.title),
+            url=self._url(content.link), changed_at=content.changed_at, readers=place.readers,
+        )  # fmt: skip
 
     def _url(self, link: str) -> str | None:
-        """The address of what Confluence calls its ``webui``."""
         return f"{self.address.base}{link}" if link.startswith("/") else None
 
-    # Reading
-
-    async def fetch(self, item: SourceItem) -> bytes:
+    async def fetch(self, item: source.SourceItem) -> bytes:
         parts = item.id.split("/")
         key = parts[1] if parts[0] == "spaces" else ""
         space = next((each for each in await self._all_spaces() if key in ("", each.key)), None)
         if space is None:
-            raise ItemGone(f"The space {key} is gone.")
+            raise source.ItemGone(f"The space {key} is gone.")
         now = (await self._items(space)).get(item.id)
         if now is None or now.readers != item.readers:
-            raise ItemGone("It is not there any more, or for others; what is there is listed.")
+            raise source.ItemGone("It is not there any more, or for others; what is there is listed.")
         if item.name.endswith(SUFFIX):
             return await self._page(space, parts[-1], KINDS.get(parts[-2] if len(parts) > 1 else "", "page"))
         return await self.api.client.read(self.api.file_of(parts[-2], parts[-1], item.name))
 
-    async def _page(self, space: ConfluenceSpace, content: str, kind: ContentKind) -> bytes:
+    async def _page(self, space: cloud.ConfluenceSpace, content: str, kind: cloud.ContentKind) -> bytes:
         try:
-            body = await self.api.body_of(content, kind)
-        except RecordRefused:
-            raise ItemGone("It is gone.") from None
-        if not body.is_current or body.space != space.id:
-            raise ItemGone("It is in the trash, in the archive, or in another space.")
-        mentioned = mentions_in(body.storage)[:MENTIONS]
+            storage = await self.api.body_of(content, kind, space)
+        except confluence.RecordRefused:
+            raise source.ItemGone("It is gone, in the trash, in the archive, or in another space.") from None
+        mentioned = mentions_in(storage)[:MENTIONS]
         for each in mentioned:
             if each not in self._names:
                 self._names[each] = await self.api.known(self.api.name_of(each))
         told = {
-            "storage": body.storage,
+            "storage": storage,
             "names": {each: name for each in mentioned if (name := self._names[each])},
-            "anchors": style_of(body.storage, is_cloud=isinstance(self.api, CloudApi)),
+            "anchors": style_of(storage, is_cloud=isinstance(self.api, cloud.CloudApi)),
         }
         return json.dumps(told, ensure_ascii=False).encode()
 
 
-def parse_item(item: SourceItem, data: bytes) -> Document:
+def parse_item(item: source.SourceItem, data: bytes) -> Document:
     """A page as Markdown, with the anchors of its sections; an attachment as a file. DocumentError."""
     if not item.name.endswith(SUFFIX):
-        return parse_as_file(item, data)
+        return source.parse_as_file(item, data)
     told = json.loads(data)
     text = markdown_of(told["storage"], told["names"])
     if not text:
@@ -238,30 +196,32 @@ def parse_item(item: SourceItem, data: bytes) -> Document:
 
 @asynccontextmanager
 async def open_confluence(
-    text: str, context: SourceContext, *, now: Callable[[], float] = time.time
+    text: str, context: source.SourceContext, *, now: Callable[[], float] = time.time
 ) -> AsyncIterator[ConfluenceSource]:
     """Raises SourceUnavailable for a host that may not be read, and without a token that it takes; SourceThrottled."""
-    address, settings = parse(text), context.settings
+    address, settings = confluence.parse(text), context.settings
     host, token, private = address.host, settings.confluence_tokens.get(address.host), settings.private_hosts
     if not token:
-        raise SourceUnavailable(
+        raise source.SourceUnavailable(
             f"There is no token for {host}: set CONFLUENCE_TOKENS={host}=E-MAIL:TOKEN for the cloud,"
             f" CONFLUENCE_TOKENS={host}=TOKEN for a Data Center."
         )
     login = f"Basic {b64encode(token.encode()).decode()}" if ":" in token else f"Bearer {token}"
     headers = {"Authorization": login, "Accept": "application/json"}
-    opened = open_http(address.base, private=private, connections=CONNECTIONS, name=host, headers=headers)
+    opened = open_http(
+        address.base, private=private, connections=confluence.CONNECTIONS, name=host, headers=headers
+    )
     async with opened as http:
-        client = ConfluenceClient(address=address, http=http, private=private)
+        client = confluence.ConfluenceClient(address=address, http=http, private=private)
         # Where the token is not taken, some answer as to anybody, with less than there is.
         user: Json = {"type": "anonymous"}
-        with suppress(RecordRefused):
-            user = await client.get(f"{V1}/user/current")
+        with suppress(confluence.RecordRefused):
+            user = await client.get(f"{cloud.V1}/user/current")
         if user.get("type") == "anonymous":
-            raise SourceUnavailable(not_taken(host))
-        kind = CloudApi if await _is_cloud(client) else DataCenterApi
+            raise source.SourceUnavailable(confluence.not_taken(host))
+        kind = cloud.CloudApi if await _is_cloud(client) else DataCenterApi
         api: ConfluenceApi = kind(client)
-        with open_memory(Memory, context.folder) as memory:
+        with source.open_memory(source.Memory, context.folder) as memory:
             readers = PageReaders(
                 api=api,
                 open_spaces=frozenset(map(str.upper, settings.confluence_open_spaces)),
@@ -276,22 +236,20 @@ async def open_confluence(
 
 
 def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:
-    """The groups that the operator names. That of a site of the cloud is called after the site: "Default groups and
-    permissions" of its documentation.
-    """
-    site = host.partition(".")[0] if host.endswith(CLOUD_HOSTS) else ""
+    """The groups that the operator names; by default that of a cloud's site, as Atlassian names it."""
+    site = host.partition(".")[0] if host.endswith(confluence.CLOUD_HOSTS) else ""
     also = {f"{DEFAULT_GROUP}-{site}"} if site and DEFAULT_GROUP in names else set()
     return frozenset(names) | also
 
 
-async def _is_cloud(client: ConfluenceClient) -> bool:
+async def _is_cloud(client: confluence.ConfluenceClient) -> bool:
     """True for the cloud, by the host's name; one with a name of its own is asked for what only the cloud has."""
     address = client.address
-    is_named = address.host.endswith(CLOUD_HOSTS)
-    if is_named or address.context != CLOUD_CONTEXT:
+    is_named = address.host.endswith(confluence.CLOUD_HOSTS)
+    if is_named or address.context != confluence.CLOUD_CONTEXT:
         return is_named
     try:
-        await client.get(f"{V2}/spaces", limit=1)
-    except RecordRefused:
+        await client.get(f"{cloud.V2}/spaces", limit=1)
+    except confluence.RecordRefused:
         return False
     return True

@@ -91,11 +91,9 @@ BAD_REQUEST = 400
 
 #: Reasons of a 403 that ask to wait, and for how many seconds ("Resolve errors", and "Usage limits").
 THROTTLES: Mapping[str, float] = {
-    "userRateLimitExceeded": RATE_PAUSE,
-    "rateLimitExceeded": RATE_PAUSE,
-    "quotaExceeded": RATE_PAUSE,
+    "userRateLimitExceeded": RATE_PAUSE, "rateLimitExceeded": RATE_PAUSE, "quotaExceeded": RATE_PAUSE,
     "dailyLimitExceeded": DAILY_PAUSE,
-}
+}  # fmt: skip
 #: Reasons of a 403 when nobody enabled the API for the account's project.
 DISABLED = frozenset({"accessNotConfigured", "SERVICE_DISABLED"})
 
@@ -136,8 +134,6 @@ class DriveClient:
     _ends: float = 0.0  #: seconds since the epoch
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    # What there is
-
     async def file(self, file_id: str) -> Json:
         return await self.json(f"/files/{file_id}", {"fields": FILE_FIELDS, "supportsAllDrives": "true"})
 
@@ -177,8 +173,6 @@ class DriveClient:
             if not token:
                 return
 
-    # What changed
-
     async def start_token(self, drive: str) -> str:
         """The end of the log of changes now; of the account's own log without a drive."""
         asked = {"supportsAllDrives": "true", "fields": "startPageToken", **_of_drive(drive)}
@@ -194,8 +188,6 @@ class DriveClient:
                 raise CursorExpired("a log of changes is not there any more") from refused
             raise
 
-    # Content
-
     async def content(self, file_id: str) -> bytes:
         """The bytes of a file that is stored as it was uploaded."""
         return (await self._get(f"/files/{file_id}", {"alt": "media", "supportsAllDrives": "true"})).body
@@ -203,8 +195,6 @@ class DriveClient:
     async def export(self, file_id: str, kind: str) -> bytes:
         """A document of Google's in another format, 10 MB at most."""
         return (await self._get(f"/files/{file_id}/export", {"mimeType": kind})).body
-
-    # Requests
 
     async def json(self, path: str, asked: Mapping[str, str]) -> Json:
         found = (await self._get(path, asked)).json()

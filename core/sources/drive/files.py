@@ -9,8 +9,6 @@ it where they are signed in several times. A shared drive has the identifier of 
 ``drives``).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections import defaultdict, deque
@@ -65,7 +63,7 @@ Gap = Literal["", "hidden", "groups"]
 
 @value
 class DriveAccess:
-    """Who may read a file."""
+    """The readers of a file."""
 
     readers: frozenset[str] | None  #: as those of an item
     gap: Gap = ""
@@ -123,12 +121,7 @@ def file_of(given: Json) -> DriveFile:
 def export_of(kind: str) -> tuple[str, str]:
     """The format and the suffix in which a document of Google's is read; empty for what holds no text."""
     found = EXPORTS.get(kind, ("", ""))
-    if found[1] == ".pptx" and importlib.util.find_spec("pptx") is None:
-        return PLAIN_SLIDES
-    return found
-
-
-# Who may read it
+    return PLAIN_SLIDES if found[1] == ".pptx" and importlib.util.find_spec("pptx") is None else found
 
 
 def own_access(given: Json, now: float) -> DriveAccess:
@@ -140,7 +133,7 @@ def own_access(given: Json, now: float) -> DriveAccess:
 
 
 def access_of(permissions: Iterable[Json], now: float) -> DriveAccess:
-    """Who may read what has these permissions, as far as they name addresses and domains. Others may not."""
+    """The readers by these permissions, as far as they name addresses and domains. Others may not read."""
     counted = [each for each in permissions if _counts(each, now)]
     kinds = {each.get("type") for each in counted}
     if "anyone" in kinds:
@@ -162,9 +155,6 @@ def _counts(permission: Json, now: float) -> bool:
 def inherits(given: Json) -> bool:
     """True if a file of a shared drive has exactly the readers of its folder."""
     return given.get("hasAugmentedPermissions") is False and not given.get("inheritedPermissionsDisabled")
-
-
-# As an item
 
 
 def item_of(file: DriveFile, path: str, access: DriveAccess) -> SourceItem:
@@ -242,8 +232,6 @@ class DriveTree:
                     shortcuts.append(self.nodes[file_id])
         return found
 
-    # What follows
-
     def path(self, file_id: str) -> str:
         """The name of a node for people."""
         names = []
@@ -256,7 +244,7 @@ class DriveTree:
         return "/".join([self.label, *reversed(names)])
 
     def access(self, file_id: str) -> DriveAccess:
-        """Who may read a node: nobody, where that is not known."""
+        """The readers of a node: nobody, where that is not known."""
         seen = set[str]()
         while (node := self.nodes.get(file_id)) is not None and file_id not in seen:
             if node.access is not None:
@@ -334,20 +322,17 @@ def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:
     """The key of a service account, with which the folder is shared."""
     given = settings.drive_credentials
     key = Credential(
-        setting="DRIVE_CREDENTIALS",
-        entry="/PATH/OF/KEY.json",
+        setting="DRIVE_CREDENTIALS", entry="/PATH/OF/KEY.json",
         made_at="https://console.cloud.google.com/iam-admin/serviceaccounts",
         rights="a JSON key of a service account, with whose address the folder is shared, as an editor",
-        is_set=bool(given),
-        file=Path(given).expanduser() if given else None,
-    )
+        is_set=bool(given), file=Path(given).expanduser() if given else None,
+    )  # fmt: skip
     return (key,)
 
 
 GUIDE = SourceGuide(
     title="A folder or a shared drive of Google Drive",
     asks="Its address in a browser; drive: for all that is shared with the service account",
-    example="https://drive.google.com/drive/folders/1AbCdEfGhIjKlMnOp",
-    address=typed_address,
+    example="https://drive.google.com/drive/folders/1AbCdEfGhIjKlMnOp", address=typed_address,
     credentials=credentials_of,
-)
+)  # fmt: skip

@@ -10,8 +10,6 @@ changes again. It holds names and addresses of people who may read, no text. It 
 vanish: then everything is listed anew, and what did not change is not read again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import time
@@ -21,18 +19,8 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 
 from core.conversation import value
+from core.sources.drive import files
 from core.sources.drive.client import DriveClient, DriveRefused
-from core.sources.drive.files import (
-    FOLDER,
-    UNKNOWN,
-    DriveAccess,
-    DriveFile,
-    DriveTree,
-    access_of,
-    file_of,
-    inherits,
-    own_access,
-)
 from core.sources.http import FORBIDDEN, NOT_FOUND, Json
 from core.sources.source import CursorExpired, Memory
 
@@ -52,35 +40,31 @@ class ListingPart:
 
 def parts_of_corpus(drive: str) -> list[ListingPart]:
     """All of a shared drive, or all that the account owns or was given: first the folders, on which readers depend."""
-    return [
-        ListingPart(
-            name=f"{drive}/{sign}",
-            query={"q": f"mimeType {sign} '{FOLDER}' and trashed = false", **corpus_of(drive)},
-        )
-        for sign in ("=", "!=")
-    ]
+    queries = {sign: f"mimeType {sign} '{files.FOLDER}' and trashed = false" for sign in ("=", "!=")}
+    corpus = corpus_of(drive)
+    return [ListingPart(name=f"{drive}/{sign}", query={"q": q, **corpus}) for sign, q in queries.items()]
 
 
 def corpus_of(drive: str) -> dict[str, str]:
     return {"corpora": "drive", "driveId": drive} if drive else {"corpora": "user"}
 
 
-async def permitted(client: DriveClient, file_id: str) -> DriveAccess:
+async def permitted(client: DriveClient, file_id: str) -> files.DriveAccess:
     """The readers of what has permissions of its own; UNKNOWN where they are out of sight."""
     try:
-        return access_of(await client.permissions(file_id), time.time())
+        return files.access_of(await client.permissions(file_id), time.time())
     except DriveRefused as refused:
         if refused.status not in OUT_OF_SIGHT:
             raise
-    return UNKNOWN
+    return files.UNKNOWN
 
 
-async def access_now(client: DriveClient, file_id: str) -> DriveAccess:
-    """Who may read a file at this moment, asked of the API."""
-    if (access := await permitted(client, file_id)) is not UNKNOWN:
+async def access_now(client: DriveClient, file_id: str) -> files.DriveAccess:
+    """The readers of a file at this moment, asked of the API."""
+    if (access := await permitted(client, file_id)) is not files.UNKNOWN:
         return access
     given = await client.file(file_id)
-    return UNKNOWN if given.get("driveId") else own_access(given, time.time())
+    return files.UNKNOWN if given.get("driveId") else files.own_access(given, time.time())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,10 +72,8 @@ class TreeReader:
     """Brings a tree up to date."""
 
     client: DriveClient
-    tree: DriveTree
+    tree: files.DriveTree
     tokens: dict[str, str]  #: where the logs that are followed go on, by shared drive
-
-    # Listing
 
     def part_of_folder(self, folder: str) -> ListingPart:
         drive = self.tree.nodes[folder].drive
@@ -99,11 +81,11 @@ class TreeReader:
         query = {"q": f"'{folder}' in parents and trashed = false", **corpus}
         return ListingPart(name=folder, query=query, folder=folder)
 
-    async def list_part(self, part: ListingPart) -> AsyncGenerator[list[DriveFile], None]:
+    async def list_part(self, part: ListingPart) -> AsyncGenerator[list[files.DriveFile], None]:
         """Put what a query finds into the tree; its pages, with what shortcuts on them lead to."""
         async with aclosing(self.client.files(part.query)) as pages:
             async for page in pages:
-                nodes = list[DriveFile]()
+                nodes = list[files.DriveFile]()
                 for begin in range(0, len(page), AT_ONCE):
                     nodes += await asyncio.gather(*map(self.node, page[begin : begin + AT_ONCE]))
                 found = [each for each in nodes if self._is_kept(each)]
@@ -124,10 +106,10 @@ class TreeReader:
                 async for page in pages:
                     waiting.extend(each.id for each in page if each.is_folder)
 
-    def _is_kept(self, node: DriveFile) -> bool:
+    def _is_kept(self, node: files.DriveFile) -> bool:
         return node.is_folder or node.is_document or (node.is_shortcut and bool(self.tree.root))
 
-    async def _led_to(self, nodes: Iterable[DriveFile]) -> list[DriveFile]:
+    async def _led_to(self, nodes: Iterable[files.DriveFile]) -> list[files.DriveFile]:
         """Put what shortcuts lead to into the tree, as far as the account may see it."""
         found = []
         for shortcut in nodes:
@@ -139,7 +121,7 @@ class TreeReader:
                 found.append(node)
         return found
 
-    async def _seen(self, file_id: str) -> DriveFile | None:
+    async def _seen(self, file_id: str) -> files.DriveFile | None:
         """A file of which only the id is known; None where it is out of sight or in the bin."""
         try:
             given = await self.client.file(file_id)
@@ -163,20 +145,16 @@ class TreeReader:
             raise
         return True
 
-    # A file
-
-    async def node(self, given: Json) -> DriveFile:
+    async def node(self, given: Json) -> files.DriveFile:
         """A file with its readers."""
-        file = file_of(given)
+        file = files.file_of(given)
         if file.is_shortcut or not self._is_kept(file):
             return file
         if not file.drive:
-            return replace(file, access=own_access(given, time.time()))
-        if inherits(given) and file.parent in self.tree.nodes and file.id != self.tree.root:
+            return replace(file, access=files.own_access(given, time.time()))
+        if files.inherits(given) and file.parent in self.tree.nodes and file.id != self.tree.root:
             return file
         return replace(file, access=await permitted(self.client, file.id))
-
-    # Changes
 
     async def apply(self, changes: Sequence[Json], log: str) -> None:
         """Bring the tree up to date with a page of a log. CursorExpired if everything must be listed for that."""
@@ -186,10 +164,13 @@ class TreeReader:
                 drives.add(self._take_drive(change))
             elif (changed := await self._take(change, log)) is not None:
                 new.append(changed)
-        for node in [each for drive in sorted(drives) for each in self._anchors(drive)]:
+        nodes = self.tree.nodes
+        # Nodes of a shared drive whose folder is out of sight, and may have given them other readers.
+        apart = [each for each in nodes.values() if each.parent not in nodes and not each.is_shortcut]
+        for node in [each for drive in sorted(drives) for each in apart if each.drive == drive]:
             access = await permitted(self.client, node.id)
             if access != node.access:
-                self.tree.nodes[node.id] = replace(node, access=access)
+                nodes[node.id] = replace(node, access=access)
                 new += [node.id] if node.is_folder else []
         new += await self._settle(before)
         while new:
@@ -198,11 +179,8 @@ class TreeReader:
             new = await self._settle(before)
 
     async def _settle(self, before: set[str]) -> list[str]:
-        """Drop what is not reached any more; the folders that must be listed for that.
-
-        What is still reached by a shortcut when its folder is not may have gone into the bin with it, and has readers
-        of its own from then on.
-        """
+        """Drop what is not reached any more; the folders that must be listed for that. What a shortcut alone
+        reaches by now may have gone into the bin with its folder, and has readers of its own from then on."""
         self.tree.sweep()
         new, nodes = list[str](), self.tree.nodes
         while left := [
@@ -221,7 +199,6 @@ class TreeReader:
         return new
 
     def _take_drive(self, change: Json) -> str:
-        """The shared drive that changed."""
         drive = str(change.get("driveId", ""))
         if drive in self.tree.nodes and "drive" in change:
             node = self.tree.nodes[drive]
@@ -245,7 +222,7 @@ class TreeReader:
             if old is not None and log == (old.drive if old.drive in self.tokens else OWN_LOG):
                 self._drop(old)
             return None
-        node = file_of(given)
+        node = files.file_of(given)
         if not self._is_kept(node) or not self.tree.has_place_for(node):
             if old is not None:
                 self._drop(old)
@@ -259,18 +236,10 @@ class TreeReader:
             return None if is_same else file_id
         return next((each.id for each in led if each.is_folder), None)
 
-    def _drop(self, node: DriveFile) -> None:
+    def _drop(self, node: files.DriveFile) -> None:
         if node.is_folder and not self.tree.root:
             raise CursorExpired("a folder is not there any more; what lay in it may be")
         del self.tree.nodes[node.id]
-
-    def _anchors(self, drive: str) -> list[DriveFile]:
-        """Nodes of a shared drive whose folder is out of sight, and may have given them other readers."""
-        nodes = self.tree.nodes
-        return [
-            each for each in nodes.values()
-            if each.drive == drive and each.parent not in nodes and not each.is_shortcut
-        ]  # fmt: skip
 
 
 #: Kinds of what is remembered: files by id, where logs go on by shared drive, parts of the full listing that need not be
@@ -284,16 +253,16 @@ class DriveMemory(Memory):
 
     __slots__ = ()
 
-    def nodes(self) -> dict[str, DriveFile]:
-        found = dict[str, DriveFile]()
+    def nodes(self) -> dict[str, files.DriveFile]:
+        found = dict[str, files.DriveFile]()
         for file_id, held in self.all(NODES).items():
             if (access := held["access"]) is not None:
-                readers = access["readers"]
-                access = DriveAccess(**access | {"readers": None if readers is None else frozenset(readers)})
-            found[file_id] = DriveFile(**held | {"access": access})
+                readers = None if access["readers"] is None else frozenset(access["readers"])
+                access = files.DriveAccess(**access | {"readers": readers})
+            found[file_id] = files.DriveFile(**held | {"access": access})
         return found
 
-    def begin(self, tokens: Mapping[str, str], nodes: Iterable[DriveFile]) -> None:
+    def begin(self, tokens: Mapping[str, str], nodes: Iterable[files.DriveFile]) -> None:
         """Forget everything but these."""
         with self.database.transaction():
             self.drop_all(NODES, LOGS, LISTED, DOUBTS, PROGRESS)
@@ -304,7 +273,7 @@ class DriveMemory(Memory):
         self,
         *,
         step: int,
-        nodes: Iterable[DriveFile] = (),
+        nodes: Iterable[files.DriveFile] = (),
         gone: Iterable[str] = (),
         tokens: Mapping[str, str] | None = None,
         listed: Iterable[str] = (),

@@ -6,8 +6,6 @@ In the form that is kept, a slash of the branch is ``%2F``: what lies in a sourc
 and must not look like part of the branch.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,13 +25,10 @@ Scheme = Literal["https", "ssh", "file"]
 
 #: The page of a file at a commit, by how the name of the host begins. Other hosts are not linked to.
 PAGES: Mapping[str, str] = {
-    "github.": "/blob/{commit}/{path}",
-    "gitlab.": "/-/blob/{commit}/{path}",
-    "gitea.": "/src/commit/{commit}/{path}",
-    "forgejo.": "/src/commit/{commit}/{path}",
-    "codeberg.org": "/src/commit/{commit}/{path}",
-    "bitbucket.org": "/src/{commit}/{path}",
-}
+    "github.": "/blob/{commit}/{path}", "gitlab.": "/-/blob/{commit}/{path}",
+    "gitea.": "/src/commit/{commit}/{path}", "forgejo.": "/src/commit/{commit}/{path}",
+    "codeberg.org": "/src/commit/{commit}/{path}", "bitbucket.org": "/src/{commit}/{path}",
+}  # fmt: skip
 DEFAULT_PORTS: Mapping[Scheme, int] = {"https": 443, "ssh": 22}
 
 _PART = re.compile(r"[^\x00-\x1f\x7f\\]+")  # of a path
@@ -155,7 +150,6 @@ def is_repository(folder: Path) -> bool:
 
 
 def _fragment(text: str, fragment: str) -> tuple[str, str]:
-    """The folder and the branch."""
     before, sign, after = fragment.rpartition("@")
     folder, branch = (unquote(before), unquote(after)) if sign else (unquote(fragment), "")
     if sign and (not branch or _NO_BRANCH.search(branch)):
@@ -218,20 +212,14 @@ def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
         return ()
     page, rights = next(found for begin, found in TOKEN_PAGES.items() if address.host.startswith(begin))
     token = Credential(
-        setting="GIT_TOKENS",
-        entry=f"{address.host}=TOKEN",
-        made_at=page.format(host=address.place, path=address.path.removesuffix(".git")),
-        rights=rights,
-        is_set=address.host in settings.git_tokens,
-        is_needed=False,
-    )
+        setting="GIT_TOKENS", entry=f"{address.host}=TOKEN",
+        made_at=page.format(host=address.place, path=address.path.removesuffix(".git")), rights=rights,
+        is_set=address.host in settings.git_tokens, is_needed=False,
+    )  # fmt: skip
     return (token,)
 
 
 GUIDE = SourceGuide(
-    title="A repository",
-    asks="Its address, or its path on this disk; #FOLDER@BRANCH after it reads a part",
-    example="https://github.com/acme/handbook#docs@main",
-    address=typed_address,
-    credentials=credentials_of,
-)
+    title="A repository", asks="Its address, or its path on this disk; #FOLDER@BRANCH after it reads a part",
+    example="https://github.com/acme/handbook#docs@main", address=typed_address, credentials=credentials_of,
+)  # fmt: skip

@@ -10,8 +10,6 @@ the folder that is read. The version of one that includes others names them too,
 changed, came or went.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hashlib
@@ -121,9 +119,8 @@ class Git:
         address, settings = self.address, dict(STALLED)
         if address.scheme == "https" and self.pinned:
             pinned = ",".join(f"[{each}]" if ":" in each else each for each in self.pinned)
-            settings["http.curloptResolve"] = (
-                f"{address.host}:{address.port or DEFAULT_PORTS['https']}:{pinned}"
-            )
+            port = address.port or DEFAULT_PORTS["https"]
+            settings["http.curloptResolve"] = f"{address.host}:{port}:{pinned}"
         if address.scheme == "https" and (token := self.tokens.get(address.host)):
             login = base64.b64encode((token if ":" in token else f"{USER}:{token}").encode()).decode()
             # For this host alone, whatever else it names.
@@ -172,20 +169,12 @@ def environment(
     for number, (name, setting) in enumerate(chosen.items()):
         configured |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": setting}
     return {
-        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-        **configured,
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "",
-        "GIT_ALLOW_PROTOCOL": protocol,
-        "GIT_LITERAL_PATHSPECS": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_SSH_COMMAND": SSH,
+        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **configured, "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "", "GIT_ALLOW_PROTOCOL": protocol, "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_SSH_COMMAND": SSH,
         "GIT_CEILING_DIRECTORIES": str(Path(address.path).parent) if address.scheme == "file" else "",
-    }
+    }  # fmt: skip
 
 
 _LOCK = re.compile(r"Unable to create '([^']+\.lock)': File exists")

@@ -7,8 +7,6 @@ fetched is kept in a folder of the source, and may be deleted. A repository on t
 The cursor is the commit that was read last: what changed since is the difference of two trees.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -25,32 +23,10 @@ from core.library.formats.encoding import decode
 from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
 from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
+from core.sources import source
+from core.sources.git import client
 from core.sources.git.address import DEFAULT_PORTS, GitAddress, is_repository, item_of, parse
-from core.sources.git.client import (
-    IS_UNFILTERED,
-    MARK,
-    STDERR_LOGGED,
-    Blobs,
-    CommitFiles,
-    Git,
-    GitFailed,
-    blob_of,
-    version_of,
-)
 from core.sources.http import addresses_of
-from core.sources.source import (
-    CursorExpired,
-    ItemChanged,
-    ItemGone,
-    ItemUnreadable,
-    Memory,
-    SourceBatch,
-    SourceContext,
-    SourceItem,
-    SourceUnavailable,
-    open_memory,
-    parse_as_file,
-)
 
 HISTORY = 1_000  # commits that are looked through for when a file changed last
 TIP = "refs/footnote/tip"  # the commit that was fetched last, with its history
@@ -73,35 +49,36 @@ class GitSource:
     """A repository."""
 
     address: GitAddress
-    git: Git
-    memory: Memory
+    git: client.Git
+    memory: source.Memory
     #: the files that each document includes, by its path; the empty path says that they are known. They are remembered, and
     #: may vanish: then everything is listed anew.
     included: dict[str, Sequence[str]]
-    blobs: Blobs
+    blobs: client.Blobs
     _tree: Mapping[str, str] = field(default_factory=dict)  #: of the newest commit, by path
 
-    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+    async def changes(self, cursor: str | None) -> AsyncGenerator[source.SourceBatch, None]:
         try:
             yield await self._batch(cursor)
-        except GitFailed as failed:
+        except client.GitFailed as failed:
             if self.address.scheme != "file":  # what was fetched may be damaged
                 await asyncio.to_thread(shutil.rmtree, self.git.folder, ignore_errors=True)
             raise self._trouble(failed) from failed
 
-    def _trouble(self, failed: GitFailed) -> SourceUnavailable:
-        logger.warning("git failed: %s", str(failed)[-STDERR_LOGGED:])
-        return SourceUnavailable(f"git cannot read {self.address.name}; the log says more.")
+    def _trouble(self, failed: client.GitFailed) -> source.SourceUnavailable:
+        logger.warning("git failed: %s", str(failed)[-client.STDERR_LOGGED :])
+        return source.SourceUnavailable(f"git cannot read {self.address.name}; the log says more.")
 
-    async def _batch(self, cursor: str | None) -> SourceBatch:
+    async def _batch(self, cursor: str | None) -> source.SourceBatch:
         if "" not in self.included:
             if cursor is not None:
-                raise CursorExpired(f"It is not known any more what files of {self.address.name} include.")
+                told = f"It is not known any more what files of {self.address.name} include."
+                raise source.CursorExpired(told)
             await self._note("", ())
         tip = await self._tip()
         self._tree = await self._tree_of(tip) if cursor != tip else {}
         if cursor == tip:
-            return SourceBatch(cursor=tip)
+            return source.SourceBatch(cursor=tip)
         gone: Sequence[str] = ()
         if cursor is None:
             files = {path: blob for path, blob in self._tree.items() if is_document(path)}
@@ -113,7 +90,9 @@ class GitSource:
                     files[path] = self._tree[path]
         dates = await self._dates(cursor, tip)
         items = [self._item(path, blob, tip, dates.get(path)) for path, blob in files.items()]
-        return SourceBatch(items=items, gone=gone, total=len(items) if cursor is None else None, cursor=tip)
+        return source.SourceBatch(
+            items=items, gone=gone, total=len(items) if cursor is None else None, cursor=tip
+        )
 
     @property
     def _refs(self) -> Sequence[str]:
@@ -124,27 +103,21 @@ class GitSource:
     def _within(self) -> Sequence[str]:
         return ("--", self.address.folder) if self.address.folder else ()
 
-    def _item(self, path: str, blob: str, commit: str, changed_at: float | None) -> SourceItem:
+    def _item(self, path: str, blob: str, commit: str, changed_at: float | None) -> source.SourceItem:
         name, place = item_of(path, self.address.folder), self.address.name
         if path == self.address.folder:
             place = place.removesuffix(f"/{name}")
-        return SourceItem(
-            id=name,
-            version=version_of(blob, self.included.get(path, ()), self._tree),
-            name=PurePosixPath(name).name,
-            source=printable(f"{place}/{name}"),
-            url=self.address.page_of(path, commit),
-            changed_at=changed_at,
-        )
+        return source.SourceItem(
+            id=name, version=client.version_of(blob, self.included.get(path, ()), self._tree),
+            name=PurePosixPath(name).name, source=printable(f"{place}/{name}"),
+            url=self.address.page_of(path, commit), changed_at=changed_at,
+        )  # fmt: skip
 
     async def _tree_of(self, commit: str) -> Mapping[str, str]:
-        """The contents of all files of a commit, by path."""
         printed = await self.git.read("ls-tree", "-r", "-z", "--full-tree", commit, *self._within)
         entries = (entry.partition(b"\t") for entry in filter(None, printed.split(b"\0")))
-        found = (
-            (path.decode(errors="replace"), described.decode().split(" ")) for described, _, path in entries
-        )
-        return {path: blob for path, (mode, _, blob) in found if mode in FILES}
+        found = ((path.decode(errors="replace"), *told.decode().split(" ")) for told, _, path in entries)
+        return {path: blob for path, mode, _, blob in found if mode in FILES}
 
     async def _difference(self, old: str, new: str) -> tuple[dict[str, str], list[str]]:
         """Files that are new or changed, and items that are gone. Raises CursorExpired."""
@@ -153,8 +126,8 @@ class GitSource:
             printed = await self.git.read(
                 "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-ext-diff", old, new, *self._within
             )  # fmt: skip
-        except GitFailed:
-            raise CursorExpired(f"{self.address.name} has a history of its own now.") from None
+        except client.GitFailed:
+            raise source.CursorExpired(f"{self.address.name} has a history of its own now.") from None
         files, gone = dict[str, str](), list[str]()
         parts = iter(printed.split(b"\0")[:-1])
         for described, path in zip(parts, parts, strict=True):
@@ -190,8 +163,6 @@ class GitSource:
                 found.setdefault(name, at)
         return {name: when for name, when in found.items() if is_document(name)}
 
-    # What is fetched
-
     async def _tip(self) -> str:
         """The newest commit, which is here afterwards."""
         if self.address.scheme == "file":
@@ -206,26 +177,25 @@ class GitSource:
         """Raises SourceUnavailable where there is no such repository or branch, or the token does not open it."""
         try:
             await (self._tip_here() if self.address.scheme == "file" else self._tip_there())
-        except GitFailed as failed:
+        except client.GitFailed as failed:
             raise self._trouble(failed) from failed
 
     async def _tip_here(self) -> str:
         for name in self._refs:
             if (commit := await self._commit(name)) is not None:
                 return commit
-        raise SourceUnavailable(
+        raise source.SourceUnavailable(
             NO_BRANCH.format(branch=self.address.branch or "HEAD", name=self.address.name)
         )
 
     async def _commit(self, ref: str) -> str | None:
         try:
             printed = await self.git.read(*VERIFY, f"{ref}^{{commit}}")
-        except GitFailed:
+        except client.GitFailed:
             return None
         return printed.decode().strip()
 
     async def _tip_there(self) -> tuple[str, str]:
-        """The commit and the name of the branch, or of the tag."""
         peeled = tuple(f"{name}^{{}}" for name in self._refs if name.startswith("refs/tags/"))
         printed, _ = await self.git.ask("ls-remote", "--end-of-options", "origin", *self._refs, *peeled)
         lines = (line.split("\t") for line in printed.decode(errors="replace").splitlines())
@@ -234,7 +204,9 @@ class GitSource:
             if name in found:
                 return found.get(f"{name}^{{}}", found[name]), name
         name, branch = self.address.name, self.address.branch
-        raise SourceUnavailable(NO_BRANCH.format(branch=branch, name=name) if branch else f"{name} is empty.")
+        raise source.SourceUnavailable(
+            NO_BRANCH.format(branch=branch, name=name) if branch else f"{name} is empty."
+        )
 
     async def _fetch(self, ref: str) -> None:
         """Commits and trees, of a host that can leave files out; else the newest commit with all files."""
@@ -242,10 +214,10 @@ class GitSource:
         if not is_unfiltered and await self._commit(NEWEST) is None:
             noted = await self._fetch_depth(ref, NEWEST, depth=1)
             if UNFILTERED in noted:
-                await self.git.read("config", IS_UNFILTERED, "true")
+                await self.git.read("config", client.IS_UNFILTERED, "true")
                 is_unfiltered = True
         await self._fetch_depth(ref, TIP, depth=1 if is_unfiltered else HISTORY)
-        with contextlib.suppress(GitFailed):  # it only tidies up
+        with contextlib.suppress(client.GitFailed):  # it only tidies up
             await self.git.read("gc", "--auto", "--quiet")
 
     async def _fetch_depth(self, ref: str, into: str, *, depth: int) -> str:
@@ -255,23 +227,22 @@ class GitSource:
         )  # fmt: skip
         return noted
 
-    async def prepare(self, items: Sequence[SourceItem]) -> None:
-        await self.blobs.have({blob_of(item.version) for item in items})
+    async def prepare(self, items: Sequence[source.SourceItem]) -> None:
+        await self.blobs.have({client.blob_of(item.version) for item in items})
 
-    async def fetch(self, item: SourceItem) -> bytes:
+    async def fetch(self, item: source.SourceItem) -> bytes:
         if "\N{REPLACEMENT CHARACTER}" in item.id:
-            raise ItemUnreadable("could not be read: its name is not UTF-8")
-        blob = blob_of(item.version)
-        if (
-            blob in self.blobs.lost
-        ):  # another history took its place, which lists it anew if it is still there
-            raise ItemGone(f"{item.source} is gone.")
+            raise source.ItemUnreadable("could not be read: its name is not UTF-8")
+        blob = client.blob_of(item.version)
+        # another history took its place, which lists it anew if it is still there
+        if blob in self.blobs.lost:
+            raise source.ItemGone(f"{item.source} is gone.")
         data = await self.blobs.read(blob)
         if data.startswith(LARGE_FILE) and len(data) < LARGE_FILE_LIMIT:
-            raise ItemUnreadable("lies in Git LFS, which is not read")
+            raise source.ItemUnreadable("lies in Git LFS, which is not read")
         return await self._whole(item, data) if may_include(PurePosixPath(item.name).suffix, data) else data
 
-    async def _whole(self, item: SourceItem, data: bytes) -> bytes:
+    async def _whole(self, item: source.SourceItem, data: bytes) -> bytes:
         """A document with what it includes of the newest commit; ItemChanged if that is not what was listed."""
         try:
             text = decode(data, suffix=PurePosixPath(item.name).suffix)
@@ -282,7 +253,7 @@ class GitSource:
         root, contents = PurePosixPath(self.address.folder), dict[str, bytes]()
         path = root / item.id
         for _ in range(DEPTH_LIMIT + 1):
-            files = CommitFiles(root=root, blobs=self._tree, contents=contents)
+            files = client.CommitFiles(root=root, blobs=self._tree, contents=contents)
             lines = put_together(text, path, files)
             if not files.missing:
                 break
@@ -290,14 +261,27 @@ class GitSource:
         # Written before the document is: a process that ends in between only reads it once more.
         if sorted(files.files) != list(self.included.get(str(path), ())):
             await self._note(str(path), sorted(files.files))
-        version = version_of(blob_of(item.version), files.files, self._tree)
+        version = client.version_of(client.blob_of(item.version), files.files, self._tree)
         if version != item.version:
-            raise ItemChanged(f"{item.source} includes others.", item=replace(item, version=version))
+            raise source.ItemChanged(f"{item.source} includes others.", item=replace(item, version=version))
         return "".join(line for line, _ in lines).encode("utf-8", "surrogatepass") if files.files else data
 
     async def _note(self, path: str, files: Sequence[str]) -> None:
         self.included[path] = files
         await asyncio.to_thread(self.memory.keep, INCLUDED, {path: files})
+
+
+async def read_file(address: str, folder: Path, item: str) -> tuple[str, bytes]:
+    """The path of an item in its repository, and its bytes in the newest commit that was read. DocumentError."""
+    parsed = parse(address)
+    is_here = parsed.scheme == "file"
+    git = client.Git(address=parsed, folder=Path(parsed.path) if is_here else folder)
+    root, commit = PurePosixPath(parsed.folder), (parsed.branch or "HEAD") if is_here else TIP
+    for path in (root / item, root):  # what is read may be one file
+        if path.name == PurePosixPath(item).name:
+            with contextlib.suppress(client.GitFailed, source.SourceUnavailable, OSError):
+                return str(path), await git.read("cat-file", "blob", f"{commit}:{path}")
+    raise DocumentError("is not here any more: read its source again")
 
 
 def is_document(path: str) -> bool:
@@ -308,20 +292,20 @@ def is_document(path: str) -> bool:
 
 
 @asynccontextmanager
-async def open_git(text: str, context: SourceContext) -> AsyncIterator[GitSource]:
+async def open_git(text: str, context: source.SourceContext) -> AsyncIterator[GitSource]:
     """Raises SourceUnavailable for a host that may not be read."""
     address, settings = parse(text), context.settings
     if address.scheme == "file":
-        git = Git(address=address, folder=Path(address.path))
+        git = client.Git(address=address, folder=Path(address.path))
         if not is_repository(git.folder):
-            raise SourceUnavailable(f"{git.folder} is no git repository any more.")
+            raise source.SourceUnavailable(f"{git.folder} is no git repository any more.")
     else:
         port = address.port or DEFAULT_PORTS[address.scheme]
         pinned = await addresses_of(address.host, port, settings.private_hosts)
-        git = Git(address=address, folder=context.folder, tokens=settings.git_tokens, pinned=pinned)
+        git = client.Git(address=address, folder=context.folder, tokens=settings.git_tokens, pinned=pinned)
         await _make_repository(git)
-    blobs = Blobs(git=git)
-    with open_memory(Memory, context.folder / INCLUDED) as memory:
+    blobs = client.Blobs(git=git)
+    with source.open_memory(source.Memory, context.folder / INCLUDED) as memory:
         included = await asyncio.to_thread(memory.all, INCLUDED)
         try:
             yield GitSource(address=address, git=git, memory=memory, included=included, blobs=blobs)
@@ -329,17 +313,17 @@ async def open_git(text: str, context: SourceContext) -> AsyncIterator[GitSource
             await blobs.close()
 
 
-async def _make_repository(git: Git) -> None:
+async def _make_repository(git: client.Git) -> None:
     """An empty one, unless a sound one is there. Only the owner may read it: the folder it lies in is private."""
     try:
         await git.read("config", "remote.origin.url", git.address.remote)
-    except GitFailed:
+    except client.GitFailed:
         await asyncio.to_thread(shutil.rmtree, git.folder, ignore_errors=True)
         git.folder.mkdir(parents=True, mode=0o700)
         await git.read("init", "--quiet", "--bare", "--template=")
         await git.read("config", "remote.origin.url", git.address.remote)
 
 
-def parse_git(item: SourceItem, data: bytes) -> Document:
-    document = parse_as_file(item, data)
-    return replace(document, has_lines=False) if MARK in item.version else document
+def parse_git(item: source.SourceItem, data: bytes) -> Document:
+    document = source.parse_as_file(item, data)
+    return replace(document, has_lines=False) if client.MARK in item.version else document

@@ -11,8 +11,6 @@ What is remembered, titles and marks of versions, lies in the source's folder an
 the last sync, in issues that did not change themselves, is missed then.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -25,27 +23,8 @@ from urllib.parse import parse_qs, urlsplit
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError
 from core.settings import Settings
-from core.sources.http import (
-    FORBIDDEN,
-    GONE,
-    NOT_FOUND,
-    UNAUTHORIZED,
-    HostClient,
-    Json,
-    Response,
-    only_if_changed,
-    throttle,
-)
-from core.sources.source import (
-    Credential,
-    ItemGone,
-    ItemUnreadable,
-    Memory,
-    SourceGuide,
-    SourceThrottled,
-    SourceUnavailable,
-    with_scheme,
-)
+from core.sources import http as web
+from core.sources import source
 from core.web.hosts import canonical
 from core.web.request import OK, SERVER_FAULT, TOO_MANY_REQUESTS, seconds_asked
 
@@ -119,9 +98,7 @@ def parse(text: str) -> IssuesAddress:
 
 
 def list_address(url: str, enterprise: Iterable[str] = ()) -> str | None:
-    """The address of the list that a link leads to; None for others. ``enterprise``: hosts of Enterprise
-    Servers.
-    """
+    """The list that a link leads to; None for others. ``enterprise``: hosts of Enterprise Servers."""
     if not url.startswith("https://"):
         return None
     try:
@@ -138,33 +115,29 @@ def label_of(address: str) -> str:
     return f"{parsed.repository}/{parsed.kind}"
 
 
-def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
+def credentials_of(text: str, settings: Settings) -> Sequence[source.Credential]:
     """A token; without one, GitHub answers 60 requests an hour about what is public."""
     address = parse(text)
-    token = Credential(
-        setting="GIT_TOKENS",
-        entry=f"{address.host}=TOKEN",
+    token = source.Credential(
+        setting="GIT_TOKENS", entry=f"{address.host}=TOKEN",
         made_at=f"https://{address.place}/settings/personal-access-tokens/new",
         rights="Issues: read-only, Pull requests: read-only",
-        is_set=bool(settings.git_tokens.get(address.host)),
-        is_needed=False,
-    )
+        is_set=bool(settings.git_tokens.get(address.host)), is_needed=False,
+    )  # fmt: skip
     return (token,)
 
 
-GUIDE = SourceGuide(
-    title="Issues or pull requests of GitHub",
-    asks="The address of their list",
+GUIDE = source.SourceGuide(
+    title="Issues or pull requests of GitHub", asks="The address of their list",
     example="https://github.com/acme/handbook/issues",
-    address=lambda typed: parse(with_scheme(typed)).address,
-    credentials=credentials_of,
-)
+    address=lambda typed: parse(source.with_scheme(typed)).address, credentials=credentials_of,
+)  # fmt: skip
 
 
 RATE_PAUSE = 60.0  # seconds after a secondary limit that says no more: "at least one minute"
 FAULT_PAUSE = 30.0  # seconds after which a server that is out of order is asked again
 NOT_MODIFIED = 304
-GONE_ISSUE = frozenset({301, NOT_FOUND, GONE})  # transferred, not to be seen, deleted: "Get an issue"
+GONE_ISSUE = frozenset({301, web.NOT_FOUND, web.GONE})  # transferred, not to be seen, deleted: "Get an issue"
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')  # of the header Link, "Using pagination in the REST API"
 
 _ELSEWHERE = "{host} says that {repository} is elsewhere now: ingest its new address, and forget this one."
@@ -175,8 +148,8 @@ _NOT_LET = (
 #: What a person reads of a refusal, by its status.
 SENTENCES: Mapping[int, str] = {
     **dict.fromkeys((301, 302, 307, 308), _ELSEWHERE),
-    **dict.fromkeys((UNAUTHORIZED, FORBIDDEN, NOT_FOUND), _NOT_LET),
-    GONE: "{repository} has no {kind}.",
+    **dict.fromkeys((web.UNAUTHORIZED, web.FORBIDDEN, web.NOT_FOUND), _NOT_LET),
+    web.GONE: "{repository} has no {kind}.",
 }
 
 LISTS = "list"  # in the memory
@@ -205,7 +178,7 @@ class IssueRecord:
         return f"{self.updated} {self.comments} {self.state} {','.join(self.labels)}"
 
 
-def record_of(data: Json) -> IssueRecord:
+def record_of(data: web.Json) -> IssueRecord:
     """The record of GitHub's "Issue"; one of a pull request has the key ``pull_request``."""
     pull, named = data.get("pull_request"), data.get("labels") or ()
     labels = (each if isinstance(each, str) else str(each.get("name") or "") for each in named)
@@ -217,7 +190,7 @@ def record_of(data: Json) -> IssueRecord:
     )  # fmt: skip
 
 
-def listed(data: Json) -> dict[str, Any]:
+def listed(data: web.Json) -> dict[str, Any]:
     """The part of an issue or of a comment that is kept to be compared: nothing that people wrote but the title."""
     kept = {name: data[name] for name in KEPT if name in data}
     if "labels" in data:
@@ -232,22 +205,22 @@ class GitHubRepository:
     """One repository. Its methods raise SourceUnavailable and SourceThrottled."""
 
     address: IssuesAddress
-    http: HostClient
+    http: web.HostClient
     api: str  #: where the API is
-    memory: Memory  #: of lists by their URLs, so that an unchanged one is not sent again
+    memory: source.Memory  #: of lists by their URLs, so that an unchanged one is not sent again
     has_token: bool = False
     now: float = field(default_factory=time.time)  #: seconds since the epoch, by the last answer
     used: set[str] = field(default_factory=set)  #: URLs of lists that were asked for
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def issue(self, number: int) -> Json:
+    async def issue(self, number: int) -> web.Json:
         """An issue, or a pull request as one. ItemGone, ItemUnreadable."""
         found, _ = await self._ask(f"{self._base}/issues/{number}", number)
         if not isinstance(found, dict):
-            raise ItemUnreadable("is not what GitHub's API says that it sends")
+            raise source.ItemUnreadable("is not what GitHub's API says that it sends")
         return found
 
-    async def of_issue(self, number: int, path: str) -> list[Json]:
+    async def of_issue(self, number: int, path: str) -> list[web.Json]:
         """The comments or reviews at a path: ``issues/7/comments``, ``pulls/7/reviews``. ItemGone, ItemUnreadable."""
         return [each async for page in self.pages(f"{path}?per_page=100", number) for each in page]
 
@@ -261,13 +234,13 @@ class GitHubRepository:
     def _base(self) -> str:
         return f"{self.api}/repos/{self.address.repository}"
 
-    async def pages(self, path: str, number: int | None = None) -> AsyncGenerator[list[Json], None]:
+    async def pages(self, path: str, number: int | None = None) -> AsyncGenerator[list[web.Json], None]:
         """The pages of a list. ``number``: of the issue that it is about."""
         url: str | None = f"{self._base}/{path}"
         while url is not None:
             found, url = await self._ask(url, number)
             if not isinstance(found, list):
-                raise SourceUnavailable(f"{self.address.host} does not answer as GitHub does.")
+                raise source.SourceUnavailable(f"{self.address.host} does not answer as GitHub does.")
             yield found
 
     async def _ask(self, url: str, number: int | None) -> tuple[Any, str | None]:
@@ -277,7 +250,7 @@ class GitHubRepository:
         # The marks of the answer, what is kept of it, and where the list goes on.
         etag, modified, kept, following = found.get(url, (None, None, None, None))
         async with self._turn:
-            response = await self.http.ask(url, headers=only_if_changed(etag, modified))
+            response = await self.http.ask(url, headers=web.only_if_changed(etag, modified))
         self.now = response.date or self.now
         if kept is not None and response.status == NOT_MODIFIED:
             self.used.add(url)
@@ -293,31 +266,31 @@ class GitHubRepository:
             await asyncio.to_thread(self.memory.keep, LISTS, {url: held})
         return answer, following
 
-    def _refusal(self, response: Response, number: int | None) -> FootnoteError:
+    def _refusal(self, response: web.Response, number: int | None) -> FootnoteError:
         address = self.address
         logger.info("%s answered HTTP %d: %s", address.host, response.status, _message(response))
         if throttled := self._throttled(response):
             return throttled
         if number is not None and response.status in GONE_ISSUE:
-            return ItemGone(f"{address.repository}#{number} is gone.")
-        if number is not None and response.status != UNAUTHORIZED:
-            return ItemUnreadable(f"could not be read: GitHub answered HTTP {response.status}")
+            return source.ItemGone(f"{address.repository}#{number} is gone.")
+        if number is not None and response.status != web.UNAUTHORIZED:
+            return source.ItemUnreadable(f"could not be read: GitHub answered HTTP {response.status}")
         told = {"host": address.host, "repository": address.repository, "kind": address.kind}
         sentence = SENTENCES.get(response.status, f"{{host}} answered HTTP {response.status}.")
-        return SourceUnavailable(sentence.format(**told))
+        return source.SourceUnavailable(sentence.format(**told))
 
-    def _throttled(self, response: Response) -> SourceThrottled | None:
+    def _throttled(self, response: web.Response) -> source.SourceThrottled | None:
         """The error for a limit, which GitHub tells by its headers or its message, and for a fault of its own."""
         host, headers = self.address.host, response.headers
         if response.status >= SERVER_FAULT:
-            return throttle(response, host, pause=FAULT_PAUSE, is_patient=True)
+            return web.throttle(response, host, pause=FAULT_PAUSE, is_patient=True)
         is_limit = (
             response.status == TOO_MANY_REQUESTS
             or "retry-after" in headers
             or headers.get("x-ratelimit-remaining") == "0"
             or "rate limit" in _message(response).lower()
         )
-        if response.status not in (FORBIDDEN, TOO_MANY_REQUESTS) or not is_limit:
+        if response.status not in (web.FORBIDDEN, TOO_MANY_REQUESTS) or not is_limit:
             return None
         reset, pause = headers.get("x-ratelimit-reset", ""), RATE_PAUSE
         if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
@@ -325,9 +298,8 @@ class GitHubRepository:
         asked = seconds_asked(headers.get("retry-after"))
         more = f" With a token in GIT_TOKENS={host}=TOKEN it may be asked more often."
         sentence = f"{host} asks to be asked again later.{'' if self.has_token else more}"
-        return SourceThrottled(sentence, retry_after=pause if asked is None else asked)
+        return source.SourceThrottled(sentence, retry_after=pause if asked is None else asked)
 
 
-def _message(response: Response) -> str:
-    """Why GitHub refused, in its own words."""
+def _message(response: web.Response) -> str:
     return str(response.fields().get("message") or "")

@@ -8,8 +8,6 @@ body. The list is read until it is twice the same, since what is deleted meanwhi
 GitHub tells nobody who may read a repository: the collection decides.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -21,26 +19,10 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode, urlsplit
 
 from core.conversation import value
+from core.sources import source
 from core.sources.documents import AnchoredPart, AnchoredText, joined, to_bytes
-from core.sources.github.client import (
-    GitHubRepository,
-    IssueRecord,
-    IssuesAddress,
-    label_of,
-    parse,
-    record_of,
-)
+from core.sources.github import client
 from core.sources.http import Json, open_http
-from core.sources.source import (
-    CursorExpired,
-    ItemGone,
-    Memory,
-    SourceBatch,
-    SourceContext,
-    SourceItem,
-    moment_of,
-    open_memory,
-)
 
 PER_PAGE = 100  # of a list, GitHub "Using pagination"
 LIST_EVERY = 86_400.0  # seconds between two lists of everything
@@ -73,27 +55,25 @@ class Since:
 class IssueSource:
     """The issues or the pull requests of a repository."""
 
-    address: IssuesAddress
-    repository: GitHubRepository
-    memory: Memory
+    address: client.IssuesAddress
+    repository: client.GitHubRepository
+    memory: source.Memory
     now: Callable[[], float] = time.time
     list_every: float = LIST_EVERY  #: seconds
     #: of the items of this batch, as they came
     _issues: dict[int, Json] = field(default_factory=dict)
 
-    def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+    def changes(self, cursor: str | None) -> AsyncGenerator[source.SourceBatch, None]:
         if cursor is None or not cursor.startswith("{"):  # everything is being listed
             return self._list_all()
         held = json.loads(cursor)
         since = Since(**{**held, "said": tuple((number, moment) for number, moment in held["said"])})
         if not 0 <= self.now() - since.listed < self.list_every:
-            raise CursorExpired("everything is listed once a day")
+            raise source.CursorExpired("everything is listed once a day")
         return self._list_changes(since)
 
-    # Everything
-
-    async def _list_all(self) -> AsyncGenerator[SourceBatch, None]:
-        listed_at, told = self.now(), dict[int, IssueRecord]()
+    async def _list_all(self) -> AsyncGenerator[source.SourceBatch, None]:
+        listed_at, told = self.now(), dict[int, client.IssueRecord]()
         numbers, newest, began = (
             set[int](),
             "",
@@ -103,7 +83,7 @@ class IssueSource:
             before, numbers, count = numbers, set[int](), 0
             async with aclosing(self.repository.pages(f"issues?{urlencode(EVERYTHING)}")) as pages:
                 async for page in pages:
-                    records = [record_of(each) for each in page]
+                    records = [client.record_of(each) for each in page]
                     numbers |= {each.number for each in records}
                     newest = max((newest, *(each.updated for each in records)))
                     began, count = began or self.repository.now, count + 1
@@ -114,7 +94,7 @@ class IssueSource:
             if count <= 1 or numbers == before:
                 break
         if gone := told.keys() - numbers:
-            yield SourceBatch(gone=[str(number) for number in sorted(gone)], cursor="listing")
+            yield source.SourceBatch(gone=[str(number) for number in sorted(gone)], cursor="listing")
         start = _iso((began or self.repository.now) - OVERLAP)
         comments = (await asyncio.to_thread(self.memory.all, SAID_UNTIL)).get("", start)
         since = Since(issues=_earlier(newest) or start, comments=comments, listed=listed_at)
@@ -124,32 +104,32 @@ class IssueSource:
                 yield batch
         await self.repository.forget_lists("")
 
-    def _is_mine(self, record: IssueRecord) -> bool:
+    def _is_mine(self, record: client.IssueRecord) -> bool:
         return record.is_pull == (self.address.kind == "pulls")
 
-    def _batch(self, records: Iterable[IssueRecord], sent: Iterable[Json], cursor: str | None) -> SourceBatch:
+    def _batch(
+        self, records: Iterable[client.IssueRecord], sent: Iterable[Json], cursor: str | None
+    ) -> source.SourceBatch:
         # One without its user was not sent again.
         self._issues = {int(each["number"]): each for each in sent if "user" in each}
-        return SourceBatch(items=[self._item(each) for each in records], cursor=cursor)
+        return source.SourceBatch(items=[self._item(each) for each in records], cursor=cursor)
 
-    def _item(self, record: IssueRecord, mark: str = "") -> SourceItem:
-        return SourceItem(
+    def _item(self, record: client.IssueRecord, mark: str = "") -> source.SourceItem:
+        return source.SourceItem(
             id=str(record.number),
             version=f"{record.version} {mark}".strip(),
             name="issue.md",
-            source=f"{label_of(self.address.address)}/{record.number}",
+            source=f"{client.label_of(self.address.address)}/{record.number}",
             title=" ".join(record.title.split()) or f"{self.address.repository}#{record.number}",
             url=self.address.page_of(record.number),
-            changed_at=moment_of(record.updated),
+            changed_at=source.moment_of(record.updated),
         )
 
-    # What changed
-
-    async def _list_changes(self, since: Since) -> AsyncGenerator[SourceBatch, None]:
+    async def _list_changes(self, since: Since) -> AsyncGenerator[source.SourceBatch, None]:
         seen, newest = dict[int, str](), since.issues
         async with aclosing(self._feed("issues", since.issues)) as feed:
             async for page in feed:
-                records = [record_of(each) for each in page]
+                records = [client.record_of(each) for each in page]
                 seen |= {each.number: each.updated for each in records}
                 newest = max((newest, *(each.updated for each in records)))
                 yield self._batch(filter(self._is_mine, records), page, since.to_cursor())
@@ -161,10 +141,8 @@ class IssueSource:
 
     async def _list_said(
         self, since: Since, seen: Mapping[int, str], issues: str, cursor: str
-    ) -> AsyncGenerator[SourceBatch, None]:
-        """Issues of which a comment changed without them, and the cursor of the next sync. ``seen``: when
-        issues changed that were told already; ``issues``: until when that was read.
-        """
+    ) -> AsyncGenerator[source.SourceBatch, None]:
+        """Issues with a changed comment, not ``seen``, and the next cursor; ``issues``: read until then."""
         said, latest = await self._comments(since.comments)
         for number, moment in sorted(said.items()):
             if moment > seen.get(number, "") and (number, moment) not in since.said:
@@ -172,7 +150,7 @@ class IssueSource:
         begin = max(since.comments, _earlier(latest))
         again = tuple(each for each in sorted(said.items()) if each[1] >= begin)
         after = Since(issues=issues, comments=begin, listed=since.listed, said=again)
-        yield SourceBatch(cursor=after.to_cursor())
+        yield source.SourceBatch(cursor=after.to_cursor())
         await asyncio.to_thread(self.memory.keep, SAID_UNTIL, {"": begin})
 
     async def _feed(self, path: str, since: str) -> AsyncGenerator[list[Json], None]:
@@ -208,22 +186,20 @@ class IssueSource:
                     latest = max(latest, *found.values(), since)
         return found, latest
 
-    async def _look(self, number: int, moment: str, cursor: str) -> SourceBatch:
+    async def _look(self, number: int, moment: str, cursor: str) -> source.SourceBatch:
         """An issue with a comment that changed without it."""
         try:
             issue = await self.repository.issue(number)
-        except ItemGone:
-            return SourceBatch(gone=[str(number)], cursor=cursor)
-        record = record_of(issue)
+        except source.ItemGone:
+            return source.SourceBatch(gone=[str(number)], cursor=cursor)
+        record = client.record_of(issue)
         if not self._is_mine(record):
-            return SourceBatch(cursor=cursor)
+            return source.SourceBatch(cursor=cursor)
         self._issues = {number: issue}
         items = [self._item(record, "" if moment <= record.updated else moment)]
-        return SourceBatch(items=items, cursor=cursor)
+        return source.SourceBatch(items=items, cursor=cursor)
 
-    # One
-
-    async def fetch(self, item: SourceItem) -> bytes:
+    async def fetch(self, item: source.SourceItem) -> bytes:
         number = int(item.id)
         issue = self._issues.get(number) or await self.repository.issue(number)
         paths = [f"issues/{number}/comments"] if issue.get("comments") else []
@@ -235,13 +211,12 @@ class IssueSource:
 
 def text_of_issue(issue: Json, said: Iterable[Json], name: str) -> AnchoredText:
     """``said``: comments, reviews and their comments; ``name``: of the issue, as people write it."""
-    record = record_of(issue)
+    record = client.record_of(issue)
     title = " ".join(record.title.split())[:TITLE_LIMIT]
     about = " · ".join(filter(None, (name, record.state, ", ".join(record.labels))))
     first = (AnchoredPart(text=f"# {title}"), AnchoredPart(text=about), *_post(issue, ""))
-    spoken = (
-        each for each in said if str(each.get("body") or "").strip()
-    )  # a review may say only "approved"
+    # a review may say only "approved"
+    spoken = (each for each in said if str(each.get("body") or "").strip())
     ordered = sorted(spoken, key=lambda each: (_moment(each), int(each.get("id") or 0)))
     posts = (_post(each, urlsplit(str(each.get("html_url") or "")).fragment) for each in ordered)
     return joined((*first, *(part for post in posts for part in post)))
@@ -281,29 +256,28 @@ def _iso(moment: float) -> str:
 
 
 def _earlier(text: str) -> str:
-    """A time, some moments before."""
-    moment = moment_of(text)
+    moment = source.moment_of(text)
     return "" if moment is None else _iso(moment - OVERLAP)
 
 
 @asynccontextmanager
 async def open_github(
     text: str,
-    context: SourceContext,
+    context: source.SourceContext,
     *,
     origin: str | None = None,
     now: Callable[[], float] = time.time,
     list_every: float = LIST_EVERY,
 ) -> AsyncIterator[IssueSource]:
     """Raises SourceUnavailable for a host that may not be read. ``origin``: where the API is, if not where it should."""
-    address, settings = parse(text), context.settings
+    address, settings = client.parse(text), context.settings
     token, private = settings.git_tokens.get(address.host, ""), settings.private_hosts
-    with open_memory(Memory, context.folder) as memory:
+    with source.open_memory(source.Memory, context.folder) as memory:
         api, headers = origin or address.api, {"Accept": "application/vnd.github.v3+json"}
         if token:  # TOKEN, or USER:TOKEN
             headers["Authorization"] = f"token {token.rpartition(':')[2]}"
         async with open_http(api, private=private, connections=1, name=address.host, headers=headers) as http:
-            repository = GitHubRepository(
+            repository = client.GitHubRepository(
                 address=address, http=http, api=api, memory=memory, has_token=bool(token)
             )
             yield IssueSource(

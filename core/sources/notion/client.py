@@ -8,12 +8,10 @@ Requests are spread over time, and what Notion refuses becomes an error of a sou
 not the client.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -21,16 +19,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from core.conversation import value
 from core.errors import FootnoteError, SettingsError
 from core.settings import Settings
-from core.sources.http import (
-    FORBIDDEN,
-    NOT_FOUND,
-    UNAUTHORIZED,
-    HostClient,
-    Json,
-    Response,
-    open_http,
-    throttle,
-)
+from core.sources import http as web
 from core.sources.source import Credential, ItemUnreadable, SourceGuide, SourceThrottled, SourceUnavailable
 from core.web.request import OK
 
@@ -68,7 +57,7 @@ class CursorLost(FootnoteError):
 class ResultPage:
     """A part of a list."""
 
-    results: Sequence[Json]
+    results: Sequence[web.Json]
     next_cursor: str | None  #: None: it was the last
     is_cut_off: bool = False  #: whether there are more results than Notion lists
 
@@ -77,8 +66,9 @@ class ResultPage:
 class NotionApi:
     """Asks Notion. Its methods raise SourceThrottled, SourceUnavailable, NotionRefused, and what they name."""
 
-    http: HostClient
+    http: web.HostClient
     origin: str
+    serves: Callable[[str], bool]  #: whether files are read at an address
     interval: float = INTERVAL  #: seconds between two requests, on average
     now: float = 0.0  #: seconds since the epoch, by the last answer
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -92,9 +82,7 @@ class NotionApi:
     async def rows(
         self, data_source: str, cursor: str | None, *, since: str = "", is_brief: bool = False
     ) -> ResultPage:
-        """Rows of a data source, the oldest first: those made ``since`` then, in ISO 8601; ``is_brief``:
-        without properties. NotionMissing, CursorLost.
-        """
+        """Rows, the oldest first, made ``since`` then; ``is_brief``: bare. NotionMissing, CursorLost."""
         order = {"timestamp": "created_time", "direction": "ascending"}
         asked: dict[str, Any] = {"sorts": [order], "result_type": "page"}
         if since:
@@ -106,11 +94,11 @@ class NotionApi:
         """The blocks within one. NotionMissing, CursorLost."""
         return await self._list(f"blocks/{block}/children", cursor)
 
-    async def one(self, kind: ThingKind, this: str) -> Json:
+    async def one(self, kind: ThingKind, this: str) -> web.Json:
         """A thing by its ID. NotionMissing."""
         return await self._ask(f"{kind}s/{this}")
 
-    async def _list(self, path: str, cursor: str | None, *, body: Json | None = None) -> ResultPage:
+    async def _list(self, path: str, cursor: str | None, *, body: web.Json | None = None) -> ResultPage:
         """A part of a list. Where a cursor is not known any more, Notion says that the request is not valid."""
         part = {"page_size": PAGE_SIZE} | ({"start_cursor": cursor} if cursor else {})
         asked = f"{path}?{urlencode(part)}" if body is None else path
@@ -123,12 +111,12 @@ class NotionApi:
         # "Pagination"; of request_status says the guide "Query large data sources": a list ends after 10,000 results.
         following = answer.get("next_cursor") if answer.get("has_more") else None
         return ResultPage(
-            results=cast("Sequence[Json]", answer.get("results") or ()),
+            results=cast("Sequence[web.Json]", answer.get("results") or ()),
             next_cursor=str(following) if following else None,
             is_cut_off=(answer.get("request_status") or {}).get("type") == "incomplete",
         )
 
-    async def _ask(self, path: str, body: Json | None = None) -> Json:
+    async def _ask(self, path: str, body: web.Json | None = None) -> web.Json:
         """The answer of an endpoint; with a body, it is posted."""
         async with self._turn:
             clock = asyncio.get_running_loop().time
@@ -148,14 +136,14 @@ class NotionApi:
         return answer
 
 
-def _told(response: Response, reason: str) -> FootnoteError:
+def _told(response: web.Response, reason: str) -> FootnoteError:
     """The error for an answer that is none: https://developers.notion.com/reference/status-codes."""
-    if (throttled := throttle(response, NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
+    if (throttled := web.throttle(response, NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
         return throttled
     answers: Mapping[int, FootnoteError] = {
-        UNAUTHORIZED: SourceUnavailable(REFUSED),
-        FORBIDDEN: NotionRefused(NO_RIGHT),
-        NOT_FOUND: NotionMissing("Notion has it not, or it is not shared with the integration."),
+        web.UNAUTHORIZED: SourceUnavailable(REFUSED),
+        web.FORBIDDEN: NotionRefused(NO_RIGHT),
+        web.NOT_FOUND: NotionMissing("Notion has it not, or it is not shared with the integration."),
         CONFLICT: SourceThrottled("Notion is writing what was asked for.", retry_after=CONFLICT_PAUSE),
     }
     return answers.get(response.status) or NotionRefused(f"was refused by Notion: {reason}")
@@ -163,9 +151,9 @@ def _told(response: Response, reason: str) -> FootnoteError:
 
 async def read_file(url: str, private: Sequence[str]) -> bytes:
     """The bytes at an address that is signed. ItemUnreadable, SourceThrottled, SourceUnavailable."""
-    async with open_http(url, private=private, connections=1) as http:
+    async with web.open_http(url, private=private, connections=1) as http:
         response = await http.ask(url, headers={"Accept": "*/*"})
-    if (throttled := throttle(response, FILES_NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
+    if (throttled := web.throttle(response, FILES_NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
         raise throttled
     if response.status != OK:
         raise ItemUnreadable(f"is not given out by Notion (HTTP {response.status})")
@@ -220,19 +208,14 @@ def typed_address(typed: str) -> str:
 def credentials_of(_text: str, settings: Settings) -> Sequence[Credential]:
     """The token of an integration, with which the pages are shared."""
     token = Credential(
-        setting="NOTION_TOKEN",
-        entry="TOKEN",
-        made_at="https://www.notion.so/profile/integrations",
-        rights="Read content; share the pages with the integration",
-        is_set=bool(settings.notion_token),
-    )
+        setting="NOTION_TOKEN", entry="TOKEN", made_at="https://www.notion.so/profile/integrations",
+        rights="Read content; share the pages with the integration", is_set=bool(settings.notion_token),
+    )  # fmt: skip
     return (token,)
 
 
 GUIDE = SourceGuide(
     title="Pages and databases of Notion",
-    asks="The link of a page; notion: for all that is shared with the integration",
-    example="notion:",
-    address=typed_address,
-    credentials=credentials_of,
-)
+    asks="The link of a page; notion: for all that is shared with the integration", example="notion:",
+    address=typed_address, credentials=credentials_of,
+)  # fmt: skip

@@ -6,8 +6,6 @@ The shapes are those of `@notionhq/client`, whose types are generated from Notio
 Notion's lies is left out: such addresses are for an hour, and whoever has one may read the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -82,30 +80,16 @@ def _unique_id(held: Json) -> str:
 
 #: How the value of each type of property is written. Files are named: where they lie changes with each request.
 PROPERTIES: Mapping[str, Callable[[Any], str]] = {
-    "rich_text": plain,
-    "title": plain,
+    **dict.fromkeys(("rich_text", "title"), plain),
     "number": lambda held: f"{held:g}" if isinstance(held, float) and held.is_integer() else str(held),
-    "string": str,
-    "boolean": lambda held: CHECKED if held else UNCHECKED,
-    "checkbox": lambda held: CHECKED if held else UNCHECKED,
-    "select": _name,
-    "status": _name,
-    "multi_select": _list(_name),
-    "date": _both(" – ", "start", "end"),
-    "people": _list(_name),
-    "files": _list(_name),
-    "url": str,
-    "email": str,
-    "phone_number": str,
-    "created_by": _name,
-    "created_time": str,
-    "unique_id": _unique_id,
-    "place": _both(", ", "name", "address"),
+    "string": str, **dict.fromkeys(("boolean", "checkbox"), lambda held: CHECKED if held else UNCHECKED),
+    **dict.fromkeys(("select", "status", "created_by"), _name),
+    **dict.fromkeys(("multi_select", "people", "files"), _list(_name)),
+    **dict.fromkeys(("url", "email", "phone_number", "created_time"), str),
+    "date": _both(" – ", "start", "end"), "unique_id": _unique_id, "place": _both(", ", "name", "address"),
     "verification": lambda held: str(held.get("state") or ""),
-    "formula": text_of,
-    "rollup": text_of,
-    "array": _list(text_of),
-}
+    **dict.fromkeys(("formula", "rollup"), text_of), "array": _list(text_of),
+}  # fmt: skip
 
 
 def table(title: tuple[str, str], cells: Sequence[tuple[str, str]]) -> str:
@@ -140,7 +124,7 @@ class PageBlock:
     """A block, and what is within it."""
 
     data: Json  #: as Notion sends it
-    children: tuple[PageBlock, ...] = ()
+    children: tuple["PageBlock", ...] = ()
 
     @property
     def type(self) -> str:
@@ -232,7 +216,6 @@ def _link(block: PageBlock) -> str:
 
 
 def _child(block: PageBlock) -> str:
-    """The name of a page or a database that lies here."""
     title = " ".join(str(block.content.get("title") or "").split())
     url = f"https://www.notion.so/{bare_id(str(block.data.get('id', '')))}"
     return f"[{_bracketed(title)}]({url})" if title else ""
@@ -249,20 +232,11 @@ def _unknown(block: PageBlock) -> str:
 
 BLOCKS: Mapping[str, Callable[[PageBlock], str]] = {
     "paragraph": lambda block: _with_children(inline(block.content.get("rich_text") or ()), block),
-    **dict.fromkeys(HEADINGS, _heading),
-    "quote": _quote,
-    "callout": _quote,
-    "code": _code,
+    **dict.fromkeys(HEADINGS, _heading), **dict.fromkeys(("quote", "callout"), _quote), "code": _code,
     "equation": lambda block: f"$$\n{block.content.get('expression') or ''}\n$$",
-    "divider": lambda _block: "---",
-    "table": _table,
-    **dict.fromkeys(FILES, _file),
-    **dict.fromkeys(LINKS, _link),
-    **dict.fromkeys(CHILDREN, _child),
-}
-
-
-# Text
+    "divider": lambda _block: "---", "table": _table, **dict.fromkeys(FILES, _file),
+    **dict.fromkeys(LINKS, _link), **dict.fromkeys(CHILDREN, _child),
+}  # fmt: skip
 
 
 def inline(rich_text: Iterable[Json], *, escapes: bool = True) -> str:

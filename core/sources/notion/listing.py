@@ -9,8 +9,6 @@ asked for by itself if the search leaves it out. What the search leaves out, and
 than by being made there, is found a day later.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,30 +18,9 @@ from functools import partial
 from typing import TypeVar
 
 from core.sources.http import Json
-from core.sources.notion.client import (
-    CursorLost,
-    NotionApi,
-    NotionMissing,
-    NotionRefused,
-    ResultPage,
-    ThingKind,
-    bare_id,
-)
+from core.sources.notion import client
+from core.sources.notion import page as notion
 from core.sources.notion.convert import CHILDREN, PageBlock
-from core.sources.notion.page import (
-    ROW_LISTS,
-    ChildKind,
-    NotionFile,
-    NotionMemory,
-    NotionPage,
-    RowList,
-    Serves,
-    file_of_block,
-    is_of_notion,
-    is_trashed,
-    page_of,
-    parent_of,
-)
 from core.sources.source import ItemUnreadable, SourceUnavailable
 
 ROWS_EVERY = 86_400.0  # seconds after which all rows of a data source are listed again
@@ -51,11 +28,9 @@ OVERLAP = 120.0  # seconds: times of rows are rounded to the minute
 ASKED_AT_ONCE = 20  # pages that are asked for one by one, before those that are there are told
 RESTARTS = 5  # of lists whose cursor Notion does not know any more
 #: By Notion's names of what a thing lies in; anything else is a block.
-THINGS: Mapping[str, ThingKind] = {
-    "page_id": "page",
-    "database_id": "database",
-    "data_source_id": "data_source",
-}
+THINGS: Mapping[str, client.ThingKind] = {
+    "page_id": "page", "database_id": "database", "data_source_id": "data_source",
+}  # fmt: skip
 DEEPEST = 200  # things within one another
 
 T = TypeVar("T")
@@ -65,14 +40,13 @@ T = TypeVar("T")
 class PageListing:
     """The course of a list of all pages. When asking fails, it can go on from where it was."""
 
-    api: NotionApi
-    memory: NotionMemory
-    serves: Serves = is_of_notion  #: whether files are read at an address
+    api: client.NotionApi
+    memory: notion.NotionMemory
     is_cut_off: bool = False  #: whether Notion does not list all there are
     #: that were read to their ends, by data source
-    row_lists: dict[str, RowList] = field(default_factory=dict)
+    row_lists: dict[str, notion.RowList] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)  #: pages that it does not send, and why
-    _found: list[NotionPage] = field(default_factory=list)  #: that are to be told
+    _found: list[notion.NotionPage] = field(default_factory=list)  #: that are to be told
     _seen: dict[str, str] = field(default_factory=dict)  #: when each page was edited; empty: it is not there
     #: what each thing lies in, and its kind
     _parents: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -81,14 +55,12 @@ class PageListing:
     _known: set[str] = field(default_factory=set)  #: data sources and databases that need not be looked for
     _cursor: str | None = None
     _since: str = ""  #: when the rows were made that are listed next
-    _row_list: RowList | None = None  #: the one that is under way
+    _row_list: notion.RowList | None = None  #: the one that is under way
     _is_searched: bool = False
     _restarts: int = 0
 
-    async def more(self) -> list[NotionPage] | None:
-        """Pages that were not told yet, or were edited since; None if there are no more of them.
-        NotionRefused, SourceUnavailable, SourceThrottled.
-        """
+    async def more(self) -> list[notion.NotionPage] | None:
+        """Pages not told yet, or edited since; None at the end. NotionRefused, SourceUnavailable."""
         is_more = True
         if not self._is_searched:
             await self._search()
@@ -99,8 +71,6 @@ class PageListing:
         found, self._found = self._found, []
         return found if found or is_more else None
 
-    # Lists
-
     async def _search(self) -> None:
         page = await self._part(partial(self.api.search, self._cursor))
         if page is None:
@@ -108,16 +78,16 @@ class PageListing:
         self._cursor = page.next_cursor
         self._is_searched = page.next_cursor is None
         for each in page.results:
-            if each.get("object") != "data_source" or is_trashed(each):
+            if each.get("object") != "data_source" or notion.is_trashed(each):
                 continue
-            this, (database, kind) = bare_id(str(each["id"])), parent_of(each)
+            this, (database, kind) = client.bare_id(str(each["id"])), notion.parent_of(each)
             if this not in self._known:
                 self._data_sources.append(this)
             self._known |= {this, database}
             if database:
                 self._parents[this] = (database, kind)
             if isinstance(each.get("database_parent"), dict):
-                self._parents[database] = parent_of({"parent": each["database_parent"]})
+                self._parents[database] = notion.parent_of({"parent": each["database_parent"]})
         await self._take(page.results)
 
     async def _rows(self, data_source: str) -> None:
@@ -128,13 +98,13 @@ class PageListing:
         try:
             ask = partial(self.api.rows, data_source, self._cursor, since=self._since, is_brief=is_brief)
             page = await self._part(ask)
-        except NotionMissing:
+        except client.NotionMissing:
             self._end_rows()
             return
         if page is None:
             return
         if is_brief:
-            await self._ask_for(bare_id(str(row["id"])) for row in page.results)
+            await self._ask_for(client.bare_id(str(row["id"])) for row in page.results)
         else:
             await self._take(page.results)
         self._cursor = page.next_cursor
@@ -147,25 +117,25 @@ class PageListing:
             self.row_lists[data_source] = self._row_list
             self._end_rows()
 
-    async def _begin_rows(self, data_source: str) -> RowList:
+    async def _begin_rows(self, data_source: str) -> notion.RowList:
         """All rows, or those that were made since they were listed last."""
-        now, held = self.api.now, await asyncio.to_thread(self.memory.some, ROW_LISTS, [data_source])
-        last = RowList(**held[data_source]) if held else None
+        now, held = self.api.now, await asyncio.to_thread(self.memory.some, notion.ROW_LISTS, [data_source])
+        last = notion.RowList(**held[data_source]) if held else None
         if self.is_cut_off or last is None or not 0 <= now - last.full_at < ROWS_EVERY:
             self._since = ""
-            return RowList(full_at=now, read_at=now)
+            return notion.RowList(full_at=now, read_at=now)
         self._since = datetime.fromtimestamp(last.read_at - OVERLAP, UTC).isoformat()
-        return RowList(full_at=last.full_at, read_at=now)
+        return notion.RowList(full_at=last.full_at, read_at=now)
 
     def _end_rows(self) -> None:
         self._data_sources.pop()
         self._cursor, self._since, self._row_list = None, "", None
 
-    async def _part(self, ask: Callable[[], Awaitable[ResultPage]]) -> ResultPage | None:
+    async def _part(self, ask: Callable[[], Awaitable[client.ResultPage]]) -> client.ResultPage | None:
         """A part of a list; None if the list begins anew, as its cursor is not known any more."""
         try:
             page = await ask()
-        except CursorLost:
+        except client.CursorLost:
             self._restarts += 1
             if self._restarts > RESTARTS:
                 raise SourceUnavailable("Notion does not finish its list of pages.") from None
@@ -175,10 +145,10 @@ class PageListing:
         return page
 
     async def _take(self, results: Sequence[Json]) -> None:
-        pages = [page for each in results if (page := page_of(each, self.serves)) is not None]
+        pages = [page for each in results if (page := notion.page_of(each, self.api.serves)) is not None]
         await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
 
-    async def _find(self, pages: Sequence[NotionPage]) -> None:
+    async def _find(self, pages: Sequence[notion.NotionPage]) -> None:
         titles = {page.id: page.title for page in pages}
         await asyncio.to_thread(partial(self.memory.keep_pages, titles, are_items=False))
         for page in pages:
@@ -186,10 +156,7 @@ class PageListing:
             self._parents[page.id] = (page.parent, page.parent_kind)
             self._found.append(page)
 
-    # What the lists leave out
-
     async def _look_for_missing(self) -> bool:
-        """True if anything was missing."""
         named = await asyncio.to_thread(lambda: self.memory.items() | self.memory.children("page"))
         databases = await asyncio.to_thread(lambda: self.memory.children("database"))
         if missing := sorted(databases - self._known):
@@ -202,13 +169,13 @@ class PageListing:
     async def _look_into(self, database: str) -> None:
         try:
             data = await self.api.one("database", database)
-        except (NotionMissing, NotionRefused):
+        except (client.NotionMissing, client.NotionRefused):
             self._known.add(database)
             return
-        self._parents[database] = parent_of(data)
+        self._parents[database] = notion.parent_of(data)
         self._known.add(database)
-        for each in () if is_trashed(data) else data.get("data_sources") or ():
-            if (this := bare_id(str(each["id"]))) not in self._known:
+        for each in () if notion.is_trashed(data) else data.get("data_sources") or ():
+            if (this := client.bare_id(str(each["id"]))) not in self._known:
                 self._known.add(this)
                 self._parents[this] = (database, "database_id")
                 self._data_sources.append(this)
@@ -219,10 +186,10 @@ class PageListing:
             if each in self._seen:
                 continue
             try:
-                page = page_of(await self.api.one("page", each), self.serves)
-            except NotionMissing:
+                page = notion.page_of(await self.api.one("page", each), self.api.serves)
+            except client.NotionMissing:
                 page = None
-            except NotionRefused as refused:
+            except client.NotionRefused as refused:
                 self.unread[each] = str(refused)
                 page = None
             if page is not None and await self.lies_below(page, ""):
@@ -230,9 +197,7 @@ class PageListing:
             else:
                 self._seen[each] = ""
 
-    # What lies in what
-
-    async def lies_below(self, page: NotionPage, root: str) -> bool:
+    async def lies_below(self, page: notion.NotionPage, root: str) -> bool:
         """True for the root and a page below it; without a root, if nothing that the page lies in is in the trash."""
         here, kind = page.id, "page_id"
         for _ in range(DEEPEST):
@@ -240,11 +205,11 @@ class PageListing:
                 return True
             if here not in self._parents:
                 data: Json = {}
-                with suppress(NotionMissing, NotionRefused):
+                with suppress(client.NotionMissing, client.NotionRefused):
                     data = await self.api.one(THINGS.get(kind, "block"), here)
-                if is_trashed(data):
+                if notion.is_trashed(data):
                     self._trashed.add(here)
-                self._parents[here] = parent_of(data)
+                self._parents[here] = notion.parent_of(data)
             if here in self._trashed:
                 return False
             here, kind = self._parents[here]
@@ -257,23 +222,22 @@ BLOCK_LIMIT = 20_000  # blocks of a page
 DEPTH_LIMIT = 30  # blocks within one another
 TRIES = 3  # to read a list whose cursor Notion does not know any more
 
-_KINDS: Mapping[str, ChildKind] = {"child_page": "page", "child_database": "database"}
+_KINDS: Mapping[str, notion.ChildKind] = {"child_page": "page", "child_database": "database"}
 
 
 @dataclass(slots=True, kw_only=True)
 class BlockTree:
     """The blocks that were read of a page, its files and the pages within it."""
 
-    api: NotionApi
-    serves: Serves = is_of_notion
-    files: list[NotionFile] = field(default_factory=list)
-    children: dict[str, ChildKind] = field(default_factory=dict)  #: pages and databases within it
+    api: client.NotionApi
+    files: list[notion.NotionFile] = field(default_factory=list)
+    children: dict[str, notion.ChildKind] = field(default_factory=dict)  #: pages and databases within it
     _count: int = 0
 
     async def read(self, block: str, depth: int = 0) -> tuple[PageBlock, ...]:
         """The blocks within one, or within a page. NotionMissing, NotionRefused, ItemUnreadable."""
         for _ in range(TRIES):
-            with suppress(CursorLost):
+            with suppress(client.CursorLost):
                 level = await self._level(block)
                 break
         else:
@@ -281,18 +245,18 @@ class BlockTree:
         return tuple([PageBlock(data=each, children=await self._within(each, depth + 1)) for each in level])
 
     async def _within(self, data: Json, depth: int) -> tuple[PageBlock, ...]:
-        kind, block = str(data.get("type", "")), bare_id(str(data.get("id", "")))
+        kind, block = str(data.get("type", "")), client.bare_id(str(data.get("id", "")))
         if kind in CHILDREN:
             self.children[block] = _KINDS[kind]
             return ()
-        if (file := file_of_block(data, self.serves)) is not None:
+        if (file := notion.file_of_block(data, self.api.serves)) is not None:
             self.files.append(file)
         if not data.get("has_children") or depth > DEPTH_LIMIT:
             return ()
         original = ((data.get("synced_block") or {}).get("synced_from") or {}).get("block_id")
         try:
-            return await self.read(bare_id(original) if original else block, depth)
-        except (NotionMissing, NotionRefused):
+            return await self.read(client.bare_id(original) if original else block, depth)
+        except (client.NotionMissing, client.NotionRefused):
             if original:  # what this one shows is not shared with the integration
                 return ()
             raise

@@ -11,8 +11,6 @@ not now are asked for one by one, and pages that others name are looked for. The
 leaves out is not missed until it lists it again, and each page is read again, by which its files are found.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets
@@ -92,9 +90,7 @@ def _held_in(properties: Json) -> Iterator[Json]:
 
 
 def _file(held: Json, serves: Serves) -> tuple[NotionFile, str] | None:
-    """A file and its address, of which the path says which it is, before the signature; None for what is not
-    read.
-    """
+    """A file whose id is its address' path, before the signature; None for what is not read."""
     url = str((held.get("file") or {}).get("url") or "") if held.get("type") == "file" else ""
     if not url or not serves(url):
         return None
@@ -109,12 +105,9 @@ def file_items(page: SourceItem, files: Iterable[NotionFile]) -> Iterator[Source
     """The items of a page's files, each once."""
     for key, file in {each.key: each for each in files}.items():
         yield SourceItem(
-            id=f"{page.id}/{key}",
-            version=key,
-            name=file.name,
-            source=printable(f"{page.source}/{file.name}"),
+            id=f"{page.id}/{key}", version=key, name=file.name, source=printable(f"{page.source}/{file.name}"),
             url=f"{page.url}#{file.block}" if page.url and file.block else page.url,
-        )
+        )  # fmt: skip
 
 
 PAGE_NAME = "page.md"
@@ -173,11 +166,9 @@ def parent_of(data: Json) -> tuple[str, str]:
 
 
 def item_of(page: NotionPage, titles: Mapping[str, str], now: float, memory: str = "") -> SourceItem:
-    """``titles``: of related pages, as far as they are known; ``now``: seconds since the epoch, by Notion's clock.
-    ``memory``: the mark of what is remembered of pages that were read; each is read again where that is lost.
-
-    A page that was changed a moment ago may be changed again without a new time: it is read once more at the next sync.
-    """
+    """``titles``: of related pages, as far as they are known; ``now``: by Notion's clock; ``memory``: the mark
+    of what is remembered, without which each page is read again. A page that was changed a moment ago may be
+    changed again without a new time: it is read once more at the next sync."""
     changed = moment_of(page.edited)
     is_settled = changed is None or now - changed >= SETTLED
     told = repr((page.title_name, rows_of(page, titles)))
@@ -186,12 +177,9 @@ def item_of(page: NotionPage, titles: Mapping[str, str], now: float, memory: str
     return SourceItem(
         id=page.id,
         version=f"{page.edited} {mark} {memory}".rstrip() + ("" if is_settled else f" at {now:.0f}"),
-        name=PAGE_NAME,
-        source=f"{LABEL}/{title} ({page.id[-SHORT_ID:]})",
-        title=title,
-        url=page.url or None,
+        name=PAGE_NAME, source=f"{LABEL}/{title} ({page.id[-SHORT_ID:]})", title=title, url=page.url or None,
         changed_at=changed,
-    )
+    )  # fmt: skip
 
 
 def rows_of(page: NotionPage, titles: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -221,14 +209,8 @@ class RowList:
 
 #: Kinds of what is remembered: pages, by ID their title and whether they belong to the source; what each names as lying
 #: in it; files in its blocks and in its properties; times by data source; and one that tells this memory from another.
-PAGES, CHILD_PAGES, BLOCK_FILES, ROW_FILES, ROW_LISTS, MARK = (
-    "page",
-    "children",
-    "file",
-    "row file",
-    "rows",
-    "mark",
-)
+PAGES, CHILD_PAGES, ROW_LISTS, MARK = "page", "children", "rows", "mark"
+BLOCK_FILES, ROW_FILES = "file", "row file"
 
 
 class NotionMemory(Memory):

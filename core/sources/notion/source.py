@@ -4,8 +4,6 @@ Each sync lists everything, and reads the blocks of what changed. Notion tells n
 collection decides.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,50 +12,12 @@ from functools import partial
 
 from core.errors import SettingsError
 from core.library.documents import Document
-from core.sources import documents
+from core.sources import documents, source
 from core.sources.documents import to_bytes
 from core.sources.http import open_http
-from core.sources.notion.client import (
-    API_VERSION,
-    INTERVAL,
-    LABEL,
-    NAME,
-    ORIGIN,
-    PREFIX,
-    NotionApi,
-    NotionMissing,
-    NotionRefused,
-    read_file,
-)
+from core.sources.notion import client
+from core.sources.notion import page as notion
 from core.sources.notion.listing import THINGS, BlockTree, PageListing
-from core.sources.notion.page import (
-    BLOCK_FILES,
-    CHILD_PAGES,
-    PAGE_NAME,
-    ROW_FILES,
-    ROW_LISTS,
-    NotionMemory,
-    NotionPage,
-    Serves,
-    file_items,
-    is_of_notion,
-    is_trashed,
-    item_of,
-    page_of,
-    text_of_page,
-    url_of,
-)
-from core.sources.source import (
-    ItemGone,
-    ItemUnreadable,
-    SourceBatch,
-    SourceContext,
-    SourceItem,
-    SourceUnavailable,
-    UnreadItem,
-    open_memory,
-    parse_as_file,
-)
 
 BATCH = 100  # items
 AT_ONCE = 4  # connections
@@ -76,20 +36,20 @@ class NotionSource:
     """All that is shared with an integration, or what lies below a page or a database of it."""
 
     root: str  #: ID; empty: all
-    api: NotionApi
-    memory: NotionMemory
+    api: client.NotionApi
+    memory: notion.NotionMemory
     mark: str  #: of the memory
     private_hosts: Sequence[str] = ()
-    serves: Serves = is_of_notion  #: whether files are read at an address
     _listing: PageListing | None = None
-    _later: dict[str, NotionPage] = field(default_factory=dict)  #: to be told when everything is listed
-    _told: dict[str, SourceItem] = field(default_factory=dict)  #: pages of this list, by ID
-    _pages: dict[str, NotionPage] = field(default_factory=dict)  #: of the items of this batch
+    #: to be told when everything is listed
+    _later: dict[str, notion.NotionPage] = field(default_factory=dict)
+    _told: dict[str, source.SourceItem] = field(default_factory=dict)  #: pages of this list, by ID
+    _pages: dict[str, notion.NotionPage] = field(default_factory=dict)  #: of the items of this batch
 
-    async def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
+    async def changes(self, cursor: str | None) -> AsyncGenerator[source.SourceBatch, None]:
         if cursor is None or self._listing is None:
             await self._require_root()
-            self._listing = PageListing(api=self.api, memory=self.memory, serves=self.serves)
+            self._listing = PageListing(api=self.api, memory=self.memory)
             self._later, self._told = {}, {}
         try:
             while (pages := await self._next_pages(self._listing)) is not None:
@@ -98,15 +58,18 @@ class NotionSource:
                     titles = {page.id: page.title for page in pages}
                     await asyncio.to_thread(partial(self.memory.keep_pages, titles, are_items=True))
                     of_rows = {page.id: page.files for page in pages}
-                    await asyncio.to_thread(self.memory.keep_files, ROW_FILES, of_rows)
-        except NotionRefused as refused:
-            raise SourceUnavailable(f"What is in Notion {refused}.") from refused
+                    await asyncio.to_thread(self.memory.keep_files, notion.ROW_FILES, of_rows)
+        except client.NotionRefused as refused:
+            raise source.SourceUnavailable(f"What is in Notion {refused}.") from refused
         if not self._told:
-            raise SourceUnavailable(NOTHING)
+            raise source.SourceUnavailable(NOTHING)
         # Which files lie in blocks is known once a page was read, in whatever sync.
         files = await asyncio.to_thread(self.memory.files, self._told)
-        yield SourceBatch(
-            items=[item for page in self._told.values() for item in file_items(page, files.get(page.id, ()))],
+        items = [
+            item for page in self._told.values() for item in notion.file_items(page, files.get(page.id, ()))
+        ]
+        yield source.SourceBatch(
+            items=items,
             unread=await asyncio.to_thread(self._unread, self._listing),
             note=CUT_OFF if self._listing.is_cut_off else "",
         )
@@ -114,9 +77,8 @@ class NotionSource:
         known, rows = await asyncio.to_thread(self.memory.items), self._listing.row_lists
         gone = known - self._told.keys() - self._listing.unread.keys()
         await asyncio.to_thread(self.memory.forget, gone)
-        await asyncio.to_thread(
-            self.memory.keep, ROW_LISTS, {each: asdict(held) for each, held in rows.items()}
-        )
+        held = {each: asdict(listed) for each, listed in rows.items()}
+        await asyncio.to_thread(self.memory.keep, notion.ROW_LISTS, held)
 
     async def _require_root(self) -> None:
         """A page that is away is not an empty one."""
@@ -125,17 +87,15 @@ class NotionSource:
         for kind in THINGS.values():
             try:
                 data = await self.api.one(kind, self.root)
-            except (NotionMissing, NotionRefused):
+            except (client.NotionMissing, client.NotionRefused):
                 continue
-            if is_trashed(data):
-                raise SourceUnavailable(f"The page {self.root} is in the trash of Notion.")
+            if notion.is_trashed(data):
+                raise source.SourceUnavailable(f"The page {self.root} is in the trash of Notion.")
             return
-        raise SourceUnavailable(NOT_SHARED.format(root=self.root))
+        raise source.SourceUnavailable(NOT_SHARED.format(root=self.root))
 
-    async def _next_pages(self, listing: PageListing) -> list[NotionPage] | None:
-        """The pages of the next batch; None if all were told. What lies below a page, and the titles of the
-        pages that a row names, are known when everything is listed.
-        """
+    async def _next_pages(self, listing: PageListing) -> list[notion.NotionPage] | None:
+        """The next pages; None after all. Those below a page are known once everything is listed."""
         found = await listing.more()
         if found is None:
             part = list(self._later.values())[:BATCH]
@@ -146,76 +106,75 @@ class NotionSource:
         self._later |= {page.id: page for page in found if self.root or page.related}
         return [page for page in found if not self.root and not page.related]
 
-    async def _batch(self, pages: Sequence[NotionPage]) -> SourceBatch:
+    async def _batch(self, pages: Sequence[notion.NotionPage]) -> source.SourceBatch:
         self._pages = {page.id: page for page in pages}
         related = [each for page in pages for each in page.related]
         titles = await asyncio.to_thread(self.memory.titles, related)
-        items = [item_of(page, titles, self.api.now, self.mark) for page in pages]
+        items = [notion.item_of(page, titles, self.api.now, self.mark) for page in pages]
         self._told |= {item.id: item for item in items}
-        return SourceBatch(items=items, cursor=str(len(self._told)))
+        return source.SourceBatch(items=items, cursor=str(len(self._told)))
 
-    def _unread(self, listing: PageListing) -> list[UnreadItem]:
-        """Pages that cannot be looked at now, and their files."""
+    def _unread(self, listing: PageListing) -> list[source.UnreadItem]:
         known = self.memory.items()
         titles, files = self.memory.titles(listing.unread), self.memory.files(listing.unread)
-        found = list[UnreadItem]()
+        found = list[source.UnreadItem]()
         for page, why in listing.unread.items():
             if page in known:
-                item = SourceItem(id=page, version="", name=PAGE_NAME, source=f"{LABEL}/{titles[page]}")
-                both = (item, *file_items(item, files.get(page, ())))
-                found += [UnreadItem(item=each, reason=why) for each in both]
+                item = source.SourceItem(
+                    id=page, version="", name=notion.PAGE_NAME, source=f"{client.LABEL}/{titles[page]}"
+                )
+                both = (item, *notion.file_items(item, files.get(page, ())))
+                found += [source.UnreadItem(item=each, reason=why) for each in both]
         return found
 
-    # Pages
-
-    async def fetch(self, item: SourceItem) -> bytes:
+    async def fetch(self, item: source.SourceItem) -> bytes:
         page, _, key = item.id.partition("/")
         try:
             return await self._file(page, key) if key else await self._page(page)
-        except NotionMissing:
-            raise ItemGone(f"{item.source} is gone.") from None
-        except NotionRefused as refused:
-            raise ItemUnreadable(str(refused)) from None
+        except client.NotionMissing:
+            raise source.ItemGone(f"{item.source} is gone.") from None
+        except client.NotionRefused as refused:
+            raise source.ItemUnreadable(str(refused)) from None
 
     async def _page(self, this: str) -> bytes:
-        page = self._pages.get(this) or page_of(await self.api.one("page", this))
+        page = self._pages.get(this) or notion.page_of(await self.api.one("page", this))
         if page is None:
-            raise ItemGone(f"{this} is in the trash.")
-        tree = BlockTree(api=self.api, serves=self.serves)
+            raise source.ItemGone(f"{this} is in the trash.")
+        tree = BlockTree(api=self.api)
         try:
             blocks = await tree.read(this)
-        except (NotionMissing, NotionRefused, ItemUnreadable):
-            await asyncio.to_thread(self.memory.drop, BLOCK_FILES, [this])
+        except (client.NotionMissing, client.NotionRefused, source.ItemUnreadable):
+            await asyncio.to_thread(self.memory.drop, notion.BLOCK_FILES, [this])
             raise
-        await asyncio.to_thread(self.memory.keep, CHILD_PAGES, {this: tree.children})
-        await asyncio.to_thread(self.memory.keep_files, BLOCK_FILES, {this: tree.files})
+        await asyncio.to_thread(self.memory.keep, notion.CHILD_PAGES, {this: tree.children})
+        await asyncio.to_thread(self.memory.keep_files, notion.BLOCK_FILES, {this: tree.files})
         titles = await asyncio.to_thread(self.memory.titles, page.related)
-        return to_bytes(text_of_page(page, blocks, titles))
+        return to_bytes(notion.text_of_page(page, blocks, titles))
 
     async def _file(self, page: str, key: str) -> bytes:
         """Its address is asked for now: it ends after an hour."""
         files = (await asyncio.to_thread(self.memory.files, [page])).get(page, ())
         block = next((each.block for each in files if each.key == key), "")
         data = await (self.api.one("block", block) if block else self.api.one("page", page))
-        url = None if is_trashed(data) else url_of(data, key, self.serves)
+        url = None if notion.is_trashed(data) else notion.url_of(data, key, self.api.serves)
         if url is None:
-            raise ItemGone(f"The file {key} of {page} is gone.")
-        return await read_file(url, self.private_hosts)
+            raise source.ItemGone(f"The file {key} of {page} is gone.")
+        return await client.read_file(url, self.private_hosts)
 
 
-def parse_item(item: SourceItem, data: bytes) -> Document:
+def parse_item(item: source.SourceItem, data: bytes) -> Document:
     """A page as Markdown with the names of its blocks, a file by its suffix. DocumentError."""
-    return parse_as_file(item, data) if "/" in item.id else documents.parse_item(item, data)
+    return source.parse_as_file(item, data) if "/" in item.id else documents.parse_item(item, data)
 
 
 @asynccontextmanager
 async def open_notion(
     text: str,
-    context: SourceContext,
+    context: source.SourceContext,
     *,
-    origin: str = ORIGIN,
-    interval: float = INTERVAL,
-    serves: Serves = is_of_notion,
+    origin: str = client.ORIGIN,
+    interval: float = client.INTERVAL,
+    serves: notion.Serves = notion.is_of_notion,
 ) -> AsyncIterator[NotionSource]:
     """Raises SourceUnavailable where Notion may not be read, SettingsError where something is missing for it."""
     token, private = context.settings.notion_token, context.settings.private_hosts
@@ -223,14 +182,14 @@ async def open_notion(
         raise SettingsError(UNSET)
     headers = {
         "Authorization": f"Bearer {token}",
-        "Notion-Version": API_VERSION,
+        "Notion-Version": client.API_VERSION,
         "Accept": "application/json",
     }
-    opened = open_http(origin, private=private, connections=AT_ONCE, name=NAME, headers=headers)
+    opened = open_http(origin, private=private, connections=AT_ONCE, name=client.NAME, headers=headers)
     async with opened as http:
-        api = NotionApi(http=http, origin=origin, interval=interval)
-        with open_memory(NotionMemory, context.folder) as memory:
+        api = client.NotionApi(http=http, origin=origin, serves=serves, interval=interval)
+        with source.open_memory(notion.NotionMemory, context.folder) as memory:
             yield NotionSource(
-                root=text.removeprefix(PREFIX), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
-                private_hosts=private, serves=serves,
+                root=text.removeprefix(client.PREFIX), api=api, memory=memory, mark=await asyncio.to_thread(memory.mark),
+                private_hosts=private,
             )  # fmt: skip

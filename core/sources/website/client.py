@@ -5,8 +5,6 @@ The memory holds how far the crawl is, and of each page what makes the next look
 no text. It may vanish: then the website is looked at as if for the first time, and what did not change is not read again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections import deque
@@ -21,31 +19,20 @@ from core.errors import DocumentError
 from core.library.formats.encoding import decode
 from core.sources.http import REDIRECTS, HostClient, Response, body_of, only_if_changed, throttle
 from core.sources.source import ItemUnreadable, Memory, SourceUnavailable
-from core.sources.website.convert import (
-    AGENT,
-    SitemapDamaged,
-    SitemapEntry,
-    WebsiteAddress,
-    normal_url,
-    read_sitemap,
-)
+from core.sources.website import convert
 from core.web.request import OK, SERVER_FAULT
 
 NOT_MODIFIED = 304
 REQUEST_TIME = 30.0  # seconds for one request, its body included
 RULES_LIMIT = 500 * 1024  # bytes that are read of robots.txt, RFC 9309, 2.5
-RULES_HOPS = 5  # redirects of it that are followed, RFC 9309, 2.3.1.2
+HOPS = 5  # redirects of it, or of a sitemap, that are followed, RFC 9309, 2.3.1.2
 LONGEST_DELAY = 60.0  # seconds between two requests; what asks for more gets this
 
 #: The suffix that chooses a parser, by the content type of a response.
 SUFFIX_OF_TYPE: Mapping[str, str] = {
-    "text/html": ".html",
-    "application/xhtml+xml": ".html",
-    "text/plain": ".txt",
-    "text/markdown": ".md",
-    "text/x-markdown": ".md",
-    "application/pdf": ".pdf",
-}
+    "text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md",
+    "text/x-markdown": ".md", "application/pdf": ".pdf",
+}  # fmt: skip
 SITEMAP_TYPES = frozenset(
     {"application/xml", "text/xml", "application/gzip", "application/x-gzip", "application/octet-stream",
      "application/rss+xml", "application/atom+xml", "text/plain", "text/html"}
@@ -78,9 +65,7 @@ class SiteClient:
     async def get(
         self, url: str, *, since: Mapping[str, str] | None = None, sitemap: bool = False
     ) -> SiteResponse:
-        """A page of the origin, or that it is not modified ``since``: headers that make the request
-        conditional. HostSilent, SourceThrottled.
-        """
+        """A page, or that it is not modified ``since`` these headers. HostSilent, SourceThrottled."""
         async with self._turns(), self.http.open(url, headers=since) as opened:
             response = SiteResponse(status=opened.status_code, headers=opened.headers)
             if (throttled := throttle(response, urlsplit(url).hostname or "")) is not None:
@@ -95,6 +80,21 @@ class SiteClient:
                 return replace(response, suffix=suffix, fault=str(fault))
         text = body if sitemap or suffix == ".pdf" else _in_utf8(body, opened.charset_encoding)
         return replace(response, suffix=suffix, body=text)
+
+    async def follow(self, url: str, *, since: Mapping[str, str] | None = None) -> tuple[str, SiteResponse]:
+        """The last answer, and whose, of robots.txt or a sitemap, over redirects on this website."""
+        for left in reversed(range(HOPS + 1)):
+            response = await self.get(url, since=since, sitemap=True)
+            target = self.own(response.location, url)
+            if not left or target is None:
+                break
+            url = target
+        return url, response
+
+    def own(self, location: str | None, base: str) -> str | None:
+        """Where a redirect leads on this website; None for any other."""
+        target = None if location is None else convert.normal_url(location, base)
+        return target if target is not None and target.startswith(f"{self.origin}/") else None
 
     @asynccontextmanager
     async def _turns(self) -> AsyncIterator[None]:
@@ -123,34 +123,27 @@ class RobotRules:
     parsed: Any  #: of protego
 
     def allows(self, url: str) -> bool:
-        return bool(self.parsed.can_fetch(url, AGENT))
+        return bool(self.parsed.can_fetch(url, convert.AGENT))
 
     @property
     def delay(self) -> float:
         """Seconds between two requests."""
-        return min(float(self.parsed.crawl_delay(AGENT) or 0.0), LONGEST_DELAY)
+        return min(float(self.parsed.crawl_delay(convert.AGENT) or 0.0), LONGEST_DELAY)
 
 
 async def read_rules(client: SiteClient) -> RobotRules:
     """The rules of a website. SourceUnavailable where they cannot be read: then nothing is allowed."""
     from protego import Protego
 
-    url = f"{client.origin}/robots.txt"
-    for _ in range(RULES_HOPS + 1):
-        response = await client.get(url, sitemap=True)
-        if response.status >= SERVER_FAULT:
-            raise SourceUnavailable(
-                f"{url} answered HTTP {response.status}. What it allows is not known, so nothing is read."
-            )
-        if response.location is None:
-            text = response.body if response.status == OK else b""
-            break
-        target = normal_url(response.location, url)
-        if target is None or not target.startswith(f"{client.origin}/"):
-            raise SourceUnavailable(led_elsewhere(url, target or response.location))
-        url = target
-    else:
-        text = b""  # without rules, everything is allowed
+    url, response = await client.follow(f"{client.origin}/robots.txt")
+    if response.status >= SERVER_FAULT:
+        raise SourceUnavailable(
+            f"{url} answered HTTP {response.status}. What it allows is not known, so nothing is read."
+        )
+    if response.location is not None and client.own(response.location, url) is None:
+        target = convert.normal_url(response.location, url) or response.location
+        raise SourceUnavailable(led_elsewhere(url, target))
+    text = response.body if response.status == OK else b""  # without rules, everything is allowed
     return RobotRules(Protego.parse(text[:RULES_LIMIT].decode("utf-8", "replace").removeprefix("\ufeff")))
 
 
@@ -196,7 +189,7 @@ class SitemapRecord:
 
     etag: str
     modified: str
-    entries: Sequence[SitemapEntry]
+    entries: Sequence[convert.SitemapEntry]
 
 
 @value
@@ -301,15 +294,13 @@ class SiteMemory(Memory):
 
 
 SITEMAP_LIMIT = 1_000  # that are read of one website
-SITEMAP_REDIRECTS = 5  # of one sitemap
 
 
 async def seeds_of(
-    site: WebsiteAddress, client: SiteClient, memory: SiteMemory, rules: RobotRules
+    site: convert.WebsiteAddress, client: SiteClient, memory: SiteMemory, rules: RobotRules
 ) -> tuple[list[FrontierUrl], bool]:
     """The addresses of the website that its sitemaps list, each once; and whether one of them is damaged.
-    SourceUnavailable where one cannot be read now: what it lists must not be taken for gone.
-    """
+    SourceUnavailable where one cannot be read now: what it lists must not be taken for gone."""
     waiting = deque(_sitemaps(site, rules))
     seen, is_damaged = set[str](), False
     found: dict[str, FrontierUrl] = {}
@@ -320,7 +311,7 @@ async def seeds_of(
         seen.add(url)
         try:
             sitemap = await _read(url, client, memory)
-        except SitemapDamaged as damaged:
+        except convert.SitemapDamaged as damaged:
             if site.is_sitemap and url == site.url:
                 raise SourceUnavailable(f"{url} {damaged}.") from None
             sitemap, is_damaged = await asyncio.to_thread(memory.sitemap, url), True
@@ -334,7 +325,7 @@ async def seeds_of(
     return list(found.values()), is_damaged
 
 
-def _sitemaps(site: WebsiteAddress, rules: RobotRules) -> Sequence[str]:
+def _sitemaps(site: convert.WebsiteAddress, rules: RobotRules) -> Sequence[str]:
     """The sitemap that was named, those of robots.txt on the website's own host, or where one usually is."""
     if site.is_sitemap:
         return (site.url,)
@@ -348,26 +339,18 @@ async def _read(url: str, client: SiteClient, memory: SiteMemory) -> SitemapReco
     """A sitemap, as it is now; None if there is none. SitemapDamaged, SourceUnavailable, SourceThrottled."""
     known = await asyncio.to_thread(memory.sitemap, url)
     since = only_if_changed(known.etag, known.modified) if known is not None else {}
-    target = url
-    for _ in range(SITEMAP_REDIRECTS + 1):
-        response = await client.get(target, since=since, sitemap=True)
-        if response.status >= SERVER_FAULT:
-            raise SourceUnavailable(f"{target} answered HTTP {response.status}.")
-        if response.status == NOT_MODIFIED and known is not None:
-            return known
-        if response.location is None:
-            break
-        moved = normal_url(response.location, target)
-        if moved is None or not moved.startswith(f"{client.origin}/"):
-            return None
-        target = moved
+    target, response = await client.follow(url, since=since)
+    if response.status >= SERVER_FAULT:
+        raise SourceUnavailable(f"{target} answered HTTP {response.status}.")
+    if response.status == NOT_MODIFIED and known is not None:
+        return known
     if response.status != OK:
         return None
     if response.fault:
-        raise SitemapDamaged(response.fault)
+        raise convert.SitemapDamaged(response.fault)
     if response.headers.get("content-type", "").startswith("text/html"):
         return None  # a page in place of a sitemap that is not there
-    entries = await asyncio.to_thread(read_sitemap, response.body)
+    entries = await asyncio.to_thread(convert.read_sitemap, response.body)
     etag, modified = (response.headers.get(name, "") for name in ("etag", "last-modified"))
     sitemap = SitemapRecord(etag=etag, modified=modified, entries=entries)
     await asyncio.to_thread(memory.keep, SITEMAPS, {url: asdict(sitemap)})

@@ -8,8 +8,6 @@ People type ``https://HOST/PATH --follow``, or the address of a sitemap. A websi
 host and a port, below the folder of its first page. Its items are named by what comes after that folder.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -189,20 +187,15 @@ def head_of(data: bytes, url: str, site: WebsiteAddress, headers: Mapping[str, s
     canonical = _CANONICAL.search(headers.get("link", ""))
     target = canonical[1] if canonical else None
     if tree is not None:
-        spoken = (
-            each for each in tree.iter("meta") if (each.get("name") or "").strip().lower() in SPEAK_TO_US
-        )
-        words |= _directives(each.get("content") or "" for each in spoken)
+        metas = ((each, (each.get("name") or "").strip().lower()) for each in tree.iter("meta"))
+        words |= _directives(each.get("content") or "" for each, name in metas if name in SPEAK_TO_US)
         base = _joined(next((found for each in tree.iter("base") if (found := each.get("href"))), ""), url)
         for each in tree.iter("link"):
             if "canonical" in _relations(each) and each.get("href"):
                 target = target or _joined(each.get("href"), base)
         if "nofollow" not in words:
-            links = [
-                link
-                for each in tree.iter("a")
-                if (link := each.get("href")) and "nofollow" not in _relations(each)
-            ]
+            followed = (each for each in tree.iter("a") if "nofollow" not in _relations(each))
+            links = [link for each in followed if (link := each.get("href"))]
     found = (site.normal(each, base) for each in links[:LINK_LIMIT])
     own = site.normal(target, url) if target else None
     return PageHead(
@@ -220,7 +213,6 @@ def _joined(link: str, base: str) -> str:
 
 
 def _tree(data: bytes) -> Any:
-    """The page as lxml parsed it; None if there is nothing to parse."""
     import trafilatura
 
     if len(data) > HTML_LIMIT:
@@ -249,15 +241,10 @@ def _directives(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(found | ({"noindex", "nofollow"} if "none" in found else set()))
 
 
-# Anchors
-
-
 def anchors_of(document: Document, data: bytes) -> tuple[tuple[int, str], ...]:
-    """The sections to which the page gives an address: where they begin in the document's text, and these names, in order.
-
-    Headings of the text are found again in the page by their words. A heading that stands in the text alone, or
-    without a name, belongs to none.
-    """
+    """The sections to which the page gives an address: where they begin in the document's text, and these
+    names, in order. Headings are found in the page by their words; one of the text alone, or without a name,
+    has none."""
     tree = _tree(data)
     headings = () if tree is None else tree.iter(*HEADINGS)
     # The words of each, and its name there; empty if it has none.
@@ -278,10 +265,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _name_of(heading: Any) -> str:
     """Its own id, that of a link in it, or of the section that it begins."""
-    own = heading.get("id") or next(
-        (name for each in heading.iter("a", "span") if (name := each.get("id") or each.get("name"))), ""
-    )
-    if own:
+    within = (each.get("id") or each.get("name") for each in heading.iter("a", "span"))
+    if own := heading.get("id") or next(filter(None, within), ""):
         return str(own)
     section = heading.getparent()
     if section is None or section.tag not in ("section", "div"):
@@ -353,9 +338,7 @@ def _from_xml(text: bytes) -> Iterator[SitemapEntry]:
 
 
 GUIDE = SourceGuide(
-    title="A website, by its links and its sitemap",
-    asks="The address of its first page, or of its sitemap",
-    example="https://docs.example.org/guide/",
-    address=lambda typed: parse(with_scheme(typed)).address,
+    title="A website, by its links and its sitemap", asks="The address of its first page, or of its sitemap",
+    example="https://docs.example.org/guide/", address=lambda typed: parse(with_scheme(typed)).address,
     every="1d",
-)
+)  # fmt: skip

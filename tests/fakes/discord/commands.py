@@ -64,6 +64,8 @@ def _offered(world: World, channel: Channel, user: User, kind: int, name: str) -
     contexts = command["contexts"]
     here = GUILD if channel.guild else BOT_DM
     assert contexts is None or here in contexts, f"{name} is not offered here"
+    needed_type = 0 if channel.guild is None or channel.guild.has_bot else 1
+    assert needed_type in command["integration_types"], f"{name} cannot be brought along"
     assert permissions.sees(channel, user), f"{user.name} does not see {channel.name}"
     needed = ["use_application_commands"]
     assert permissions.may(channel, user, *needed), f"{user.name} may not use commands here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fakes.discord.components import LABEL, ROW, SELECTS, TEXT, TEXT_INPUT, numbered, walk
+from fakes.discord.components import FILE_UPLOAD, LABEL, ROW, SELECTS, TEXT, TEXT_INPUT, numbered, walk
 from fakes.discord.limits import INPUT_VALUE
 
 Json = dict[str, Any]
@@ -36,7 +36,8 @@ def _answered(component: Json, values: Mapping[str, Any]) -> Json:
     given = values.get(component["custom_id"])
     if component["type"] == TEXT_INPUT:
         return answer | {"value": _typed(component, given)}
-    is_list = component["type"] in SELECTS
+    is_list = component["type"] in (*SELECTS, FILE_UPLOAD)
+    assert component["type"] != FILE_UPLOAD or len(given or ()) <= component.get("max_values", 1)
     assert given or not component.get("required", True), f"{component['custom_id']} is required"
     return answer | ({"values": list(given or [])} if is_list else {"value": given})
 

@@ -68,7 +68,7 @@ class Interaction:
         """What a message carries that responds to it."""
         told: Json = {
             "id": str(self.id), "type": self.type, "user": user_json(self.user),
-            "authorizing_integration_owners": _owners(self.channel),
+            "authorizing_integration_owners": _owners(self.channel, self.user),
         }  # fmt: skip
         if self.type == COMMAND:
             told |= {"name": self.data["name"], "command_type": self.data["type"]}
@@ -85,8 +85,8 @@ class Interaction:
             "id": str(self.id), "application_id": str(self.application_id), "type": self.type,
             "token": self.token, "version": 1, "data": self.data, "channel_id": str(where.id),
             "channel": channel_json(where) | {"permissions": powers}, "locale": "en-US", "entitlements": [],
-            "app_permissions": str(permissions.in_channel(where, bot)),
-            "authorizing_integration_owners": _owners(where), "attachment_size_limit": 10 * 1024**2,
+            "app_permissions": str(permissions.in_channel(where, bot) if is_there(where) else 0),
+            "authorizing_integration_owners": _owners(where, self.user), "attachment_size_limit": 10 * 1024**2,
             "context": 1 if guild is None else 0,
         }  # fmt: skip
         if self.message is not None:
@@ -100,5 +100,13 @@ class Interaction:
         }  # fmt: skip
 
 
-def _owners(channel: Channel) -> Json:
+def is_there(channel: Channel) -> bool:
+    """Whether the bot itself is."""
+    return channel.guild is None or channel.guild.has_bot
+
+
+def _owners(channel: Channel, user: User) -> Json:
+    """ "Authorizing Integration Owners Object": where the bot is not, the person has brought it along."""
+    if not is_there(channel):
+        return {"1": str(user.id)}
     return {"0": str(channel.guild.id) if channel.guild else "0"}

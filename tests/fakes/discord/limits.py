@@ -55,7 +55,14 @@ LENGTHS: dict[int, dict[str, tuple[int, int]]] = {
 OPTION = {"label": (1, 100), "value": (1, 100), "description": (0, 100)}
 EMBED = {"title": 256, "description": 4096, "fields": 25}
 EMBED_PARTS = {("footer", "text"): 2048, ("author", "name"): 256}
-INTERACTIVE = (*kinds.SELECTS, kinds.TEXT_INPUT, kinds.RADIO_GROUP, kinds.CHECKBOX_GROUP, kinds.CHECKBOX)
+INTERACTIVE = (
+    *kinds.SELECTS,
+    kinds.TEXT_INPUT,
+    kinds.FILE_UPLOAD,
+    kinds.RADIO_GROUP,
+    kinds.CHECKBOX_GROUP,
+    kinds.CHECKBOX,
+)
 
 
 def check_message(body: Json, *, is_v2: bool, files: int = 0) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from fakes.discord import permissions
@@ -147,10 +148,21 @@ class People(World):
         }  # fmt: skip
         return await self._act(COMPONENT, user, message.channel, data, message=message, wait=wait)
 
-    async def submit(self, modal: Modal, values: Mapping[str, Any], *, wait: bool = True) -> Interaction:
-        """Sends a form off; ``values`` by custom id."""
+    async def submit(
+        self, modal: Modal, values: Mapping[str, Any], *, wait: bool = True,
+        files: Mapping[str, Sequence[tuple[str, bytes]]] = MappingProxyType({}),
+    ) -> Interaction:  # fmt: skip
+        """Sends a form off; ``values`` and ``files``, each a name and content, by custom id."""
         assert modal.is_open, "the form is closed"
-        data = submitted(modal.payload, values)
+        files = {
+            name: [add_file(self, modal.interaction.channel.id, *one) for one in given]
+            for name, given in files.items()
+        }
+        data = submitted(
+            modal.payload, {**values, **{name: [str(one.id) for one in each] for name, each in files.items()}}
+        )
+        if attached := {str(one.id): one.as_json() for each in files.values() for one in each}:
+            data["resolved"] = {"attachments": attached}
         opened_by = modal.interaction
         outcome = await self._act(
             SUBMIT, modal.user, opened_by.channel, data, message=opened_by.message, wait=wait

@@ -20,6 +20,7 @@ from fakes.discord.people import People
 from fakes.discord.rest import BASE, Call, Rest
 from fakes.discord.state import Attachment, Message, State, User
 from fakes.discord.transcript import Transcript
+from fakes.patience import PATIENCE
 
 T = TypeVar("T")
 LOOK_EVERY = 0.05  # seconds between two looks at a condition while nothing happens
@@ -52,6 +53,8 @@ class FakeDiscord(People, Transcript):
     interactions_url: str | None = None  #: where presses and commands are sent in place of the Gateway
     rules: dict[str, Refusal] = field(default_factory=dict)  #: words that no message of the bot may hold
     needs_code: bool = False  #: whether adding the bot to a server needs an OAuth2 code
+    #: how the application may be installed, "Application Integration Type Configuration Object"
+    installs: dict[str, Any] = field(default_factory=lambda: {"0": {}, "1": {}})
     url: str = ""
 
     def __post_init__(self) -> None:
@@ -113,7 +116,7 @@ class FakeDiscord(People, Transcript):
         """Of the application: what it may ask for."""
         return sum(flag for name, flag in APPLICATION_FLAGS.items() if name in self.grants)
 
-    async def until(self, condition: Callable[[], T], *, within: float = 5.0) -> T:
+    async def until(self, condition: Callable[[], T], *, within: float = PATIENCE) -> T:
         """The condition's value as soon as it holds.
 
         Asked anew whenever something happens here, and now and then, as it may look elsewhere too.
@@ -138,7 +141,7 @@ class FakeDiscord(People, Transcript):
             return False
         return True
 
-    async def until_connected(self, count: int = 1, *, within: float = 5.0) -> None:
+    async def until_connected(self, count: int = 1, *, within: float = PATIENCE) -> None:
         """Returns when so many sessions have a socket."""
         await self.until(lambda: len(self.gateway.live) >= count, within=within)
 
@@ -174,7 +177,7 @@ class FakeDiscord(People, Transcript):
             if not waiter.done():
                 waiter.set_result(None)
 
-    def run(self, act: Coroutine[Any, Any, T], *, within: float = 60.0) -> T:
+    def run(self, act: Coroutine[Any, Any, T], *, within: float = PATIENCE) -> T:
         """Runs one of the coroutines above from another thread than the server's."""
         return asyncio.run_coroutine_threadsafe(act, self._loop).result(within)
 

@@ -34,7 +34,8 @@ async def application(discord: FakeDiscord, call: Call) -> Any:
         "id": str(discord.application_id), "name": bot.name, "icon": None, "description": "", "summary": "",
         "bot_public": True, "bot_require_code_grant": discord.needs_code, "verify_key": "0" * 64, "flags": discord.flags,
         "owner": user_json(discord.owner), "team": None, "bot": user_json(bot), "hook": True,
-        "interactions_endpoint_url": discord.interactions_url, "redirect_uris": [], "integration_types_config": {"0": {}},
+        "interactions_endpoint_url": discord.interactions_url, "redirect_uris": [],
+        "integration_types_config": discord.installs,
     }  # fmt: skip
 
 
@@ -54,7 +55,7 @@ async def commands(discord: FakeDiscord, call: Call) -> Any:
 
 async def overwrite_commands(discord: FakeDiscord, call: Call) -> Any:
     scope = _scope(discord, call)
-    _check_commands(call.body)
+    _check_commands(discord, call.body)
     discord.state.commands[scope] = [_command(discord, one, scope) for one in call.body]
     return discord.state.commands[scope]
 
@@ -65,8 +66,13 @@ async def add_command(discord: FakeDiscord, call: Call) -> Any:
     command = _command(discord, call.body, scope)
     same = (command["name"], command["type"])
     known[:] = [one for one in known if (one["name"], one["type"]) != same] + [command]
-    _check_commands(known)
+    _check_commands(discord, known)
     return command
+
+
+async def change_application(discord: FakeDiscord, call: Call) -> Any:
+    discord.installs = (call.body or {}).get("integration_types_config", discord.installs)
+    return await application(discord, call)
 
 
 async def channel(discord: FakeDiscord, call: Call) -> Any:
@@ -80,7 +86,13 @@ async def guild(discord: FakeDiscord, call: Call) -> Any:
 
 async def guilds(discord: FakeDiscord, call: Call) -> Any:
     known = [one for one in discord.state.guilds.values() if one.has_bot][: int(call.query.get("limit", 200))]
-    return [guild_head(one, discord.bot) | {"owner": False, "permissions": "0"} for one in known]
+    counts = call.query.get("with_counts") == "true"
+    return [
+        guild_head(one, discord.bot)
+        | {"owner": False, "permissions": "0"}
+        | ({"approximate_member_count": one.crowd or len(one.members)} if counts else {})
+        for one in known
+    ]
 
 
 async def guild_channels(discord: FakeDiscord, call: Call) -> Any:
@@ -152,7 +164,7 @@ def _command(discord: FakeDiscord, sent: Json, scope: int) -> Json:
     return defaults | given | ids | ({"guild_id": str(scope)} if scope else {})
 
 
-def _check_commands(sent: list[Json]) -> None:
+def _check_commands(discord: FakeDiscord, sent: list[Json]) -> None:
     form = Form()
     for index, one in enumerate(sent):
         kind, name = one.get("type", CHAT), one.get("name", "")
@@ -162,6 +174,11 @@ def _check_commands(sent: list[Json]) -> None:
             if not COMMAND_NAME.match(name) or name != name.lower():
                 form.fault(f"{index}.name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
         form.length(f"{index}.options", one.get("options"), 25)
+        for type_ in one.get("integration_types") or ():
+            if str(type_) not in discord.installs:
+                form.fault(
+                    f"{index}.integration_types", "APPLICATION_COMMAND_INVALID", "Not one of the app's"
+                )
     for kind, most in MOST_COMMANDS.items():
         of_kind = [one.get("name") for one in sent if one.get("type", CHAT) == kind]
         if len(of_kind) > most or len(set(of_kind)) != len(of_kind):
@@ -178,6 +195,7 @@ ROUTES = [
     Route(method="GET", template="/users/{user_id}", run=user),
     Route(method="GET", template="/oauth2/applications/@me", run=application),
     Route(method="GET", template="/applications/@me", run=application),
+    Route(method="PATCH", template="/applications/@me", run=change_application),
     Route(method="GET", template="/gateway", run=gateway, is_open=True),
     Route(method="GET", template="/gateway/bot", run=gateway_bot),
     *(

@@ -97,6 +97,7 @@ class Guild:
     channels: dict[int, Channel] = field(default_factory=dict)  #: threads are not among them
     threads: dict[int, Channel] = field(default_factory=dict)
     has_bot: bool = True
+    crowd: int = 0  #: members in all, where so many are not made here
 
 
 @dataclass(kw_only=True, eq=False)

@@ -24,6 +24,9 @@ MARKDOWN_TOTAL = 12_000  # characters of all Markdown blocks of one payload, "Ma
 SECTION_FIELD = 2_000  # characters, "Section block"
 TABLE_ROWS, TABLE_COLUMNS = 100, 20  # "Table block"
 TABLE_SIZE = 10_000  # characters of all cells, "Table block"
+DATA_ROWS = 201  # with the heading, "Block Kit Design Principles" of slack-skills-plugin
+DATA_SIZE = 20_000  # characters of all cells of all data tables of a message, the same
+DATA_PAGE = 100  # rows of one page, "Data table block"
 PLAIN_INPUT = 3_000  # characters of an input, "Plain-text input element"
 EXTERNAL_ID = 255  # characters, "Modal views"
 ACCESSIBILITY_LABEL = 75  # characters, "Button element"
@@ -39,7 +42,15 @@ _ELEMENTS: dict[str, tuple[set[str] | None, int]] = {
     "actions": (None, 25),  # None: anything that a person can operate; "Actions block"
 }
 _PLAIN_ONLY = {"header": ("text",), "input": ("label", "hint"), "image": ("title",), "button": ("text",)}
-_MESSAGES_ONLY = {"markdown", "context_actions", "file", "table", "task_card", "plan"}  # each block's page
+_MESSAGES_ONLY = {
+    "markdown",
+    "context_actions",
+    "file",
+    "table",
+    "data_table",
+    "task_card",
+    "plan",
+}  # each block's page
 _VIEW_FIELDS = View.attributes | {"submit_disabled"}
 
 
@@ -51,12 +62,16 @@ def message_faults(blocks: Any) -> list[str]:
     tables = sum(block.get("type") == "table" for block in blocks)
     if tables > 1:
         faults.append("only one table allowed")
+    data = [block.get("rows") for block in blocks if block.get("type") == "data_table"]
+    if sum(map(len, _texts(data))) > DATA_SIZE:
+        faults.append(f"data tables hold {DATA_SIZE} characters")
     return [*faults, *_faults(blocks)]
 
 
 def is_too_long(blocks: list[dict[str, Any]]) -> bool:
     """Whether Slack would answer ``msg_blocks_too_long``."""
-    return sum(map(len, _texts(blocks))) + BLOCK_OVERHEAD * len(blocks) > MESSAGE_SIZE
+    others = [block for block in blocks if block.get("type") != "data_table"]  # their own limit is larger
+    return sum(map(len, _texts(others))) + BLOCK_OVERHEAD * len(blocks) > MESSAGE_SIZE
 
 
 def view_faults(view: Any) -> list[str]:
@@ -121,6 +136,8 @@ def _faults(blocks: list[dict[str, Any]]) -> list[str]:
 
 def _model_faults(block: dict[str, Any]) -> list[str]:
     """What the models say, and which fields they would drop without a word."""
+    if block.get("type") == "data_table":  # slack_sdk has no model of it
+        return list(_data_table_faults(block))
     try:
         model = Block.parse(block)
         if model is None:
@@ -197,6 +214,31 @@ def _table_faults(block: dict[str, Any]) -> Iterator[str]:
     for row in rows:
         if any(cell.get("type") not in ("raw_text", "raw_number", "rich_text") for cell in row):
             yield "a cell is raw_text, raw_number or rich_text"
+
+
+def _data_table_faults(block: dict[str, Any]) -> Iterator[str]:
+    """ "Data table block": its fields, and rows of equal length below a heading of plain text."""
+    rows, fields = (
+        block.get("rows") or [],
+        {"type", "rows", "block_id", "page_size", "caption", "row_header_column_index"},
+    )
+    yield from (f"invalid additional property: {key}" for key in block if key not in fields)
+    if not (isinstance(block.get("caption"), str) and block["caption"]):
+        yield "missing required field: caption"
+    if not 1 <= block.get("page_size", 5) <= DATA_PAGE:
+        yield f"page_size is 1 to {DATA_PAGE}"
+    widths = {len(row) for row in rows}
+    if not 2 <= len(rows) <= DATA_ROWS or len(widths) != 1 or not 1 <= max(widths) <= TABLE_COLUMNS:
+        yield f"a data table holds 2 to {DATA_ROWS} rows of the same 1 to {TABLE_COLUMNS} cells"
+    for number, row in enumerate(rows):
+        for cell in row:
+            kinds = ("raw_text", "raw_number", "rich_text") if number else ("raw_text", "raw_number")
+            if cell.get("type") not in kinds:
+                yield f"a cell of row {number} cannot be {cell.get('type')}"
+            if cell.get("type") == "raw_number" and not isinstance(cell.get("value"), int | float):
+                yield "a raw_number has a value"
+            if not "".join(_texts(cell)):
+                yield "must be more than 0 characters"
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:

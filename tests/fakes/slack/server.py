@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
+from fakes.patience import PATIENCE
 from fakes.slack import chat_methods, oauth, response_urls, streams, view_methods, workspace_methods
 from fakes.slack.deliveries import ACK_WITHIN, RETRY_DELAYS, Deliveries, Delivery
 from fakes.slack.events import App, ResponseUrl, Trigger
@@ -167,7 +168,7 @@ class FakeSlack(People, Transcript):
         self.state.usergroups[group.id] = group
         return group.id
 
-    async def until(self, condition: Callable[[], T], *, within: float = 5.0) -> T:
+    async def until(self, condition: Callable[[], T], *, within: float = PATIENCE) -> T:
         """The condition's value as soon as it holds.
 
         Asked anew whenever something happens here, and now and then, as it may look elsewhere too.
@@ -182,11 +183,11 @@ class FakeSlack(People, Transcript):
             await asyncio.wait([waiter], timeout=LOOK_EVERY)
         return value
 
-    async def until_connected(self, count: int = 1, *, within: float = 5.0) -> None:
+    async def until_connected(self, count: int = 1, *, within: float = PATIENCE) -> None:
         """Returns when so many sockets are open."""
         await self.until(lambda: len(self.sockets.live) >= count, within=within)
 
-    async def until_acked(self, message: Message, *, within: float = 5.0) -> None:
+    async def until_acked(self, message: Message, *, within: float = PATIENCE) -> None:
         """Returns when every event that tells of a message is acknowledged."""
         await self.until(lambda: all(one.is_acked for one in self.deliveries_of(message)), within=within)
 
@@ -239,7 +240,7 @@ class FakeSlack(People, Transcript):
     def clear_status(self, channel: str, thread_ts: str) -> None:
         self.statuses.pop((channel, thread_ts), None)
 
-    def run(self, act: Coroutine[Any, Any, T], *, within: float = 60.0) -> T:
+    def run(self, act: Coroutine[Any, Any, T], *, within: float = PATIENCE) -> T:
         """Runs one of the coroutines above from another thread than the server's."""
         return asyncio.run_coroutine_threadsafe(act, self._loop).result(within)
 

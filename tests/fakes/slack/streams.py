@@ -182,6 +182,15 @@ def _add_task(message: Message, blocks: Blocks, chunk: dict[str, Any]) -> None:
     if chunk["status"] not in TASK_STATUSES or not 0 < len(chunk["title"]) <= TASK_TEXT:
         raise Refused("invalid_chunks")
     card = {"type": "task_card", "task_id": chunk["id"], "title": chunk["title"], "status": chunk["status"]}
+    for name in ("details", "output"):  # "Send a task's details once": they are appended
+        if len(chunk.get(name) or "") > TASK_TEXT:
+            raise Refused("invalid_chunks")
+    sources = chunk.get("sources") or []
+    if not all(
+        one.get("type") == "url" and one.get("url") and len(one.get("text") or "") > 0 for one in sources
+    ):
+        raise Refused("invalid_chunks")  # "URL source element"
+    card |= {"sources": sources} if sources else {}
     tasks = _plan(blocks)["tasks"] if message.has_plan else blocks
     known = [number for number, one in enumerate(tasks) if one.get("task_id") == chunk["id"]]
     tasks[slice(known[0], known[0] + 1) if known else slice(len(tasks), None)] = [card]

@@ -1,1 +1,0 @@
-"""`footnote eval`: a team's own questions, judged, with the report."""

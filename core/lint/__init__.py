@@ -1,0 +1,1 @@
+"""Things that may be wrong with the documents: contradictions, drifted copies, dead links and the like."""
