@@ -37,6 +37,7 @@ SCHEMA = Schema()  # DBOS makes the tables; a change of a turn's fields needs a 
 QUEUE = "turns"
 APPLICATION = "footnote"  # whose workflows DBOS begins
 APPLICATION_VERSION = "1"  # pinned: after an update, the turns of the version before must be found
+LAUNCHES = 3  # tries at the start, where a server ends the sessions
 POLLING = 0.1  # seconds between looks at the queue; .05 costs 7% of a core when idle
 CONCURRENCY = 1_000  # turns that run at once; most of them wait
 SETTLED, SETTLING = 0.2, 0.01  # seconds that DBOS may take to write how a turn ended, and between two looks
@@ -102,22 +103,29 @@ async def launched(
 
 
 def _launch(database_url: str, executor: str) -> None:
+    """A server may end the session that makes the tables, as that of a process which slept for LEASE within a
+    transaction; the next try goes on where it stopped."""
     from dbos import DBOS
-    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
     from core.storage.postgres import making_tables
 
     is_file = database_url.startswith("sqlite")
-    try:
-        prepare_file(database_url)
-        configure_connections()
-        DBOS(config=_config(database_url, executor))
-        with nullcontext() if is_file else making_tables(database_url):
-            DBOS.launch()
-    except (sqlite3.Error, SQLAlchemyError) as fault:
-        DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
-        logger.info("the database of the turns could not be opened", exc_info=True)
-        raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
+    for tries_left in reversed(range(LAUNCHES)):
+        try:
+            prepare_file(database_url)
+            configure_connections()
+            DBOS(config=_config(database_url, executor))
+            with nullcontext() if is_file else making_tables(database_url):
+                DBOS.launch()
+            return
+        except (sqlite3.Error, SQLAlchemyError) as fault:
+            logger.info("the database of the turns could not be opened", exc_info=True)
+            if isinstance(fault, DBAPIError) and fault.connection_invalidated and tries_left:
+                DBOS.destroy()
+                continue
+            DBOS.destroy(destroy_registry=True)  # the next launch starts from nothing
+            raise SettingsError("DATABASE_URL names a database that cannot be opened.") from fault
 
 
 async def _register() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+import threading
+import time
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -14,12 +16,13 @@ from fakes.patience import PATIENCE
 from psycopg.pq import TransactionStatus
 from sqlalchemy.exc import DBAPIError
 
+from core.errors import SettingsError
 from core.settings import Settings
 from core.storage.postgres import conninfo
 from core.storage.storage import open_storage
 from core.turns import leases
 from core.turns.leases import _HOLD, BEAT, LEASE, Leases, open_leases
-from core.turns.queue import launched, requeue_left
+from core.turns.queue import LAUNCHES, launched, requeue_left
 from core.turns.waiting import DiskWatch
 
 HERE = "test/space/channel/thread"
@@ -300,6 +303,45 @@ async def test_a_transaction_that_its_process_sleeps_in_holds_up_nobody_for_long
                 has_the_lock = other.info.transaction_status == TransactionStatus.INTRANS
 
     assert has_the_lock
+
+
+@pytest.mark.parametrize("ended", [0, LAUNCHES - 1, LAUNCHES])
+async def test_a_start_whose_session_the_server_ends_tries_again(postgres_url, ended):
+    """As it does with one that slept in a transaction while it made the tables."""
+
+    async def nothing_runs():
+        pass
+
+    def end_waiting_sessions():
+        waiting = (
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        with (
+            psycopg.connect(postgres_url) as holding,
+            psycopg.connect(postgres_url, autocommit=True) as looking,
+        ):
+            holding.execute("LOCK TABLE dbos.dbos_migrations IN ACCESS EXCLUSIVE MODE")
+            is_locked.set()
+            for _ in range(ended):
+                until = time.monotonic() + PATIENCE
+                while not (found := looking.execute(waiting).fetchone()) and time.monotonic() < until:
+                    time.sleep(0.01)
+                assert found
+                looking.execute("SELECT pg_terminate_backend(%s, 5000)", found)
+
+    async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
+        pass
+    is_locked = threading.Event()
+    ending = asyncio.create_task(asyncio.to_thread(end_waiting_sessions))
+    await asyncio.to_thread(is_locked.wait, PATIENCE)
+
+    with pytest.raises(SettingsError) if ended == LAUNCHES else nullcontext() as refused:
+        async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
+            pass
+    await ending
+
+    if refused:
+        assert str(refused.value) == "DATABASE_URL names a database that cannot be opened."
 
 
 async def test_nobody_is_declared_dead_for_the_time_in_which_the_database_was_away(store, quick, postgres):
