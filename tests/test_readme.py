@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import pytest
-from harbour import Machine
+from fakes.harbour import Machine
 
 from bots.chat.incoming import _PATTERNS, ChatCommand, IncomingMessage, interpret
 from bots.cli import build_parser

@@ -13,13 +13,12 @@ from importlib import import_module
 
 import ormsgpack
 import pytest
+from fakes.harbour import CUP_QUESTION, FERRY_QUESTION
 from fakes.messengers import RecordingMessenger
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner
+from fakes.scripted import TOWER, ScriptedDocuments, ScriptedReasoner, assistant_over
+from fakes.shelf import files_read, found, open_library, quotable
 from fakes.version_1 import CLUB, EDITED, PAGE, QUAY, SPENT_ON, STORES, lay_down, of_the_terminal
-from harbour import CUP_QUESTION, FERRY_QUESTION
 from langgraph.checkpoint.serde import jsonplus
-from shelf import files_read, found, open_library, quotable
-from test_graph import TOWER, assistant_over
 
 from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.people import state_email, stated_emails

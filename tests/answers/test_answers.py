@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from shelf import found, open_library, scope, write
+from fakes.shelf import found, open_library, scope, write
 
 from core.answers import store
 from core.answers.answers import open_answers

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shelf import open_library, write
+from fakes.shelf import open_library, write
 
 from core.answers.answers import open_answers
 from core.answers.rechecks import AnswerChecks

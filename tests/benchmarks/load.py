@@ -29,8 +29,8 @@ from pathlib import Path
 # Where the tests of Slack keep what they share.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "slack"))
 
+from fakes.office import FERRY, Office, make_data_dir
 from fakes.slack import FakeSlack, Message
-from office import FERRY, Office, make_data_dir
 
 from benchmarks import ROOT, Say
 from benchmarks.model_server import API_KEY, Scenario, local_model

@@ -27,9 +27,9 @@ from unittest.mock import patch
 # Where the tests of Slack keep what they share.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "slack"))
 
+from fakes.office import CUP, FERRY, FRANCE, PATIENCE, make_data_dir
 from fakes.slack import FakeSlack, Message
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FRANCE, PATIENCE, make_data_dir
 
 from benchmarks import ROOT, Say
 from bots.chat import messenger

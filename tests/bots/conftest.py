@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fakes.harbour import FERRY, FRANCE, HARBOUR, Machine
 from fakes.web_servers import FakeSearXNG, HangingSearXNG
-from harbour import FERRY, FRANCE, HARBOUR, Machine
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from fakes.git_server import GitServer, Repository, make_certificate
+from fakes.harbour import FERRY, HARBOUR
 from fakes.sources import ADDRESS, Shelf
 from fakes.terminals import CTRL_C, CTRL_D, ENTER, Terminal
-from harbour import FERRY, HARBOUR
 
 from bots.chat.indexing import Targets
 from bots.commands.adding import Addition, Questions, choices_of

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 
-from harbour import FERRY_QUESTION, PONTOON_QUESTION
+from fakes.harbour import FERRY_QUESTION, PONTOON_QUESTION
 
 
 async def test_a_question_is_answered_with_quotes_that_stand_in_the_file(machine):

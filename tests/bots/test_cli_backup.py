@@ -11,8 +11,8 @@ import zipfile
 from contextlib import closing
 
 import pytest
+from fakes.harbour import Machine
 from fakes.tiny_network import write_tiny_network
-from harbour import Machine
 
 from core.errors import SettingsError
 from core.storage.archive import read_archive, write_archive

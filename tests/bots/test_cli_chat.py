@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 
-from harbour import CUP_QUESTION, FERRY_QUESTION, PATIENCE
+from fakes.harbour import CUP_QUESTION, FERRY_QUESTION, PATIENCE
 
 
 def spoken(*lines):

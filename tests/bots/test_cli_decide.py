@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harbour import CUP_QUESTION, FRANCE
+from fakes.harbour import CUP_QUESTION, FRANCE
 
 
 def queries(searxng):

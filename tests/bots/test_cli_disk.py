@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from harbour import FERRY_QUESTION
+from fakes.harbour import FERRY_QUESTION
 
 ASK = ("ask", FERRY_QUESTION, "--docs", "docs", "--thread", "sark", "--json")
 

@@ -9,7 +9,7 @@ import time
 from contextlib import closing
 
 import pytest
-from harbour import FERRY_QUESTION
+from fakes.harbour import FERRY_QUESTION
 
 from bots.record import GAP_COLUMNS
 from core.answers.answers import open_answers

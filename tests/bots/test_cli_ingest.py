@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from fakes.harbour import FERRY_QUESTION
 from fakes.tiny_network import write_tiny_network
-from harbour import FERRY_QUESTION
 
 
 async def test_a_sync_tells_what_it_did_and_why_files_failed(machine):

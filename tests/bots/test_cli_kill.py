@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from fakes.gemini import FakeGemini, Hang
-from harbour import CUP_QUESTION, FERRY_QUESTION, PATIENCE, PONTOON_QUESTION
+from fakes.harbour import CUP_QUESTION, FERRY_QUESTION, PATIENCE, PONTOON_QUESTION
 
 
 @pytest.fixture

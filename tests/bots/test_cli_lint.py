@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harbour import FERRY_QUESTION
+from fakes.harbour import FERRY_QUESTION
 
 from core.library.data_lock import lock_data_dir
 

@@ -10,8 +10,8 @@ import sys
 from contextlib import closing
 
 import pytest
+from fakes.harbour import FERRY_QUESTION
 from fakes.patience import PATIENCE
-from harbour import FERRY_QUESTION
 
 from bots.chat.channels import own_collection
 from core.bootstrap import open_library

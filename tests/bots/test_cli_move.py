@@ -12,9 +12,18 @@ from random import Random
 
 import psycopg
 import pytest
+from fakes.harbour import (
+    CUP_QUESTION,
+    FERRY,
+    FERRY_QUESTION,
+    FRANCE,
+    HARBOUR,
+    PATIENCE,
+    PONTOON_QUESTION,
+    Machine,
+)
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG
-from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR, PATIENCE, PONTOON_QUESTION, Machine
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from core.answers.answers import open_answers

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakes.harbour import FERRY_QUESTION
 from fakes.hub import FakeHub
 from fakes.tiny_network import WORDS, cross_encoder, sentence_transformer
-from harbour import FERRY_QUESTION
 
 FERRY_WORDS = (
     *WORDS,

@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from harbour import FERRY_QUESTION, PONTOON_QUESTION
+from fakes.harbour import FERRY_QUESTION, PONTOON_QUESTION
 
 from bots.record import QUESTION_COLUMNS, cell, write_csv
 

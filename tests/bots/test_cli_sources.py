@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 import pytest
 from fakes.git_server import Repository, git
+from fakes.harbour import FERRY, FERRY_QUESTION, HARBOUR
 from fakes.web_servers import FakeSite, Served
-from harbour import FERRY, FERRY_QUESTION, HARBOUR
 
 NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from fakes.harbour import CUP_QUESTION, FERRY_QUESTION
 from fakes.terminals import CTRL_C, CTRL_D, ENTER, Terminal
-from harbour import CUP_QUESTION, FERRY_QUESTION
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 from fakes.gemini import FakeGemini
-from harbour import CUP_QUESTION, FERRY_QUESTION, PONTOON_QUESTION, ROOT
+from fakes.harbour import CUP_QUESTION, FERRY_QUESTION, PONTOON_QUESTION, ROOT
 
 from bots.testing.cases import KEYS
 from core.answers.answers import open_answers

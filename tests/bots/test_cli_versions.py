@@ -7,8 +7,8 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from fakes.harbour import CUP_QUESTION, FERRY_QUESTION, FRANCE
 from fakes.version_1 import EDITED, PAGE, STORES, lay_down
-from harbour import CUP_QUESTION, FERRY_QUESTION, FRANCE
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from fakes.git_server import GitServer, Repository, make_certificate
+from fakes.harbour import FERRY, HARBOUR
 from fakes.sources import ADDRESS, Shelf
-from harbour import FERRY, HARBOUR
 
 from bots.doctor.findings import tokens_in
 from bots.doctor.settings import Configuration

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
+from fakes.shelf import open_store
 
 from bots.chat.access import AccessChange, access_rules, change_access, changed, check_name, forget_documents
 from bots.chat.channels import AccessRule, open_channel_store, own_collection
@@ -22,7 +23,6 @@ from core.library.entries import NewDocument
 from core.library.library import Library
 from core.library.readers import ReaderSets, collection_for
 from core.turns.messenger import Unreachable
-from tests.library.shelf import open_store
 
 CHANNEL = Conversation(platform="slack", space="T1", channel="C1", thread="1")
 DIRECT = Conversation(platform="slack", space="T1", channel="D1", thread="1")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from fakes.shelf import open_store
 
 from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store, own_collection
 from core.conversation import Conversation
 from core.library.library import Library
-from tests.library.shelf import open_store
 
 
 def place(channel, thread="1.1"):

@@ -6,8 +6,8 @@ import io
 from dataclasses import replace
 
 import pytest
+from fakes.cards import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
 from rich.console import Console
-from test_beside import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
 
 from bots.chat.incoming import IncomingMessage, interpret
 from bots.chat.texts import omissions, page_of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from fakes.shelf import open_store
 
 from bots.chat.platform import Excerpt
 from bots.chat.proposals import AROUND, footnotes_of, marked_lines
 from core.conversation import Answer, Citation, Outcome
 from core.library.documents import Piece
 from core.library.entries import NewDocument
-from tests.library.shelf import open_store
 
 GUIDE = """# Cache
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.discord import FakeDiscord
 from fakes.discord.client import client, connected
-from server import Server
+from fakes.discord_server import Server
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from channel_reading import KILLS, read_channel_while_killed, settings_in
-from test_channels_as_sources import DAY, said, talk
+from fakes.channel_reading import KILLS, read_channel_while_killed, settings_in
+from fakes.discord_talk import DAY, said, talk
 
 
 @pytest.fixture

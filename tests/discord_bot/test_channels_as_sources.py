@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from channel_reading import sections
+from fakes.channel_reading import sections
 from fakes.discord import RateLimited
 from fakes.discord.state import TYPES
-from source_desk import Clock, open_desk
+from fakes.discord_talk import DAY, link, said, talk
+from fakes.source_desk import Clock, open_desk
 
 from bots.chat.channel_source import person_of
 from bots.chat.channels import open_channel_store, own_collection
@@ -17,8 +18,6 @@ from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.source import SourceContext, SourceUnavailable
 from core.storage.storage import open_storage
-
-DAY = 86_400.0  # seconds
 
 
 @pytest.fixture
@@ -51,55 +50,6 @@ def support(fake):
 @pytest.fixture
 def people(ann, bob):
     return ann, bob
-
-
-def said(fake, channel, *, without=()):
-    """The text of each message of people by its link, as Discord has them: in the channel and its open threads."""
-    threads = [each for each in channel.guild.threads.values() if each.parent is channel]
-    places = [channel, *(each for each in threads if not each.is_private_thread)]
-    return {
-        link(each): opened(place, each) + each.content
-        for place in places
-        for each in place.messages.values()
-        if not each.is_deleted and not each.author.is_bot and each.type in (0, 19)
-        if each.author not in without and fake.bot.mention not in each.content
-    }
-
-
-def opened(place, message):
-    """The name of the post that a message begins."""
-    is_post = place.parent is not None and place.parent.type == TYPES["forum"]
-    return f"{place.name}\n\n" if is_post and message.id == place.id else ""
-
-
-def link(message):
-    """As "Copy Message Link" gives it."""
-    channel = message.channel
-    return f"https://discord.com/channels/{channel.guild.id}/{channel.id}/{message.id}"
-
-
-async def talk(fake, channel, people, days=4):
-    """Some days of talk: threads with and without answers, messages beside them, bots and notices."""
-    helper, made = fake.add_user("helper", is_bot=True), []
-    for day in range(days):
-        fake.state.clock.ahead += DAY
-        for number in range(3):
-            ann, bob = people if number % 2 else reversed(people)
-            root = await fake.post(ann, channel, f"What is key {day}{number}?")
-            made.append(root)
-            if number:
-                thread = fake.open_thread(channel, f"key {day}{number}", ann, starter=root)
-                made.append(await fake.post(bob, thread, f"It is value {day}{number}."))
-                if day % 2:
-                    fake.archive(thread)
-            await fake.post(helper, channel, f"a bot says {day}{number}")
-        made.append(await fake.post(people[0], channel, f"Nobody answers {day}."))
-        loose = fake.open_thread(channel, f"loose {day}", people[0])
-        made.append(await fake.post(people[0], loose, f"Said in a loose thread {day}."))
-    hidden = fake.open_thread(channel, "hidden", people[0], kind=TYPES["private_thread"])
-    fake.add_to_thread(fake.bot, hidden)
-    await fake.post(people[0], hidden, "The canary of the private thread.")
-    return made
 
 
 async def test_the_index_equals_the_channel_after_everything_that_happens_to_it(desk, fake, people, support):

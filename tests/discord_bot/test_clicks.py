@@ -7,9 +7,9 @@ import random
 import re
 
 import pytest
+from fakes.discord_server import Server
 from fakes.served import CUP, FRANCE
 from fakes.web_servers import FakeSearXNG
-from server import Server
 
 SEARCH, NO_THANKS = "Search the web", "No thanks"
 

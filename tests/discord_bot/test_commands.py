@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakes.discord.faults import Refusal
+from fakes.discord_server import Server
 from fakes.fork_server import DEVNULL, start_python
 from fakes.served import CUP, FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment
-from server import Server
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 from fakes.discord import Hang, LostResponse, RateLimited, ServerError
+from fakes.discord_server import Server
 from fakes.served import FERRY, FERRY_ANSWER
-from server import Server
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
 OPEN = "POST /channels/{channel_id}/messages/{message_id}/threads"

@@ -11,9 +11,9 @@ from contextlib import closing
 import aiohttp
 import pytest
 from fakes.discord import Hang, LostRequest, Refusal, ServerError
+from fakes.discord_server import Server
 from fakes.fork_server import PIPE, start_python
 from fakes.served import FERRY, PATIENCE, environment
-from server import Server
 
 from bots.discord.settings import (
     COMMANDS,

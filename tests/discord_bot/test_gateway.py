@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fakes.discord import Hang, LostResponse, ServerError
+from fakes.discord_server import Server
 from fakes.served import FERRY, FERRY_ANSWER
-from server import Server
 
 CREATE, HISTORY = "POST /channels/{channel_id}/messages", "GET /channels/{channel_id}/messages"
 HALF_AN_HOUR = 1_800.0  # seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.discord.client import client, pointed_at
 from fakes.discord.faults import RateLimited, Refusal, ServerError
-from shelf import open_store
+from fakes.shelf import open_store
 
 from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store

@@ -6,10 +6,10 @@ from itertools import cycle
 from random import Random
 
 import pytest
+from fakes.discord_server import Server
 from fakes.gemini import FakeGemini
 from fakes.hostile import HOSTILE
 from fakes.served import CUP, FERRY
-from server import Server
 
 OUTPUTS = 300
 EVIL = "https://evil.example/x"

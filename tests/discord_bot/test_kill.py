@@ -7,9 +7,9 @@ import random
 
 import pytest
 from fakes.discord import Hang
+from fakes.discord_server import Server
 from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE
 from fakes.web_servers import FakeSearXNG
-from server import Server
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
 OPEN = "POST /channels/{channel_id}/messages/{message_id}/threads"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fakes.discord import Hang, Refusal
+from fakes.discord_server import Server
 from fakes.served import FERRY, FERRY_ANSWER
-from server import Server
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
 HISTORY = "GET /channels/{channel_id}/messages"

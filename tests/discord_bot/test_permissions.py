@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
+from fakes.discord_server import Server
 from fakes.fork_server import DEVNULL, start_python
 from fakes.served import FERRY, FERRY_ANSWER, environment
-from server import Server
 
 RIGHTS = (
     "view_channel", "send_messages", "create_public_threads", "send_messages_in_threads",

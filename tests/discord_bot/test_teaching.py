@@ -6,9 +6,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from fakes.discord_server import Server
 from fakes.fork_server import DEVNULL, start_python
 from fakes.served import FERRY, environment
-from server import Server
 
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
 KEPT = "SELECT * FROM documents WHERE address LIKE 'answer:%'"

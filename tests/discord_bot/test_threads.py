@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakes.discord import FakeDiscord
+from fakes.discord_server import Server
 from fakes.gemini import FakeGemini, Hang
 from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER
-from server import Server
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
 ASKED = "can you answer this?"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 
 import pytest
+from fakes.discord_server import Server
 from fakes.served import FERRY, FERRY_ANSWER
-from server import Server
 
 LEFT_OUT = "what could not be read was left out"
 SECRET = "the harbour master's birthday is in May"

@@ -62,3 +62,6 @@ async def entered(chromium, desk, name="Ann", **options):
     await tab.wait_for_url(f"{desk.url}/")
     await tab.goto(f"{desk.url}/ask")
     return tab, faults
+
+
+LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")

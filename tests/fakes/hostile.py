@@ -5,6 +5,7 @@ Each string on its own is hostile, or would be to a renderer that is a little ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -91,3 +92,24 @@ def by_kind(kinds: Mapping[str, tuple[str, ...]]) -> list:
 
 
 HOSTILE = tuple(text for texts in KINDS.values() for text in texts)
+
+
+BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></textarea></style></svg><script src=//evil.example/x.js></script>",
+    "[press](javascript:alert(1)) ![x](http://evil.example/x.png) <http://evil.example>",
+    "[https://bank.example](https://evil.example)",
+    "{{ 7 * 7 }}{% for x in 'a' %}{{ x }}{% endfor %}",
+    "\u202egnp.exe\u2066\u2069\u200f",
+    "<svg/onload=alert(1)><math><mi//xlink:href='data:x,<script>alert(1)</script>'>",
+    "&lt;script&gt;&#60;img src=x onerror=alert(1)&#62;",
+    "]]><!--<iframe srcdoc='<script>alert(1)</script>'>-->",
+    "x" * 1_000_000,
+    "<b>" * 30_000,
+    "[" * 30_000,
+)  # fmt: skip

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
-from test_graph import TOWER, assistant_over
+from fakes.scripted import TOWER, ScriptedDocuments, ScriptedReasoner, assistant_over, question
 
 from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 from core.reasoning.reasoner import Ask
@@ -165,3 +164,10 @@ def has_ended(folder: Path, id: str) -> bool:
 
 if __name__ == "__main__":
     asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+
+
+def endings(folder, id):
+    """What the sink shows of a turn in the end: the distinct states that replaced its first sign."""
+    first, *states = (folder / "sink" / f"{id}.txt").read_text().splitlines()
+    assert first == "…"
+    return {json.dumps(json.loads(state), sort_keys=True) for state in states}

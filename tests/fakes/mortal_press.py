@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.mortal import LOOK_EVERY, Fate, MortalReasoner, Sink, _add_line, has_ended
-from fakes.scripted import ScriptedDocuments, decision, question, web_hit
-from test_graph import OTHER, assistant_over
+from fakes.scripted import OTHER, ScriptedDocuments, assistant_over, decision, question, web_hit
 
 from core.conversation import Progress
 from core.library.documents import Retrieved

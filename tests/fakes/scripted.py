@@ -9,10 +9,22 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from core.conversation import Conversation, Decision, Exchange, ModelExchange, Progress, Question, Usage
+from core.conversation import (
+    Conversation,
+    Decision,
+    Exchange,
+    ModelExchange,
+    Progress,
+    Question,
+    Usage,
+)
 from core.errors import SearchTrouble
+from core.graph.context import Deps
+from core.graph.graph import build_graph
+from core.graph.policy import PRESETS
 from core.library.contents import Contents, contents_from
 from core.library.documents import Passage, Retrieval, Retrieved
 from core.reasoning.reasoner import (
@@ -29,6 +41,9 @@ from core.reasoning.reasoner import (
     Strip,
 )
 from core.text.sentences import split_sentences
+from core.traces.log import NO_LOG
+from core.turns.assistant import Assistant
+from core.turns.checkpoints import open_checkpoints
 
 HERE = Conversation(platform="test", space="s", channel="c", thread="t")
 
@@ -219,3 +234,34 @@ class ScriptedWeb:
 def web_hit(text: str, *, id: str = "web1", score: float = 1.0, **more) -> Retrieved:
     address = f"https://example.org/{id}"
     return hit(text, id=id, score=score, source=address, url=address, origin="web", **more)
+
+
+TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
+
+
+OTHER = hit("Bridges are not towers.", id="2", score=0.5)
+
+
+WEB = (web_hit("The tower is 330 metres tall with its antenna."),)
+
+
+@asynccontextmanager
+async def assistant_over(folder, reasoner, documents, *, web=None, policy="footnote", log=NO_LOG, **deps):
+    async def make_deps(_turn, report):
+        return Deps(
+            policy=PRESETS[policy] if isinstance(policy, str) else policy,
+            reasoner=reasoner,
+            documents=documents,
+            web=web,
+            watcher=report,
+            **deps,
+        )
+
+    async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
+        yield Assistant(
+            graph=build_graph(checkpoints),
+            checkpoints=checkpoints,
+            make_deps=make_deps,
+            turn_timeout=30,
+            log=log,
+        )

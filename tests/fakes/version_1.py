@@ -2,7 +2,7 @@
 
 What lies in ``tests/version_1`` was written by that version's own code and is never written again, so that
 every later version is tested against it. Until the release, a change of what is stored writes it anew:
-``PYTHONPATH=.:tests:tests/bots python -m fakes.version_1``.
+``PYTHONPATH=.:tests python -m fakes.version_1``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR
+from fakes.harbour import CUP_QUESTION, FERRY, FERRY_QUESTION, FRANCE, HARBOUR
 
 from bots.chat.channels import open_channel_store, own_collection
 from core.bootstrap import Footnote, open_footnote, open_library, reads_everything

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, hit
-from test_graph import assistant_over
+from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, assistant_over, hit
 
 from core.conversation import Attachment, Conversation, Question
 from core.graph.approval import may_allow_reading

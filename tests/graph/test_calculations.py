@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from fakes.gemini import FakeGemini, default_reply
-from fakes.scripted import ScriptedDocuments, hit, question
-from test_graph import assistant_over
+from fakes.scripted import ScriptedDocuments, assistant_over, hit, question
 
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.instructions import CALCULATE, CALCULATED

@@ -6,8 +6,17 @@ import asyncio
 import re
 
 import pytest
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, hit, question, web_hit
-from test_graph import OTHER, assistant_over
+from fakes.scripted import (
+    OTHER,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    decision,
+    hit,
+    question,
+    web_hit,
+)
 
 from core.conversation import Usage
 from core.grounding.citations import by_place

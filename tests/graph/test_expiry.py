@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
-from test_graph import WEB, assistant_over
+from fakes.scripted import (
+    WEB,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    decision,
+    question,
+)
 
 NOON, HOUR = 1_700_000_000.0, 3_600.0
 EXPIRES = NOON + HOUR

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 from fakes.scripted import (
     HERE,
+    OTHER,
+    TOWER,
+    WEB,
     ScriptedDocuments,
     ScriptedReasoner,
     ScriptedWeb,
+    assistant_over,
     decision,
     hit,
     question,
-    web_hit,
 )
 from langgraph.runtime import Runtime
 
@@ -22,42 +24,12 @@ from core.conversation import Proposal, ThreadMessage
 from core.graph import outcomes
 from core.graph.checking import AT_ONCE
 from core.graph.context import Deps
-from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
 from core.graph.state import Work
 from core.graph.web_nodes import web_search
 from core.grounding.citations import to_answer
 from core.grounding.strips import refine
 from core.reasoning.reasoner import Draft, Grounded, Plan, Rejected
-from core.traces.log import NO_LOG
-from core.turns.assistant import Assistant
-from core.turns.checkpoints import open_checkpoints
-
-TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
-OTHER = hit("Bridges are not towers.", id="2", score=0.5)
-WEB = (web_hit("The tower is 330 metres tall with its antenna."),)
-
-
-@asynccontextmanager
-async def assistant_over(folder, reasoner, documents, *, web=None, policy="footnote", log=NO_LOG, **deps):
-    async def make_deps(_turn, report):
-        return Deps(
-            policy=PRESETS[policy] if isinstance(policy, str) else policy,
-            reasoner=reasoner,
-            documents=documents,
-            web=web,
-            watcher=report,
-            **deps,
-        )
-
-    async with open_checkpoints(folder / "conversations.sqlite") as checkpoints:
-        yield Assistant(
-            graph=build_graph(checkpoints),
-            checkpoints=checkpoints,
-            make_deps=make_deps,
-            turn_timeout=30,
-            log=log,
-        )
 
 
 async def test_an_answer_cites_the_passage_it_was_written_from(tmp_path):

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import pytest
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, hit, question, web_hit
-from test_graph import assistant_over
+from fakes.scripted import (
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    hit,
+    question,
+    web_hit,
+)
 
 from core.reasoning.reasoner import Draft, Grade, Grades, Plan
 from core.traces.log import Log

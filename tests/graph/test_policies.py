@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, hit, question, web_hit
-from test_graph import assistant_over
+from fakes.scripted import (
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    decision,
+    hit,
+    question,
+    web_hit,
+)
 
 from core.graph.policy import PRESETS
 from core.reasoning.reasoner import Draft, Plan

@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, hit, question
-from test_graph import assistant_over
+from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, assistant_over, hit, question
 
 from core.conversation import Usage
 from core.errors import ModelTrouble

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakes.permissions import bound_by_permissions
+from fakes.shelf import STORES, open_library
 
 from core.settings import Settings
-from tests.library.shelf import STORES, open_library
 
 
 @pytest.fixture(params=STORES)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.shelf import open_store
 
 from core.errors import IndexInUse, SettingsError
 from core.library.chroma import ChromaIndex
 from core.library.data_lock import SERVING, find_owner, lock_data_dir, make_data_dir
-from tests.library.shelf import open_store
 
 HOLD = """
 import sys

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from fakes.shelf import Path, open_library, write
 
 from core.library.formats.dates import AHEAD, changed_in_fields, changed_in_head, moment_in, plausible
 from core.library.formats.read import parse_file, parse_html
-from tests.library.shelf import Path, open_library, write
 
 
 def at(*parts: int) -> float:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from shelf import found
+from fakes.shelf import found
 
 from core.library.formats import includes
 from core.library.formats.includes import with_includes

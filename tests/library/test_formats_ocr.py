@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from fakes.shelf import quotable
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 from pypdf.annotations import FreeText
@@ -18,7 +19,6 @@ from core.library.chunking import cut
 from core.library.formats import ocr, parser_process, pdf
 from core.library.formats.ocr import Word, printed_lines
 from core.library.formats.read import parse_file
-from tests.library.shelf import quotable
 
 SMALL = (300, 200)  # points
 WORDS = "Die Fähre legt um halb zehn ab."

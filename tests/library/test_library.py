@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from fakes.shelf import files_read, found, open_library, scope, sources, write
 
 from core.errors import IndexMismatch, ModelTrouble, NotFound, SettingsError
 from core.library.documents import Document, embedded_text
@@ -16,7 +17,6 @@ from core.library.retriever import Query
 from core.library.sync import SyncReport
 from core.settings import Settings
 from tests.fakes.tiny_network import write_tiny_network
-from tests.library.shelf import files_read, found, open_library, scope, sources, write
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from fakes.passages import thorough
+from fakes.shelf import open_library, scope
 from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
-from shelf import open_library, scope
 
 from core.conversation import Answer, Citation, Outcome
 from core.library.links import SourceLinks, filled, github_slug, mkdocs_slug, template_of

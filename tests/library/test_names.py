@@ -1,13 +1,13 @@
 """What documents are called, and which of them a question means."""
 
 import pytest
+from fakes.shelf import found, open_library, scope, write
 
 from core.conversation import Exchange
 from core.library import names
 from core.library.documents import Piece
 from core.library.names import meant, names_in, names_of
 from core.library.retriever import Query
-from tests.library.shelf import found, open_library, scope, write
 from tests.library.test_retriever import put
 
 CUSTOM = "Talk to your manager first, and enter it in the portal. " * 30

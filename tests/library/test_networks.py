@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes.hub import FakeHub
+from fakes.shelf import open_library, scope
 from fakes.tiny_network import (
     DIMENSION,
     SPECIAL,
@@ -16,7 +17,6 @@ from fakes.tiny_network import (
     sentence_transformer,
     write_tiny_network,
 )
-from shelf import open_library, scope
 
 from core.errors import SettingsError
 from core.library.documents import Piece

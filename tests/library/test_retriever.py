@@ -2,6 +2,7 @@ import re
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from fakes.shelf import STORES, open_library, scope
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from core.library.roots import is_within
 from core.settings import Settings
 from core.storage import postgres
 from tests.fakes.tiny_network import WORDS, write_tiny_network
-from tests.library.shelf import STORES, open_library, scope
 
 COLLECTIONS = ("public", "secret", "empty")
 FOLDERS = ("/docs", "/docs/a", "/docs/ab", "/docs/a/b", "https://example.org/a")

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.patience import PATIENCE
+from fakes.shelf import open_store, scope
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from core.library.store import DocumentStore
 from core.library.tables import SCHEMA
 from core.text.language import language_of
 from core.text.terms import terms
-from tests.library.shelf import open_store, scope
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.shelf import files_read, found, open_library, quotable, sources, write
 
 from core.errors import SettingsError
 from core.library.entries import Entry
@@ -12,7 +13,6 @@ from core.library.formats.read import FILE_LIMIT, parse_file
 from core.library.indexing import AHEAD
 from core.library.roots import PathRules, UnreadableFile
 from core.library.sync import Failure, FoundFile, Listing, SourceNote, SyncReport, list_files, plan_sync
-from tests.library.shelf import files_read, found, open_library, quotable, sources, write
 
 # What lies on the disk
 

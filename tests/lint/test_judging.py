@@ -6,7 +6,7 @@ import json
 
 import pytest
 from fakes.gemini import FakeGemini, Status
-from harbour import Machine
+from fakes.harbour import Machine
 
 RULES = "# Rules\n\nVisiting yachts may stay in the inner basin for at most 14 nights.\n"
 GUIDE = "# Guide\n\nVisiting yachts may stay in the inner basin for 21 nights.\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shelf import open_library, write
+from fakes.shelf import open_library, write
 
 from core.lint.findings import KINDS
 from core.lint.lint import in_collection, run_lint

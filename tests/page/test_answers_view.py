@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.desk import open_desk
-from shelf import found
+from fakes.shelf import found
 
 from bots.page.views import answers as view
 from core.answers.store import KeptAnswer, id_of

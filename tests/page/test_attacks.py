@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import replace
 from ipaddress import ip_network
 from itertools import product
@@ -11,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from fakes.desk import NOON, Browser, Inspection, answered, asked, cookie_at, open_desk, proposed, traced
+from fakes.hostile import BIDI, HOSTILE
 from fakes.ports import free_port
 
 from bots.chat.access import AccessChange, change_access
@@ -21,23 +21,6 @@ from core.conversation import Conversation, Progress, Question
 from core.errors import SettingsError
 
 WORDS = "When does the ferry leave?"
-BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
-HOSTILE = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</title></textarea></style></svg><script src=//evil.example/x.js></script>",
-    "[press](javascript:alert(1)) ![x](http://evil.example/x.png) <http://evil.example>",
-    "[https://bank.example](https://evil.example)",
-    "{{ 7 * 7 }}{% for x in 'a' %}{{ x }}{% endfor %}",
-    "\u202egnp.exe\u2066\u2069\u200f",
-    "<svg/onload=alert(1)><math><mi//xlink:href='data:x,<script>alert(1)</script>'>",
-    "&lt;script&gt;&#60;img src=x onerror=alert(1)&#62;",
-    "]]><!--<iframe srcdoc='<script>alert(1)</script>'>-->",
-    "x" * 1_000_000,
-    "<b>" * 30_000,
-    "[" * 30_000,
-)  # fmt: skip
 GETS = ("/", "/ask", "/questions", "/questions/q1", "/questions?text=ferry", "/threads/{thread}", "/threads/{thread}/events",
         "/threads/{thread}/turns/{turn}", "/feedback", "/sources/access?collection=default")  # fmt: skip
 POSTS = (

@@ -7,14 +7,13 @@ from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from fakes.chromium import CHROMIUM, PATIENCE, axe, entered, expect, opened
+from fakes.chromium import CHROMIUM, LEVELS, PATIENCE, axe, entered, expect, opened
 from fakes.desk import NOON, answered, asked, open_desk, plain_paths, traced
 from fakes.served import CUP, FERRY, FRANCE, HANDBOOK
 from fakes.web_servers import FakeSearXNG
 
 from bots.page.sessions import PageChanges
 
-LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 TRIES = 500  # looks at a page that does not change by itself
 
 pytestmark = [

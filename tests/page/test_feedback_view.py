@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
-from test_attacks import HOSTILE
+from fakes.hostile import HOSTILE
 
 WORDS = "When does the ferry leave?"
 

@@ -9,8 +9,9 @@ from contextlib import closing
 
 import pytest
 from fakes.desk import NOON, Inspection, asked, open_desk, traced
+from fakes.hostile import BIDI, HOSTILE
+from fakes.shelf import write
 from fakes.tiny_network import write_tiny_network
-from test_attacks import BIDI, HOSTILE
 
 from bots.commands.page import embedder_of_page
 from bots.page.gap_reports import FRESH, GapReports
@@ -23,7 +24,6 @@ from core.library.embedding.network import OnnxEmbedder
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import DAY
-from tests.library.shelf import write
 
 PERMITS = ("How do I renew my parking permit?", "Where can parking permits be renewed?")
 

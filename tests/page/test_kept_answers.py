@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 import pytest_asyncio
-from fakes.chromium import CHROMIUM, PATIENCE, axe, entered, expect, opened
+from fakes.chromium import CHROMIUM, LEVELS, PATIENCE, axe, entered, expect, opened
 from fakes.desk import NOON, answered, asked, open_desk, traced
-from shelf import found
-from test_browser import LEVELS
+from fakes.shelf import found
 
 from bots.chat.access import AccessChange, change_access
 from core.answers.store import TEXT_LIMIT, KeptAnswer, id_of

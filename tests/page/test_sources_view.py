@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from fakes.desk import HANDBOOK, SECRET, Inspection, answered, asked, open_desk, traced
 from fakes.git_server import Repository
-from test_attacks import HOSTILE
+from fakes.hostile import HOSTILE
 
 from core.conversation import Outcome
 from core.library.documents import Piece

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
-from test_attacks import HOSTILE
+from fakes.hostile import HOSTILE
 
 from core.conversation import ModelTokens
 from core.reasoning.limits import Price, Prices

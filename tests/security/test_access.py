@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from benchmarks.evaluation_sets import add_paragraphs
-from crews import People, change, fill, may_read, name, secret
+from fakes.crews import People, change, fill, may_read, name, secret
 
 from bots.chat.channels import open_channel_store, own_collection
 from bots.chat.proposals import footnotes_of

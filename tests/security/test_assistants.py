@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 from benchmarks.evaluation_sets import add_paragraphs
-from crews import name, secret
 from fakes.assistants import open_mcp_desk, over_http
+from fakes.crews import name, secret
 from mcp.shared.exceptions import MCPError
 
 from bots.chat.access import AccessChange, change_access

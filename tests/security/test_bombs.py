@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bombs import BOMBS, RELATIONS, page, slow_book, stream, wide_word
+from fakes.bombs import BOMBS, RELATIONS, page, slow_book, stream, wide_word
+from fakes.office import Office
 from fakes.served import FERRY, FERRY_ANSWER, PATIENCE
-from office import Office
 
 from core.errors import DocumentError
 from core.library.chunking import cut

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakes.office import Office
 from fakes.served import FERRY, FERRY_ANSWER, HANDBOOK, PONTOON, PONTOON_ANSWER, ingest
 from fakes.slack import FakeSlack
-from office import Office
 
 TOLD = (
     "I cannot write down what you said: the database cannot be reached. I keep trying, and go on once I can."

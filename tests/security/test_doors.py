@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
 import pytest
+from fakes.private_addresses import NAMES, PUBLIC, URLS
 from fakes.web_servers import Canary, FakeSite, Served
-from private_addresses import NAMES, PUBLIC, URLS
 
 from bots.chat.channels import open_channel_store
 from bots.chat.commands import ChatCommands

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 from fakes.discord import FakeDiscord
+from fakes.discord_server import Server
 from fakes.gemini import FakeGemini, Hang
+from fakes.office import Office
 from fakes.served import FERRY, PONTOON, PONTOON_ANSWER
 from fakes.slack import FakeSlack
-from office import Office
-from server import Server
 
 TOLD = "I cannot write down what you said: the disk gave an error. I keep trying, and go on once I can."
 LOG_HAS_NO_ROOM = 120  # Python's exit code where what it wrote cannot be flushed

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import ormsgpack
 import pytest
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
-from test_graph import TOWER, assistant_over
+from fakes.scripted import HERE, TOWER, ScriptedDocuments, ScriptedReasoner, assistant_over, question
 
 #: Where each blob would have this process leave a mark, had it run.
 CALLS = (

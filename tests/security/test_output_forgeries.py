@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakes.forgeries import CITED, LINKS, MENTIONS, OTHER
+from fakes.judges import discord_faults, slack_faults, slack_view_faults, strings, unclean
 from fakes.quotes import quotes_behind
-from forgeries import CITED, LINKS, MENTIONS, OTHER
-from judges import discord_faults, slack_faults, slack_view_faults, strings, unclean
 
 from bots.chat import proposals
 from bots.chat.platform import CardContext, Note, Sources

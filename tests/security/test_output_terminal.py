@@ -6,9 +6,9 @@ import io
 import re
 
 import pytest
+from fakes.forgeries import CITED, ESCAPES, LIES, LINKS, MENTIONS
+from fakes.judges import is_forged, quoted, unclean
 from fakes.quotes import quotes_behind
-from forgeries import CITED, ESCAPES, LIES, LINKS, MENTIONS
-from judges import is_forged, quoted, unclean
 
 from bots.chat.texts import page_of
 from bots.terminal.render import ScreenContext, card, proposal_list, quotes, ranking, source_list, write

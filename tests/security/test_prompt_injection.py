@@ -13,9 +13,9 @@ import os
 from dataclasses import asdict
 
 import pytest
-from injections import CANARY, EVIL, PAYLOADS, payload
-from judges import discord_faults, slack_faults
-from rigged import EACH, Web, ask_all, asked, assistant, named
+from fakes.injections import CANARY, EVIL, PAYLOADS, payload
+from fakes.judges import discord_faults, slack_faults
+from fakes.rigged import EACH, Web, ask_all, asked, assistant, named
 
 from bots.chat.markdown.safe import web_link
 from bots.chat.platform import CardContext

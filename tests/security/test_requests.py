@@ -13,11 +13,11 @@ from random import Random
 import aiohttp
 import pytest
 from fakes.discord import FakeDiscord
+from fakes.discord_server import Server
+from fakes.mutations import mutated
+from fakes.office import FERRY, FERRY_ANSWER, Office
 from fakes.ports import free_port
 from fakes.slack import FakeSlack
-from mutations import mutated
-from office import FERRY, FERRY_ANSWER, Office
-from server import Server
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from fakes.discord import FakeDiscord
+from fakes.discord_server import Server
 from fakes.gemini import FakeGemini
+from fakes.office import Office, make_data_dir
 from fakes.slack import FakeSlack
-from office import Office, make_data_dir
-from server import Server
 
 CANARY = "Quetzalcoatlus"  # stands in a document
 ASKED = "Thessalonike"  # stands in a question

@@ -6,14 +6,14 @@ import sqlite3
 from dataclasses import dataclass, field
 
 import pytest
+from fakes.discord_server import Server
+from fakes.forgeries import LINKS, MENTIONS
 from fakes.gemini import FakeGemini
+from fakes.injections import NUMBER, obeyed, payload
+from fakes.judges import discord_faults, slack_faults, strings, unclean
+from fakes.office import Office
 from fakes.served import CUP_URL, ingest, make_data_dir
 from fakes.web_servers import FakeSearXNG, Result
-from forgeries import LINKS, MENTIONS
-from injections import NUMBER, obeyed, payload
-from judges import discord_faults, slack_faults, strings, unclean
-from office import Office
-from server import Server
 
 EACH = (
     12  # orders in documents, in messages and in web pages, each with a forged link and a mention beside it

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
+from fakes.forgeries import SEQUENCES
 from fakes.served import environment
 from fakes.terminals import ENTER, Terminal
-from forgeries import SEQUENCES
 
 COUNT = 20
 #: What neither the prompt nor the layout writes by itself: clipboard, title, links to others, other strings, resets.

@@ -7,11 +7,10 @@ from random import Random
 from urllib.parse import quote, urlencode
 
 import pytest
-from crews import name, secret
+from fakes.crews import ask_on_page, is_direct, name, secret
 from fakes.desk import open_desk, plain_paths
+from fakes.mixed_source import Harbour
 from fakes.sources import ADDRESS
-from test_source_rights import Harbour
-from test_surfaces import ask_on_page, is_direct
 
 from bots.digest import GapDigests, Week, channels_of, digest_of, in_slack
 from core.conversation import Question

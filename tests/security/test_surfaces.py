@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import time
 from random import Random
 from urllib.parse import quote, urlencode
 
 import pytest
-from crews import People, fill, name, secret
+from fakes.crews import People, ask_on_page, fill, is_direct, name, secret
 from fakes.desk import open_desk, plain_paths
-from fakes.patience import PATIENCE
 
 from bots.digest import GapDigests, Week, channels_of, digest_of, in_slack
 from bots.record import write_gaps, write_questions
@@ -92,27 +90,6 @@ def without_what_was_typed(path, page):
     return page.replace(path.rpartition("text=")[2], "") if "text=" in path else page
 
 
-async def ask_on_page(desk, browser, text):
-    """The page of the answer."""
-    _, _, headers = await browser.post("/threads", text=text)
-    place = headers["Location"].partition("#")[0]
-    conversation = place.rpartition("/")[2]
-    async with asyncio.timeout(PATIENCE):
-        while (await turns_in(desk, conversation))[-1].outcome is None:  # noqa: ASYNC110 - no event says when
-            await asyncio.sleep(0.02)
-    return (await browser.get(place))[1]
-
-
-async def turns_in(desk, thread):
-    (conversation,) = [
-        row[0]
-        for row in await desk.threads.database.rows(
-            "SELECT DISTINCT conversation FROM page_turns WHERE conversation LIKE ?", (f"%/{thread}",)
-        )
-    ]
-    return await desk.threads.turns(Conversation.parse(conversation))
-
-
 @pytest.mark.parametrize(
     ("size", "count"), [((2, 2, 2), 40), pytest.param((5, 20, 50), 2_000, marks=pytest.mark.long)]
 )
@@ -174,10 +151,6 @@ def is_named(path, page, w, c):
 
 def places(size):
     return [(w, c, d) for w in range(size[0]) for c in range(size[1]) for d in range(size[2])]
-
-
-async def is_direct(conversation):
-    return conversation.channel.startswith("D")
 
 
 async def digest(desk, own):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
+from fakes.office import Office
 from fakes.ports import free_port
 from fakes.slack.oauth import Browser
-from office import Office
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_commands_beside import Shell
+from fakes.shell import Shell
 
 WAGES = "# Wages\n\n## Harbour master\n\nThe wages of the harbour master are 3100 euros a month.\n"
 ASKED = "What are the wages of the harbour master?"

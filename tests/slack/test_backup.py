@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 from fakes.fork_server import PIPE, start_python
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment
 
 TIME = re.compile(r"in [\d.]+ m?s")
 

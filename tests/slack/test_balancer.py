@@ -7,11 +7,7 @@ import asyncio
 import psycopg
 import pytest
 from fakes.balancer import Balancer
-from fakes.ports import free_port
-from fakes.served import index_handbook
-from fakes.slack.oauth import Browser, announce_uninstall
-from fakes.web_servers import FakeSearXNG
-from office import (
+from fakes.office import (
     CUP,
     FERRY,
     FERRY_ANSWER,
@@ -21,6 +17,10 @@ from office import (
     Office,
     served,
 )  # fmt: skip
+from fakes.ports import free_port
+from fakes.served import index_handbook
+from fakes.slack.oauth import Browser, announce_uninstall
+from fakes.web_servers import FakeSearXNG
 
 EVENTS = "/slack/events"
 ENDING = 60.0  # seconds until a question is answered on a busy machine

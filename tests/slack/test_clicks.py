@@ -7,8 +7,8 @@ import random
 import re
 
 import pytest
+from fakes.office import CUP, FRANCE, Office
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FRANCE, Office
 
 
 @pytest.fixture

@@ -11,38 +11,13 @@ from contextlib import closing
 
 import psycopg
 import pytest
-from fakes.fork_server import PIPE, start_python
-from fakes.served import environment
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON_ANSWER
+from fakes.shell import Shell, ended
 from fakes.web_servers import FakeSearXNG, HangingSearXNG
-from harbour import Ran
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON_ANSWER
 
 FUEL = "What does the fuel dock sell?"
 FUEL_PAGE = "# Fuel dock\n\nThe fuel dock sells diesel only.\n"
 VARYING = ("thread", "turn", "timing_ms")  # of a record: other in every run
-
-
-class Shell:
-    """Commands typed in the folder of the office."""
-
-    def __init__(self, office, folder=None):
-        self.office, self.folder = office, folder or office.folder
-        self.settings = {"LOG_LEVEL": "WARNING", "LOG_FORMAT": "text", "LOGNAME": "ada"}
-
-    async def start(self, *arguments):
-        settings = environment(self.folder) | self.office.platforms | self.office.settings | self.settings
-        return await start_python(
-            *("-m", "bots", *arguments), cwd=self.folder, env=settings, stdin=PIPE, stdout=PIPE, stderr=PIPE
-        )
-
-    async def run(self, *arguments, stdin=""):
-        return await ended(await self.start(*arguments), stdin)
-
-
-async def ended(process, stdin=""):
-    async with asyncio.timeout(2 * PATIENCE):
-        out, err = await process.communicate(stdin.encode())
-    return Ran(code=process.returncode, out=out.decode(), err=err.decode())
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import time
 import aiohttp
 import pytest
 from fakes.gemini import FakeGemini, Hang
+from fakes.office import FERRY, FERRY_ANSWER
 from fakes.ports import free_port
 from fakes.slack import LostResponse, RateLimited, ServerError
 from fakes.slack.deliveries import signature
-from office import FERRY, FERRY_ANSWER
 
 SENDS = ("chat.startStream", "chat.stopStream", "chat.postMessage", "chat.update", "chat.delete")
 TROUBLE = {RateLimited(1): 0.1, ServerError(): 0.1, LostResponse(): 0.1}

@@ -11,9 +11,9 @@ from contextlib import closing
 import aiohttp
 import pytest
 from fakes.fork_server import PIPE, run_python, start_python
+from fakes.office import FERRY, PATIENCE, Office, environment, served, workspace
 from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
-from office import FERRY, PATIENCE, Office, environment, served, workspace
 
 from bots.slack.settings import SCOPES, SOME_NEED, manifest
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakes.office import CUP, FRANCE, Office
 from fakes.slack import Refusal, ServerError
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FRANCE, Office
 
 CODES = (
     "expired_trigger_id", "trigger_expired", "invalid_trigger_id", "exchanged_trigger_id", "invalid_arguments",

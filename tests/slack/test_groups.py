@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from fakes.shelf import open_store
 from fakes.slack import RateLimited, Refusal, ServerError
 from fakes.slack.faults import LostRequest
-from shelf import open_store
 
 from bots.chat.access import AccessChange, change_access
 from bots.chat.channels import open_channel_store

@@ -6,9 +6,9 @@ import asyncio
 import random
 
 import pytest
+from fakes.office import CUP, FERRY, FRANCE
 from fakes.slack import Hang, Message
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FRANCE
 
 
 async def restart(office, slack):

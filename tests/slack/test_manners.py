@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office, make_data_dir
 from fakes.slack import DUPLICATES, LostRequest, Refusal
 from fakes.web_servers import HangingSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office, make_data_dir
 
 BEES = ("bees.md", b"# Bees\n\nThe bees of the harbour sleep in nine hives.\n")
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 from fakes.fork_server import PIPE, start_python
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment, served, workspace
 from fakes.slack import Hang
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, environment, served, workspace
 
 TIME = re.compile(r"in [\d.]+ m?s")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakes.gemini import FakeGemini
+from fakes.office import CUP, FRANCE, PONTOON
 from fakes.slack.faults import Refusal
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FRANCE, PONTOON
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
 

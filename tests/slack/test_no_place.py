@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fakes.office import FERRY, FERRY_ANSWER
 from fakes.slack import Refusal
-from office import FERRY, FERRY_ANSWER
 
 #: Errors that no other try gets past, "chat.postMessage", and the words by which each is explained.
 REFUSALS = {

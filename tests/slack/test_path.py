@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 from benchmarks.path import RUNS, Way, answered, approve, ask, served
+from fakes.office import CUP, FERRY, FRANCE
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FRANCE
 
 from core.turns.checkpoints import PrunedSqliteSaver
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.office import FERRY, FERRY_ANSWER, PATIENCE, environment
 from fakes.ports import free_port
-from office import FERRY, FERRY_ANSWER, PATIENCE, environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCFILE = dict(line.split(": ", 1) for line in (ROOT / "Procfile").read_text(encoding="utf-8").splitlines())

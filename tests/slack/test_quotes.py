@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fakes.office import FERRY, FERRY_ANSWER
 from fakes.slack.faults import Refusal
 from fakes.web_servers import FakeSearXNG
-from office import FERRY, FERRY_ANSWER
 
 ROWING = "Who pays for the mooring of a rowing boat?"
 

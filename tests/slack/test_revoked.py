@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office
 from fakes.slack import ALL_SCOPES, App, FakeSlack, Refusal
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office
 
 from bots.slack.calls import NotAuthorized, open_calls
 from bots.slack.settings import read_slack_settings

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 import pytest
 from fakes.gemini import FakeGemini
 from fakes.gemini import Hang as NoReply
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE
 from fakes.slack import Hang, LostResponse, RateLimited, Refusal, ServerError, Slow
 from fakes.slack.blocks import interactive
 from fakes.web_servers import FakeSearXNG, HangingSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE
 
 from bots.slack.calls import open_calls
 from bots.slack.post import SlackPosts

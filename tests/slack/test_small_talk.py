@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fakes.gemini import FakeGemini
+from fakes.office import FERRY, FERRY_ANSWER
 from fakes.slack import DUPLICATES
 from fakes.slack import Hang as NoReply
 from fakes.slack.blocks import interactive
-from office import FERRY, FERRY_ANSWER
 
 JOKE = "Tell me a joke"
 PLAN = {

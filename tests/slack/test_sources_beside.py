@@ -8,9 +8,9 @@ import ssl
 from contextlib import closing
 
 from fakes.git_server import Repository, make_certificate
+from fakes.office import PATIENCE
+from fakes.shell import Shell
 from fakes.website import FakeWebsite, html
-from office import PATIENCE
-from test_commands_beside import Shell
 
 LOOK_EVERY = 0.2  # seconds between two looks of the test
 

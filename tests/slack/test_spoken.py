@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fakes.office import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER
 from fakes.slack import DUPLICATES
-from office import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
 TICKET = {"title": "Ticket 7", "text": SARK, "fields": [{"title": "From", "value": "a visitor"}]}

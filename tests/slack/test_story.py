@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from fakes.office import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
 from fakes.patience import PATIENCE
 from fakes.slack import DUPLICATES
 from fakes.web_servers import FakeSearXNG
-from office import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from office import FERRY
+from fakes.office import FERRY
 
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
 ANSWER = "In winter the slipway may be used by the rescue boat only; ask Marta for the chain's key."

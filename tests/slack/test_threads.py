@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fakes.gemini import FakeGemini, Hang
+from fakes.office import FERRY, FERRY_ANSWER, PONTOON
 from fakes.slack import DUPLICATES
 from fakes.slack import Hang as NoReply
-from office import FERRY, FERRY_ANSWER, PONTOON
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from office import FERRY, FERRY_ANSWER
+from fakes.office import FERRY, FERRY_ANSWER
 
 LEFT_OUT = "what could not be read was left out"
 SECRET = "the harbour master's birthday is in May"

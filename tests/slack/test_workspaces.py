@@ -7,10 +7,10 @@ import sqlite3
 import stat
 from contextlib import closing
 
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, served, workspace
 from fakes.slack.deliveries import Delivery
 from fakes.slack.oauth import Browser, announce_uninstall, uninstall
 from fakes.web_servers import FakeSearXNG
-from office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, served, workspace
 
 from bots.slack.settings import SCOPES, SOME_NEED
 

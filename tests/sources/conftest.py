@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from fakes.drive.server import FakeDrive
 from fakes.git_server import GitServer, Repository, make_certificate
-from source_desk import Clock, Desk, Follower, open_desk
+from fakes.source_desk import Clock, Desk, Follower, open_desk
 
 from core.settings import Settings
 from core.sources.drive.source import open_drive

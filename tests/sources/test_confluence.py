@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from confluence_reading import SERVERS, listed, opened, read_all, settings_for
 from fakes.confluence_author import WikiAuthor, hashes_and_collections
+from fakes.confluence_reading import SERVERS, listed, opened, read_all, settings_for
+from fakes.source_desk import open_desk
 from fakes.website import own_documents
-from source_desk import open_desk
 
 from core.library.sync import SyncReport
 

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from confluence_reading import SERVERS, listed, opened, settings_for
 from fakes.confluence import RefusedRequest, WikiViewers
 from fakes.confluence_author import WikiAuthor, hashes_and_collections
+from fakes.confluence_reading import SERVERS, listed, opened, settings_for
 from fakes.confluence_servers import FakeCloud, FakeDataCenter
+from fakes.source_desk import Clock, open_desk
 from fakes.website import own_documents
-from source_desk import Clock, open_desk
 
 from core.settings import Settings
 from core.sources.confluence.source import groups_of_everybody, open_confluence

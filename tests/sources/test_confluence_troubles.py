@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from confluence_reading import SERVERS, listed, opened, settings_for
 from fakes.confluence import RefusedRequest
+from fakes.confluence_reading import SERVERS, listed, opened, settings_for
 from fakes.confluence_servers import FakeCloud, FakeDataCenter
-from source_desk import Clock, open_desk
+from fakes.source_desk import Clock, open_desk
 
 from core.library.sync import SyncReport
 from core.settings import Settings

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fakes.drive.author import DriveAuthor
 from fakes.drive.world import ACCOUNT
-from source_desk import open_desk
+from fakes.source_desk import open_desk
 
 from core.library.sync import SyncReport
 from core.sources.drive.client import RATE_PAUSE, read_account

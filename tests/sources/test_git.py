@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.git_server import Author, Repository, git
-from source_desk import open_desk
+from fakes.source_desk import open_desk
 
 from core.errors import SettingsError
 from core.library.sync import SyncReport

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from fakes.github import DAY, FakeGitHub, GitHubTeam
-from source_desk import open_desk
+from fakes.source_desk import open_desk
 
 from core.conversation import Citation, Outcome
 from core.errors import SettingsError

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from fakes.notion import TOKEN, FakeNotion, title_value
 from fakes.notion_author import NotionAuthor, paragraph, select
-from source_desk import open_desk
+from fakes.source_desk import open_desk
 
 from core.conversation import Citation, Outcome
 from core.library.links import SourceLinks

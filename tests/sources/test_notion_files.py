@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from fakes.notion import TOKEN, FakeNotion
 from fakes.notion_author import paragraph, select
-from source_desk import Clock, open_desk
+from fakes.source_desk import Clock, open_desk
 
 from core.library.sync import SyncReport
 from core.settings import Settings

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from fakes.notion import TOKEN, FakeNotion
-from source_desk import Clock, open_desk
+from fakes.source_desk import Clock, open_desk
 
 from core.settings import Settings
 from core.sources.kinds import KINDS

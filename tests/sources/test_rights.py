@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fakes.shelf import found
+from fakes.source_desk import Desk, open_desk
 from fakes.sources import ADDRESS, Shelf
-from shelf import found
-from source_desk import Desk, open_desk
 
 from bots.chat.access import AccessChange, access_rules, change_access, forget_documents
 from bots.chat.channels import open_channel_store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from fakes.source_desk import open_desk
 from fakes.sources import ADDRESS, Shelf
-from source_desk import open_desk
 
 from core.conversation import Command, Conversation
 from core.sources.sources import SYNC_SOURCE, SourceSchedule

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from fakes.source_desk import Clock, Desk, open_desk
 from fakes.sources import ADDRESS, Shelf
-from source_desk import Clock, Desk, open_desk
 
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.library.formats.read import parse_html

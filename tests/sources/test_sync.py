@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import pytest
 from fakes.patience import PATIENCE
+from fakes.shelf import found
+from fakes.source_desk import Desk, open_desk
 from fakes.sources import ADDRESS, Shelf
-from shelf import found
-from source_desk import Desk, open_desk
 
 from bots.chat.access import forget_documents
 from core import priority as at_work

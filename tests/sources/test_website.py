@@ -9,8 +9,8 @@ from functools import partial
 from hashlib import sha256
 
 import pytest
+from fakes.source_desk import open_desk
 from fakes.website import FakeWebsite, WebAuthor, html, own_documents
-from source_desk import open_desk
 
 from bots.chat.access import forget_documents
 from bots.chat.indexing import Targets, ingest_targets

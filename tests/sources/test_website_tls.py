@@ -6,8 +6,8 @@ import ssl
 
 import pytest
 from fakes.git_server import make_certificate
+from fakes.source_desk import open_desk
 from fakes.website import FakeWebsite, WebAuthor, html
-from source_desk import open_desk
 
 from core.bootstrap import make_fetcher
 from core.errors import SearchTrouble

@@ -12,8 +12,8 @@ import pytest
 from fakes.fork_server import run_python
 from fakes.gemini import FakeGemini
 from fakes.served import environment, ingest
+from fakes.stages import Begin, BeginChat, at_terminal, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG
-from stages import Begin, BeginChat, at_terminal, in_discord, in_slack
 
 WIFI = "find office wifi password"
 DOGS = "Do dogs on a leash of two metres pay?"

@@ -11,8 +11,8 @@ from fakes.discord import ServerError as DiscordError
 from fakes.fork_server import run_python
 from fakes.served import FERRY, HANDBOOK, PATIENCE, PONTOON, environment, ingest, make_data_dir
 from fakes.slack import ServerError as SlackError
+from fakes.stages import in_discord, in_slack
 from fakes.thoughts import WatchedModel
-from stages import in_discord, in_slack
 
 NEW = "A night at the visitors' pontoon costs 21 euros for a boat of ten metres."
 PRICE = HANDBOOK.replace("18 euros", "21 euros")

@@ -13,7 +13,7 @@ import pytest
 from fakes.fork_server import run_python
 from fakes.git_server import git
 from fakes.served import PATIENCE, environment, ingest
-from stages import ChatStage, in_discord, in_slack
+from fakes.stages import ChatStage, in_discord, in_slack
 
 DOGS = "Do dogs pay on the ferry to the island?"
 AGAIN = "Must dogs pay on the island ferry?"

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from fakes.served import CUP, FERRY, PONTOON, PONTOON_ANSWER
-from stages import BeginChat, in_discord, in_slack
+from fakes.stages import BeginChat, in_discord, in_slack
 
 
 @pytest.mark.parametrize("begin", [in_slack, in_discord])

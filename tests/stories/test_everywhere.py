@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 from fakes.served import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE
+from fakes.stages import Begin, at_terminal, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG
-from stages import Begin, at_terminal, in_discord, in_slack
 
 
 @pytest.mark.parametrize("begin", [at_terminal, in_slack, in_discord])

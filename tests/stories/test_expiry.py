@@ -9,8 +9,8 @@ import shutil
 import pytest
 from fakes.served import CUP, FRANCE
 from fakes.served_page import ServedPage
+from fakes.stages import BeginChat, at_terminal, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG
-from stages import BeginChat, at_terminal, in_discord, in_slack
 
 EXPIRED = "this search has expired. Nothing was sent to the web."
 UNTIL = "It can be decided until"

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 from fakes.served import CUP, FERRY, FERRY_ANSWER
+from fakes.stages import BeginChat, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG
-from stages import BeginChat, in_discord, in_slack
 
 LEASE = b"# Lease of the boathouse\n\nThe lease of the boathouse ends on the ninth of October.\n"
 WHEN = "When does the lease of the boathouse end?"

@@ -11,7 +11,7 @@ from fakes.drafts import blocks_of
 from fakes.gemini import FakeGemini, Paused, default_reply
 from fakes.served import PATIENCE, ingest
 from fakes.served_page import ServedPage
-from stages import at_terminal, in_discord, in_slack
+from fakes.stages import at_terminal, in_discord, in_slack
 
 QUESTION = "When do the ferries to the island leave, and what do they cost?"
 FIRST, SECOND, FALSE, LAST = (

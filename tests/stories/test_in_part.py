@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 from fakes.gemini import FakeGemini
 from fakes.served import ingest
+from fakes.stages import Begin, BeginChat, at_terminal, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG, Result
-from stages import Begin, BeginChat, at_terminal, in_discord, in_slack
 
 ASKED = "When does the ferry to Sark leave, and what does a ticket cost?"
 MISSING = "price of a ticket for the ferry to Sark"

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 from fakes.served import CUP, FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER
+from fakes.stages import BeginChat, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG
-from stages import BeginChat, in_discord, in_slack
 
 #: What got search cards and quotes when it was said to somebody else, and a question that no document answers.
 TALK = (

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 from fakes.served import CUP, FRANCE
+from fakes.stages import BeginChat, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG
-from stages import BeginChat, in_discord, in_slack
 
 
 @pytest.mark.parametrize("begin", [in_slack, in_discord])

@@ -17,7 +17,7 @@ from fakes.gemini import FakeGemini, Hang
 from fakes.ports import free_port
 from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment, index_handbook
 from fakes.served_page import LINK, ServedPage, seen
-from stages import BeginChat, in_discord, in_slack
+from fakes.stages import BeginChat, in_discord, in_slack
 
 from bots.process import NO_FILE_LEFT
 

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 from fakes.served import CUP, FERRY, FRANCE, PONTOON, ingest
+from fakes.stages import BeginChat, in_discord, in_slack
 from fakes.web_servers import FakeSearXNG
-from stages import BeginChat, in_discord, in_slack
 
 LAMP = "How often does the lamp of the lighthouse turn?"
 GUIDE = "# Lighthouse\n\n{}\n"

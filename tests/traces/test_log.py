@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
-from test_graph import OTHER, TOWER, WEB, assistant_over
+from fakes.scripted import (
+    OTHER,
+    TOWER,
+    WEB,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    decision,
+    question,
+)
 
 from core.conversation import Outcome
 from core.reasoning.reasoner import Draft

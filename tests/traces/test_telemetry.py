@@ -11,8 +11,7 @@ import pytest
 from fakes.collector import FakeCollector, attributes_of, points_of
 from fakes.ended import ANSWER, OUTCOME, QUESTION, TRACE
 from fakes.ports import free_port
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
-from test_graph import TOWER, assistant_over
+from fakes.scripted import TOWER, ScriptedDocuments, ScriptedReasoner, assistant_over, question
 
 from core.traces.log import open_question_log
 from core.traces.meters import Gauges

@@ -13,8 +13,19 @@ from pathlib import Path
 import pytest
 from discord.utils import snowflake_time, time_snowflake
 from fakes.messengers import RecordingMessenger
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
-from test_graph import OTHER, TOWER, WEB, assistant_over
+from fakes.scripted import (
+    HERE,
+    OTHER,
+    TOWER,
+    WEB,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    decision,
+    question,
+)
+from fakes.shelf import open_library
 
 from bots.chat.indexing import DOWNLOAD_FAILED, failed_recently
 from bots.discord.backfill import BACKFILL_LIMIT, backfill_start
@@ -27,7 +38,6 @@ from core.turns.rate_limits import Rate, Rates
 from core.turns.turns import open_turns
 from core.turns.waiting import UnhurriedClock
 from core.web.request import WAIT_LIMIT, seconds_asked
-from tests.library.shelf import open_library
 
 ROOT = Path(__file__).resolve().parents[2]
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0

@@ -14,8 +14,8 @@ from dbos._dbos import _get_dbos_instance
 from fakes.messengers import RecordingMessenger
 from fakes.patience import PATIENCE
 from fakes.scripted import question
+from fakes.turns import TO_HERE, turns_over
 from sqlalchemy import event
-from test_turns import TO_HERE, turns_over
 
 from core.errors import SettingsError
 from core.turns import dbos_patches

@@ -10,8 +10,16 @@ from dataclasses import replace
 from dbos import DBOS
 from fakes.messengers import RecordingMessenger
 from fakes.patience import PATIENCE
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
-from test_graph import WEB, assistant_over
+from fakes.scripted import (
+    HERE,
+    WEB,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    decision,
+    question,
+)
 
 from core.reasoning.reasoner import Plan
 from core.turns.archive import count_unfinished

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 
 import psycopg
 import pytest
 from dbos._dbos import _get_dbos_instance
+from fakes.leased import RecordingRunner, process
 from fakes.patience import PATIENCE
 from psycopg.pq import TransactionStatus
 from sqlalchemy.exc import DBAPIError
@@ -21,7 +21,7 @@ from core.settings import Settings
 from core.storage.postgres import conninfo
 from core.storage.storage import open_storage
 from core.turns import leases
-from core.turns.leases import _HOLD, BEAT, LEASE, Leases, open_leases
+from core.turns.leases import _HOLD, BEAT, LEASE, Leases
 from core.turns.queue import LAUNCHES, launched, requeue_left
 from core.turns.waiting import DiskWatch
 
@@ -39,36 +39,6 @@ def quick(monkeypatch):
     """Leases that expire sooner."""
     monkeypatch.setattr(leases, "BEAT", 0.1)
     monkeypatch.setattr(leases, "LEASE", 0.6)
-
-
-@dataclass
-class RecordingRunner:
-    stopped: list[str] = field(default_factory=list)
-    abandoned: int = 0
-    names: list[str] = field(default_factory=list)
-    living: set[str] = field(default_factory=set)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def stop_thinking(self, conversation):
-        self.stopped.append(conversation)
-        self.changed.set()
-        return True
-
-    def run_as(self, executor):
-        self.names.append(executor)
-
-    def take_over(self, living):
-        self.living = set(living)
-
-    async def abandon(self):
-        self.abandoned += 1
-        self.changed.set()
-
-
-@asynccontextmanager
-async def process(store):
-    async with open_leases(store, "footnote run") as lease:
-        yield lease
 
 
 async def until(condition):

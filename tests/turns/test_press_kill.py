@@ -36,7 +36,7 @@ async def run_to_the_end(folder, point="none"):
     process = await start_python(
         *(str(TESTS / "fakes" / "mortal_press.py"), str(folder), point),
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS, TESTS / "graph")))},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS)))},
     )
     await asyncio.wait_for(process.communicate(), PATIENCE)
     return process.returncode

@@ -10,11 +10,10 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from fakes.leased import RecordingRunner, process
 from fakes.messengers import RecordingMessenger
 from fakes.patience import PATIENCE
-from fakes.scripted import ScriptedDocuments, ScriptedReasoner, question
-from test_graph import TOWER, assistant_over
-from test_leases import RecordingRunner, process
+from fakes.scripted import TOWER, ScriptedDocuments, ScriptedReasoner, assistant_over, question
 
 from bots.terminal.messenger import TerminalMessenger, sweep
 from bots.terminal.session import PLATFORM

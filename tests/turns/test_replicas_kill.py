@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from fakes.fork_server import PIPE, start_python
+from fakes.mortal import endings
 from fakes.patience import PATIENCE
 from fakes.replica import CONVERSATIONS
-from test_turns_kill import endings
 
 TESTS = Path(__file__).resolve().parents[1]
 REPLICA = TESTS / "fakes" / "replica.py"
@@ -42,7 +42,7 @@ class Fleet:
             process = await start_python(
                 *(str(REPLICA), str(self.folder), self.url),
                 cwd=self.folder, stdout=PIPE, stderr=log,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS, TESTS / "graph")))},
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS)))},
             )  # fmt: skip
         assert await asyncio.wait_for(process.stdout.readline(), PATIENCE), (self.folder / "log").read_text()
         return process

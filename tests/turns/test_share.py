@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from dbos import DBOS
 from fakes.messengers import RecordingMessenger
 from fakes.patience import PATIENCE
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, question
-from test_graph import TOWER, assistant_over
+from fakes.scripted import HERE, TOWER, ScriptedDocuments, ScriptedReasoner, assistant_over, question
 
 from core.turns import dbos_patches
 from core.turns.dbos_patches import FULL, Share

@@ -11,8 +11,8 @@ import pytest
 from dbos._dbos import _get_dbos_instance
 from fakes.messengers import RecordingMessenger
 from fakes.scripted import question
+from fakes.turns import TO_HERE, turns_over
 from sqlalchemy import event
-from test_turns import TO_HERE, turns_over
 
 from core.turns.queue import APPLICATION_VERSION, QUEUE
 

@@ -7,15 +7,18 @@ from dataclasses import replace
 import pytest
 from fakes.scripted import (
     HERE,
+    OTHER,
+    TOWER,
+    WEB,
     ScriptedDocuments,
     ScriptedReasoner,
     ScriptedWeb,
+    assistant_over,
     decision,
     hit,
     question,
     web_hit,
 )
-from test_graph import OTHER, TOWER, WEB, assistant_over
 
 from core.errors import SettingsError
 from core.graph.policy import PRESETS

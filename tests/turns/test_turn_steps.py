@@ -9,7 +9,7 @@ from dbos import DBOS
 from fakes.messengers import RecordingMessenger
 from fakes.patience import PATIENCE
 from fakes.scripted import question
-from test_turns import TO_HERE, turns_over
+from fakes.turns import TO_HERE, turns_over
 
 
 @dataclass

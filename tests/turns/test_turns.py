@@ -6,17 +6,25 @@ import asyncio
 import base64
 import pickle
 import sqlite3
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from fakes.messengers import RecordingMessenger
 from fakes.patience import PATIENCE
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, decision, question
+from fakes.scripted import (
+    HERE,
+    WEB,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    decision,
+    question,
+)
+from fakes.turns import TO_HERE, turns_over
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
-from test_graph import TOWER, WEB, assistant_over
 
 from core.conversation import Command, ThreadMessage
 from core.errors import SettingsError, StoreUnavailable
@@ -28,18 +36,6 @@ from core.turns.turns import TurnsClosed, open_turns
 from core.turns.waiting import TurnRun, order_of
 
 THERE = replace(HERE, thread="elsewhere")
-TO_HERE = {"channel": "C1"}
-
-
-@asynccontextmanager
-async def turns_over(folder, messenger, reasoner=None, *, drain=0.1, database=None):
-    documents = ScriptedDocuments(default=(TOWER,))
-    url = f"sqlite:///{database or folder / 'turns.sqlite'}"
-    async with (
-        assistant_over(folder, reasoner or ScriptedReasoner(), documents) as assistant,
-        open_turns(assistant, {"test": messenger}, database_url=url, drain=drain) as turns,
-    ):
-        yield turns
 
 
 class HangingReasoner(ScriptedReasoner):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fakes.fork_server import PIPE, start_python
+from fakes.mortal import endings
 from fakes.patience import PATIENCE
 
 from core.turns.waiting import ALONE, CUT_OFF
@@ -37,7 +38,7 @@ async def start(folder, point="none"):
         *(str(MORTAL), str(folder), point),
         cwd=folder,
         stdout=PIPE,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS, TESTS / "graph")))},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS)))},
     )
 
 
@@ -51,13 +52,6 @@ def bring(folder, count):
     ids = [f"q{number}" for number in range(count)]
     (folder / "inbox").write_text("\n".join(ids))
     return ids
-
-
-def endings(folder, id):
-    """What the sink shows of a turn in the end: the distinct states that replaced its first sign."""
-    first, *states = (folder / "sink" / f"{id}.txt").read_text().splitlines()
-    assert first == "…"
-    return {json.dumps(json.loads(state), sort_keys=True) for state in states}
 
 
 async def test_one_kill_after_another_at_every_point_leaves_each_turn_its_answer(folder):

@@ -8,8 +8,15 @@ from dataclasses import replace
 
 import pytest
 from fakes.messengers import RecordingMessenger
-from fakes.scripted import HERE, ScriptedDocuments, ScriptedReasoner, ScriptedWeb, question
-from test_graph import TOWER, assistant_over
+from fakes.scripted import (
+    HERE,
+    TOWER,
+    ScriptedDocuments,
+    ScriptedReasoner,
+    ScriptedWeb,
+    assistant_over,
+    question,
+)
 
 from core.reasoning import prompts
 from core.reasoning.instructions import UNADDRESSED

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from fakes.gemini import FakeGemini
+from fakes.injections import ObedientReasoner, obeyed, payload
 from fakes.web_servers import FakeSearXNG, FakeSite, Result
 from fakes.web_servers import Served as Page
-from injections import ObedientReasoner, obeyed, payload
 
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Question

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import blake2b
 
 from benchmarks.evaluation_sets import add_paragraphs
+from fakes.patience import PATIENCE
 
 from bots.chat.access import AccessChange, change_access
+from core.conversation import Conversation
 
 
 class People:
@@ -66,3 +69,28 @@ def may_read(here, author, place, channels):
     if here.channel.startswith("C"):
         return here.channel == f"C{c}"
     return number in (c, (c + 1) % channels)
+
+
+async def ask_on_page(desk, browser, text):
+    """The page of the answer."""
+    _, _, headers = await browser.post("/threads", text=text)
+    place = headers["Location"].partition("#")[0]
+    conversation = place.rpartition("/")[2]
+    async with asyncio.timeout(PATIENCE):
+        while (await turns_in(desk, conversation))[-1].outcome is None:  # noqa: ASYNC110 - no event says when
+            await asyncio.sleep(0.02)
+    return (await browser.get(place))[1]
+
+
+async def is_direct(conversation):
+    return conversation.channel.startswith("D")
+
+
+async def turns_in(desk, thread):
+    (conversation,) = [
+        row[0]
+        for row in await desk.threads.database.rows(
+            "SELECT DISTINCT conversation FROM page_turns WHERE conversation LIKE ?", (f"%/{thread}",)
+        )
+    ]
+    return await desk.threads.turns(Conversation.parse(conversation))
