@@ -52,8 +52,8 @@ if (place := memory()) is not None:
 
 #: Folders and files of tests, those that take longest first, so that no process ends alone with a long file.
 LONGEST = (
-    "stories", "test_readme.py", "security", "graph", "slack", "discord_bot", "turns", "bots", "page", "benchmarks", "library",
-    "reasoning", "traces",
+    "stories", "test_readme.py", "security", "core/graph", "slack", "discord", "core/turns", "cli", "page", "benchmarks",
+    "core/library", "core/reasoning", "core/traces",
 )  # fmt: skip
 
 
@@ -68,9 +68,14 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ranks = {name: rank for rank, name in enumerate(LONGEST)}
-    here = Path(__file__).parent
-    items.sort(key=lambda item: ranks.get(item.path.relative_to(here).parts[0], len(ranks)))
+    folders = [Path(__file__).parent / name for name in LONGEST]
+
+    def rank(item: pytest.Item) -> int:
+        return next(
+            (rank for rank, each in enumerate(folders) if item.path.is_relative_to(each)), len(folders)
+        )
+
+    items.sort(key=rank)
 
 
 def _refuse_the_world(event: str, args: tuple) -> None:

@@ -25,7 +25,7 @@ class Patch:
     name: str  #: below ``dbos``
     takes: str  #: the names of its parameters, with spaces between; empty for what is no function
     why: str  #: what is different
-    test: str  #: the file in tests/turns and the test that fails if it has no effect any more
+    test: str  #: the file in tests/core/turns and the test that fails if it has no effect any more
 
 
 PATCHES = (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # of the repository
-EVALUATION = ROOT / "tests" / "evaluation"  # sets of questions that are part of the repository
+EVALUATION = ROOT / "tests" / "benchmarks" / "evaluation"  # sets of questions that are part of the repository
 
 #: The folder of the public evaluation sets, which are not.
 DATA = Path(os.environ.get("FOOTNOTE_DATA", ROOT.parent / "shared" / "data"))

@@ -3,7 +3,7 @@
 Both are fitted: words with vectors and words alone. They are trained on
 SQuAD 2 with its articles in the library or left out of it (over half of all articles, over three
 articles, over one to eight paragraphs) and with its near-misses, on MTRAG and CLAPNQ, and on two sets
-of questions over the FastAPI documentation. The third (tests/evaluation/fastapi_heldout.jsonl) takes
+of questions over the FastAPI documentation. The third (tests/benchmarks/evaluation/fastapi_heldout.jsonl) takes
 no part in the fit. A question counts as answerable when a passage that answers it is among the three
 best: that is what an answer would be quoted from.
 

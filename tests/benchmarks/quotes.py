@@ -1,7 +1,7 @@
 """Whether the quote of a footnote shows the sentence that it stands under, through the whole graph.
 
 The good drafts of language models (`drafts`) are asked for, written and judged as they are there, and so are
-those in tests/evaluation/quotes.json, which says of each sentence which parts of a passage show it to a reader.
+those in tests/benchmarks/evaluation/quotes.json, which says of each sentence which parts of a passage show it to a reader.
 A quote that holds none of them does not show its sentence. Between languages the judge names the line that
 it finds the sentence in, as labelled; --error is the share of lines, and of its verdicts, that are wrong.
 """

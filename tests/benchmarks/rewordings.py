@@ -1,6 +1,6 @@
 """Questions that ask for the same in other words, and questions that only look as if they did.
 
-``tests/evaluation/same_question.json`` says which questions about the FastAPI documentation, and which of SQuAD 2,
+``tests/benchmarks/evaluation/same_question.json`` says which questions about the FastAPI documentation, and which of SQuAD 2,
 ask for the same. Near-misses are other questions that the same file answers, and the impossible questions of
 SQuAD 2, each beside the question of its paragraph with which it shares most words.
 """

@@ -1,6 +1,6 @@
 """A hub of networks on loopback that speaks the protocol of the Hugging Face hub, and the network of caches behind it.
 
-What each response carries is written down in ``huggingface_hub/file_download.py``; tests/library/test_hub.py lets that
+What each response carries is written down in ``huggingface_hub/file_download.py``; tests/core/library/test_hub.py lets that
 client itself read from here. Large files are in LFS: they are redirected to another host, at an address that counts
 once. Small files are redirected within the hub. What fails, fails as told.
 """

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from core import bootstrap
-from core.library.documents import Scope
+from core.library.documents import Piece, Scope
+from core.library.entries import NewDocument
 from core.library.library import Library
 from core.library.retriever import Query
 from core.library.store import DocumentStore
@@ -81,3 +82,20 @@ def files_read(folder: Path) -> Iterator[list[str]]:
         below = f"{folder}/"
         names += [Path(path).name for path in map(str, _opened) if path.startswith(below)]
         _opened = None
+
+
+def put(library, address, *texts, collection="default", title=""):
+    library.store.put(
+        NewDocument(
+            collection=collection,
+            address=address,
+            root=address,
+            source=address,
+            title=title,
+            url=None,
+            hash="",
+            size=1,
+            modified=1,
+            pieces=[Piece(path=(), location="", text=text, start=0, end=len(text)) for text in texts],
+        )
+    )

@@ -1,6 +1,6 @@
 """A data folder of version 1, the first that is released: what it holds, and how a test gets a copy.
 
-What lies in ``tests/version_1`` was written by that version's own code and is never written again, so that
+What lies in ``tests/core/storage/version_1`` was written by that version's own code and is never written again, so that
 every later version is tested against it. Until the release, a change of what is stored writes it anew:
 ``PYTHONPATH=.:tests python -m fakes.version_1``.
 """
@@ -25,7 +25,7 @@ from core.settings import Settings
 from core.storage.storage import Storage
 from core.turns.turns import open_turns
 
-WRITTEN = Path(__file__).resolve().parents[1] / "version_1"
+WRITTEN = Path(__file__).resolve().parents[1] / "core" / "storage" / "version_1"
 STORES = ("library", "conversations", "turns", "rooms", "spending")
 
 CLUB = "Sailing club\n\nThe clubhouse bar opens on Fridays at six. Guests sign the book at the door.\n"
@@ -64,7 +64,7 @@ def write_documents(folder: Path) -> None:
 
 
 async def write_version_1() -> None:
-    """Write ``tests/version_1`` with the code of today."""
+    """Write ``tests/core/storage/version_1`` with the code of today."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         data = folder / ".footnote"

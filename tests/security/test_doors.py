@@ -12,6 +12,7 @@ from ipaddress import ip_address
 
 import pytest
 from fakes.private_addresses import NAMES, PUBLIC, URLS
+from fakes.spellings import REFUSED
 from fakes.web_servers import Canary, FakeSite, Served
 
 from bots.chat.channels import open_channel_store
@@ -105,8 +106,6 @@ def settings(tmp_path):
 
 
 def test_there_are_addresses_enough():
-    from tests.web.test_fetch_guard import REFUSED
-
     assert len(set(URLS)) == len(URLS) >= 120
     assert len(set(URLS) & set(REFUSED)) < len(URLS) // 4
 
