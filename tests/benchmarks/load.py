@@ -16,7 +16,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,9 +24,6 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-
-# Where the tests of Slack keep what they share.
-sys.path.append(str(Path(__file__).resolve().parents[1] / "slack"))
 
 from fakes.office import FERRY, Office, make_data_dir
 from fakes.slack import FakeSlack, Message

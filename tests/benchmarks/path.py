@@ -24,9 +24,6 @@ from pathlib import Path
 from types import CodeType, FrameType
 from unittest.mock import patch
 
-# Where the tests of Slack keep what they share.
-sys.path.append(str(Path(__file__).resolve().parents[1] / "slack"))
-
 from fakes.office import CUP, FERRY, FRANCE, PATIENCE, make_data_dir
 from fakes.slack import FakeSlack, Message
 from fakes.web_servers import FakeSearXNG
