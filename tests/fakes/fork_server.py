@@ -98,10 +98,12 @@ async def _nothing() -> bytes:
 async def start_python(
     *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
     stderr: Any = None, at_terminal: bool = False, imports: Sequence[str] = (),
+    constants: Mapping[str, float] = {},
 ) -> Process:  # fmt: skip
     """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty.
 
     ``imports``: libraries that it is going to import; the server does, once for all that come after it.
+    ``constants``: values that it has in place of ours, by "module:NAME".
     """
     ours: list[int | None] = []
     theirs: list[int] = []
@@ -111,7 +113,7 @@ async def start_python(
         theirs.append(given)
     status, told = os.pipe()
     request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": at_terminal}
-    request["imports"] = [*imports]
+    request |= {"imports": [*imports], "constants": {**constants}}
     _send(_server(), request, [*theirs, told])
     for fd in (*theirs, told):
         os.close(fd)
@@ -357,6 +359,10 @@ def _become(request: dict[str, Any]) -> None:
 
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for name, value in request.get("constants", {}).items():
+        module, _, constant = name.partition(":")
+        assert hasattr(import_module(module), constant), name
+        setattr(import_module(module), constant, value)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])

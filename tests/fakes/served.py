@@ -90,6 +90,13 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
+#: Times between two looks, in seconds: 5 in the product. Nobody has to wait for them to see what a look does.
+LOOKS = dict.fromkeys(
+    ("bots.refresh:EVERY", "bots.chat.rechecks:LOOK_EVERY", "bots.chat.indexing:LOOK_EVERY", "core.sources.sources:LOOK_EVERY"),
+    0.5,
+)
+
+
 @dataclass
 class Served:
     """One data folder, and the process that serves it."""
@@ -117,7 +124,7 @@ class Served:
         """Begin to serve. A cold start is one of Python itself, as a host's is."""
         within = ("sh", "-c", 'ulimit -n "$0"; exec "$@"', str(self.files)) if self.files else ()
         cold = partial(asyncio.create_subprocess_exec, *within, sys.executable)
-        start: Any = cold if is_cold or self.files else start_python
+        start: Any = cold if is_cold or self.files else partial(start_python, constants=LOOKS)
         with (self.folder / "log").open("ab") as log:
             self.process = await start(
                 *("-m", "bots", *self.arguments),
