@@ -92,7 +92,12 @@ def environment(folder: Path) -> dict[str, str]:
 
 #: Times between two looks, in seconds: 5 in the product. Nobody has to wait for them to see what a look does.
 LOOKS = dict.fromkeys(
-    ("bots.refresh:EVERY", "bots.chat.rechecks:LOOK_EVERY", "bots.chat.indexing:LOOK_EVERY", "core.sources.sources:LOOK_EVERY"),
+    (
+        "bots.refresh:EVERY",
+        "bots.chat.rechecks:LOOK_EVERY",
+        "bots.chat.indexing:LOOK_EVERY",
+        "core.sources.sources:LOOK_EVERY",
+    ),
     0.5,
 )
 
@@ -104,6 +109,7 @@ class Served:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ("run",)
+    constants: dict[str, float] = field(default_factory=LOOKS.copy)  #: of the product, by "module:NAME"
     files: int = 0  #: that the process may have open; 0: as many as the tests may
     process: Process | asyncio.subprocess.Process | None = None
 
@@ -124,7 +130,7 @@ class Served:
         """Begin to serve. A cold start is one of Python itself, as a host's is."""
         within = ("sh", "-c", 'ulimit -n "$0"; exec "$@"', str(self.files)) if self.files else ()
         cold = partial(asyncio.create_subprocess_exec, *within, sys.executable)
-        start: Any = cold if is_cold or self.files else partial(start_python, constants=LOOKS)
+        start: Any = cold if is_cold or self.files else partial(start_python, constants=self.constants)
         with (self.folder / "log").open("ab") as log:
             self.process = await start(
                 *("-m", "bots", *self.arguments),
