@@ -106,9 +106,18 @@ def first(module: str) -> str:
 
 @cache
 def our_modules() -> frozenset[str]:
-    """What an import finds in this repository: the packages, and what the folders of tests share."""
+    """What an import finds in this repository: the packages, and what tests share.
+
+    A folder of tests may be called as a library: without an `__init__.py` it is what an import finds last.
+    """
     folders = [ROOT / folder for folder in PYPROJECT["tool"]["pytest"]["ini_options"]["pythonpath"]]
-    return frozenset(entry.stem for folder in folders for entry in folder.iterdir())
+    found = (entry for folder in folders for entry in folder.iterdir())
+    ours = (
+        entry
+        for entry in found
+        if entry.is_file() or (entry / "__init__.py").exists() or entry.name not in providers()
+    )
+    return frozenset(entry.stem for entry in ours)
 
 
 @cache
