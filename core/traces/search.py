@@ -32,9 +32,11 @@ class QuestionFilter:
 
     kind: str = ""
     ending: str = ""  #: as of LoggedQuestion
-    channel: str = ""  #: a part of its id
+    channel: str = ""  #: its id, whole or without platform and space
     author: str = ""
-    by_name: bool = False  #: whether a channel and a person may also be named by what people call them
+    by_name: bool = (
+        False  #: whether what people call a person, or a part of what they call a channel, counts too
+    )
     rated: RatedAs = ""
     text: str = ""  #: words of the question, in any order; what stands in quotation marks, in a row
     since: float | None = None  #: seconds since the epoch
@@ -108,9 +110,12 @@ def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str,
     for words in typed_words(wanted.text):
         yield "q.words LIKE ? ESCAPE '!'", (f"%{_literal(words)}%",)
     if wanted.channel:
-        yield _named("channel", f"q.channel {like}", like, f"%{_literal(wanted.channel)}%", wanted)
+        of_id = (wanted.channel, f"%/{_literal(wanted.channel)}")
+        by_name = ("channel", like, f"%{_literal(wanted.channel)}%") if wanted.by_name else None
+        yield _named(f"q.channel = ? OR q.channel {like}", of_id, by_name)
     if wanted.author:
-        yield _named("person", "q.author = ?", "= ?", wanted.author, wanted)
+        by_name = ("person", "= ?", wanted.author) if wanted.by_name else None
+        yield _named("q.author = ?", (wanted.author,), by_name)
     if wanted.rated:
         rated = {"up": " WHERE is_positive = 1", "down": " WHERE is_positive = 0", "any": ""}[wanted.rated]
         yield f"q.turn IN (SELECT turn FROM ratings{rated})", ()
@@ -124,14 +129,15 @@ def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str,
 
 
 def _named(
-    kind: str, is_its: str, is_called: str, sought: str, wanted: QuestionFilter
+    has_id: str, ids: Sequence[object], by_name: tuple[str, str, str] | None
 ) -> tuple[str, Sequence[object]]:
-    """By the id, or also by the name."""
-    if not wanted.by_name:
-        return is_its, (sought,)
+    """By the id, or also by the name: the kind of what is named, how names are compared, and the name."""
+    if by_name is None:
+        return f"({has_id})", ids
+    kind, has_name, name = by_name
     column = {"channel": "q.channel", "person": "q.author"}[kind]
-    called = f"SELECT id FROM shown_names WHERE kind = '{kind}' AND name {is_called}"
-    return f"({is_its} OR {column} IN ({called}))", (sought, sought)
+    named = f"SELECT id FROM shown_names WHERE kind = '{kind}' AND name {has_name}"
+    return f"({has_id} OR {column} IN ({named}))", (*ids, name)
 
 
 def _literal(sought: str) -> str:

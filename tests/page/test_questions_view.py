@@ -76,6 +76,19 @@ async def test_a_page_of_nothing_leads_on_where_more_was_not_looked_through(desk
     assert sizes[0] == 0
 
 
+async def test_a_channel_is_found_by_its_id_and_none_whose_id_begins_with_it(desk):
+    for turn, channel in (("q1", "C1"), ("q2", "C10"), ("q3", "C2")):
+        await desk.footnote.log.record(asked(turn, channel=channel), answered(turn), traced())
+    browser = await desk.browser()
+
+    found = [
+        (await walk(browser, f"/questions?channel={quote(sought)}"))[0]
+        for sought in ("slack/T1/C1", "C10", "C")
+    ]
+
+    assert found == [["q1"], ["q2"], []]
+
+
 async def test_the_file_has_what_the_filter_finds_and_no_closed_words(desk):
     for number in range(6):
         await log(desk, number, f"=cmd ferry {number}", collection=CLOSED if number % 2 else OPEN)
