@@ -6,7 +6,9 @@ import shutil
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+#: The shell has no windows to draw and takes a third of the processor time.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 #: As root in a container it cannot make its sandbox; and it is to know no host but this machine.
 OPTIONS = (
     "--no-sandbox",
