@@ -132,6 +132,7 @@ async def test_a_forgotten_document_is_none_that_changed(stage):
 @pytest.mark.parametrize("kills", [3, pytest.param(60, marks=pytest.mark.long)], ids=["a few", "many"])
 async def test_a_process_that_is_killed_meanwhile_says_it_once(stage, kills):
     chance, stage.served.is_troubled = random.Random(1), True
+    stage.served.constants["bots.chat.rechecks:MOST"] = kills  # marks within an hour
     for number in range(kills):
         await sync(stage, HANDBOOK)
         card = await asked(stage, PONTOON)
