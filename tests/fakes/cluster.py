@@ -97,6 +97,7 @@ class Cluster:
     settings: Mapping[str, str] = field(
         default_factory=dict
     )  #: of each process, besides where all of that is
+    constants: Mapping[str, float] = field(default_factory=dict)  #: of each process, as Served has them
     fates: Fates = field(default_factory=Fates)
     replicas: list[Replica] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
@@ -126,6 +127,7 @@ class Cluster:
             "GOOGLE_GEMINI_BASE_URL": f"{self.model.base_url}/{name}", **self.settings,
         }  # fmt: skip
         replica = Replica(name=name, folder=folder, settings=settings, slack=self.slack, discord=self.discord)
+        replica.constants |= self.constants
         self.replicas.append(replica)
         await replica.open()
         return replica

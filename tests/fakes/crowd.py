@@ -32,7 +32,7 @@ WORLD_CUP = "Who won the World Cup of 1998?"  # which only the web tells: fakes.
 WINNER = "by beating Brazil"
 LOOK_EVERY = 0.2  # seconds
 SEARCHES = 0.1  # the share of questions that ask for it
-AGAIN = 5.0  # seconds until somebody presses again whose press came to nothing
+AGAIN = 2.0  # seconds until somebody presses again whose press came to nothing
 
 
 @dataclass(frozen=True, kw_only=True)

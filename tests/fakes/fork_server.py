@@ -17,6 +17,7 @@ import errno
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -31,6 +32,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +100,13 @@ async def _nothing() -> bytes:
 async def start_python(
     *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
     stderr: Any = None, at_terminal: bool = False, imports: Sequence[str] = (),
-    constants: Mapping[str, float] = {},
+    constants: Mapping[str, float] = {}, files: int = 0,
 ) -> Process:  # fmt: skip
     """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty.
 
     ``imports``: libraries that it is going to import; the server does, once for all that come after it.
-    ``constants``: values that it has in place of ours, by "module:NAME".
+    ``constants``: values that it has in place of ours, by "module:NAME" or "module:function.parameter".
+    ``files``: that it may have open; 0: as many as the tests may.
     """
     ours: list[int | None] = []
     theirs: list[int] = []
@@ -113,7 +116,7 @@ async def start_python(
         theirs.append(given)
     status, told = os.pipe()
     request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": at_terminal}
-    request |= {"imports": [*imports], "constants": {**constants}}
+    request |= {"imports": [*imports], "constants": {**constants}, "files": files}
     _send(_server(), request, [*theirs, told])
     for fd in (*theirs, told):
         os.close(fd)
@@ -359,10 +362,10 @@ def _become(request: dict[str, Any]) -> None:
 
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if files := request.get("files"):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     for name, value in request.get("constants", {}).items():
-        module, _, constant = name.partition(":")
-        assert hasattr(import_module(module), constant), name
-        setattr(import_module(module), constant, value)
+        _set_constant(name, value)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
@@ -371,6 +374,16 @@ def _become(request: dict[str, Any]) -> None:
     sys.stdin = sys.__stdin__ = os.fdopen(0)
     sys.stdout = sys.__stdout__ = os.fdopen(1, "w")
     sys.stderr = sys.__stderr__ = os.fdopen(2, "w", buffering=1, errors="backslashreplace")
+
+
+def _set_constant(name: str, value: float) -> None:
+    """``module:NAME``, or ``module:function.parameter``: a default is read once, where its function is defined."""
+    address, _, constant = name.partition(":")
+    module = import_module(address)
+    function, _, parameter = constant.rpartition(".")
+    defaults = unwrap(getattr(module, function)).__kwdefaults__ if function else vars(module)
+    assert parameter in defaults, name
+    defaults[parameter] = value
 
 
 def _run(arguments: list[str]) -> None:

@@ -102,6 +102,12 @@ LOOKS = dict.fromkeys(
 )
 
 
+#: The first pause before what failed is tried again, in seconds: 1 in the product, and doubled each time.
+RETRIES = dict.fromkeys(("core.turns.waiting:FIRST_PAUSE", "bots.chat.inbox:FIRST_PAUSE"), 0.1)
+#: Seconds: of a lease, between two renewals, and for a connection to the database; 5, 1 and 5 in the product.
+SHORT_LEASES = {"core.turns.leases:LEASE": 2.0, "core.turns.leases:BEAT": 0.4, "core.turns.leases:WAIT": 2.0}
+
+
 @dataclass
 class Served:
     """One data folder, and the process that serves it."""
@@ -109,7 +115,8 @@ class Served:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ("run",)
-    constants: dict[str, float] = field(default_factory=LOOKS.copy)  #: of the product, by "module:NAME"
+    #: of the product, by "module:NAME" or "module:function.parameter"
+    constants: dict[str, float] = field(default_factory=lambda: LOOKS | RETRIES)
     files: int = 0  #: that the process may have open; 0: as many as the tests may
     process: Process | asyncio.subprocess.Process | None = None
 
@@ -128,9 +135,9 @@ class Served:
 
     async def open(self, *, is_connected: bool = True, is_cold: bool = False) -> None:
         """Begin to serve. A cold start is one of Python itself, as a host's is."""
-        within = ("sh", "-c", 'ulimit -n "$0"; exec "$@"', str(self.files)) if self.files else ()
-        cold = partial(asyncio.create_subprocess_exec, *within, sys.executable)
-        start: Any = cold if is_cold or self.files else partial(start_python, constants=self.constants)
+        cold = partial(asyncio.create_subprocess_exec, sys.executable)
+        warm = partial(start_python, constants=self.constants, files=self.files)
+        start: Any = cold if is_cold else warm
         with (self.folder / "log").open("ab") as log:
             self.process = await start(
                 *("-m", "bots", *self.arguments),

@@ -9,6 +9,9 @@ from fakes.harbour import Ran
 from fakes.office import PATIENCE
 from fakes.served import environment
 
+#: Seconds of silence after which a command looks whether anybody serves: 2 in the product.
+CONSTANTS = {"core.turns.remote:SILENCE": 0.3}
+
 
 class Shell:
     """Commands typed in the folder of the office."""
@@ -20,8 +23,9 @@ class Shell:
     async def start(self, *arguments):
         settings = environment(self.folder) | self.office.platforms | self.office.settings | self.settings
         return await start_python(
-            *("-m", "bots", *arguments), cwd=self.folder, env=settings, stdin=PIPE, stdout=PIPE, stderr=PIPE
-        )
+            *("-m", "bots", *arguments), cwd=self.folder, env=settings, stdin=PIPE, stdout=PIPE, stderr=PIPE,
+            constants=CONSTANTS,
+        )  # fmt: skip
 
     async def run(self, *arguments, stdin=""):
         return await ended(await self.start(*arguments), stdin)

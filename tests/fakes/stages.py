@@ -5,7 +5,7 @@ A stage says things as a person there would, and gives back what that person the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -306,7 +306,9 @@ class InSlack:
 
 
 @asynccontextmanager
-async def in_slack(folder: Path, settings: dict[str, str]) -> AsyncIterator[ChatStage]:
+async def in_slack(
+    folder: Path, settings: dict[str, str], constants: Mapping[str, float] = {}
+) -> AsyncIterator[ChatStage]:
     async with FakeSlack() as slack:
         ann, bob = slack.add_user("ann"), slack.add_user("bob")
         general = slack.add_channel("general", ann, bob)
@@ -314,6 +316,7 @@ async def in_slack(folder: Path, settings: dict[str, str]) -> AsyncIterator[Chat
             folder=folder, settings=settings, arguments=("run", "slack"), reached_by=slack.environment,
             connected=lambda: slack.until_connected(2),
         )  # fmt: skip
+        served.constants |= constants
         async with _open(served):
             yield InSlack(slack, served, ann, bob, general)
         assert served.is_troubled or slack.rejected == []
@@ -446,7 +449,9 @@ def _custom_ids(seen: Any) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def in_discord(folder: Path, settings: dict[str, str]) -> AsyncIterator[ChatStage]:
+async def in_discord(
+    folder: Path, settings: dict[str, str], constants: Mapping[str, float] = {}
+) -> AsyncIterator[ChatStage]:
     async with FakeDiscord() as discord:
         ann, bob = discord.add_user("ann"), discord.add_user("bob")
         general = discord.add_channel("general")
@@ -454,6 +459,7 @@ async def in_discord(folder: Path, settings: dict[str, str]) -> AsyncIterator[Ch
             folder=folder, settings=settings, arguments=("run", "discord"), reached_by=discord.environment,
             connected=lambda: discord.until(lambda: discord.gateway.live),
         )  # fmt: skip
+        served.constants |= constants
         async with _open(served):
             yield InDiscord(discord, served, ann, bob, general)
         assert discord.violations == []
