@@ -13,6 +13,9 @@ LOCK = "What opens the lock of the boathouse?"
 @pytest.fixture
 def office(office):
     office.settings |= {"WEB_SEARCH": "off"}
+    office.constants["bots.slack.channel_source:INTERVAL"] = (
+        0.1  # seconds between two calls; this Slack allows it
+    )
     return office
 
 

@@ -313,6 +313,9 @@ async def test_the_work_goes_on_when_a_killed_bot_is_back(office, shell, hanging
 
 
 async def test_a_killed_command_leaves_work_that_the_bot_finishes_and_forgets(office, shell, hanging, slack):
+    office.constants["core.turns.turns:open_turns.drain"] = (
+        1.0  # seconds: the search hangs for longer in any case
+    )
     await office.open()
     asked = await shell.run("ask", CUP, "--thread", "cup", "--json")
     process = await shell.start("decide", asked.record["proposal"]["id"], "--approve")

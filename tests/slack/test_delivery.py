@@ -44,7 +44,7 @@ async def test_three_in_ten_failing_sends_lose_double_and_hurry_nothing(office, 
 async def test_sockets_that_are_refreshed_and_broken_lose_nothing(office, slack, ann, general):
     await office.open()
     slack.faults.refresh_every, slack.retries_by_itself = 6, True
-    slack.retry_delays = (0.5,) * 20
+    slack.retry_delays, slack.ack_within = (0.1,) * 100, 1.0
 
     asked = await ask(slack, ann, general, 12)
     answers = await answers_of(office, asked)

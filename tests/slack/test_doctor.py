@@ -28,7 +28,7 @@ async def slack():
         yield server
 
 
-async def ran(office, *arguments):
+async def ran(office, *arguments, constants=()):
     """The command, run to its end: its exit code and what it printed."""
     process = await start_python(
         *("-m", "bots", "doctor", *arguments),
@@ -36,15 +36,16 @@ async def ran(office, *arguments):
         env=environment(office.folder) | {"LOG_LEVEL": ""} | office.slack.environment | office.settings,
         stdout=PIPE,
         stderr=PIPE,
+        constants=dict(constants),
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     return process.returncode, out.decode(), err.decode()
 
 
-async def examined(office, *named):
+async def examined(office, *named, constants=()):
     """What it finds of Slack, by check; the exit code agrees with it, and no token is shown."""
-    code, out, err = await ran(office, *named, "--json")
+    code, out, err = await ran(office, *named, "--json", constants=constants)
     assert err == ""
     checks = json.loads(out)["checks"]
     assert code == int(any(each["state"] == "failed" for each in checks))
@@ -294,10 +295,10 @@ async def test_a_slack_that_keeps_silent_is_given_up_side_by_side(office, slack)
     for method in ("auth.test", "apps.connections.open"):
         slack.faults.queue(method, Hang())
 
-    found = await examined(office)
+    found = await examined(office, constants={"bots.doctor.slack:PATIENCE": 1.0})
 
-    assert only(found, "bot")["finding"] == "Slack cannot be reached, or does not answer within 5 s."
-    assert only(found, "socket")["finding"] == "No socket opened within 5 s."
+    assert only(found, "bot")["finding"] == "Slack cannot be reached, or does not answer within 1 s."
+    assert only(found, "socket")["finding"] == "No socket opened within 1 s."
 
 
 async def test_a_slack_that_is_broken_or_out_of_reach_is_told(office, slack):

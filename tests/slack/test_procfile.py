@@ -52,17 +52,34 @@ async def test_the_web_process_listens_on_the_port_that_the_host_names(office, s
     assert await office.stop() == 0
 
 
-@pytest.mark.parametrize("port", ["", "eighty", "65536"])
-async def test_without_a_port_the_web_process_says_what_is_missing(office, port):
-    await begin(office, "web", PORT=port)
+@pytest.fixture
+def web(office):
+    """The same command as of the Procfile, without the shell and the start of Python, which the others have."""
+    _footnote, *arguments = PROCFILE["web"].split()
+    office.arguments = tuple(arguments)
+    return office
+
+
+async def test_without_a_port_the_web_process_says_what_is_missing(office):
+    await begin(office, "web", PORT="")
 
     assert await asyncio.wait_for(office.process.wait(), PATIENCE) == 2
     assert "takes the port that PORT names" in office.log
 
 
-async def test_a_web_process_is_refused_where_nothing_comes_over_http(office):
-    office.settings |= {"SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": "", "DISCORD_TOKEN": "a-token"}
-    await begin(office, "web", PORT=str(free_port()))
+@pytest.mark.parametrize("port", ["eighty", "65536"])
+async def test_a_port_that_is_none_is_told_as_one_that_is_missing(web, port):
+    web.settings["PORT"] = port
+    await web.open(is_connected=False)
 
-    assert await asyncio.wait_for(office.process.wait(), PATIENCE) == 2
-    assert "Discord needs no port" in office.log
+    assert await asyncio.wait_for(web.process.wait(), PATIENCE) == 2
+    assert "takes the port that PORT names" in web.log
+
+
+async def test_a_web_process_is_refused_where_nothing_comes_over_http(web):
+    web.settings |= {"SLACK_BOT_TOKEN": "", "SLACK_APP_TOKEN": "", "DISCORD_TOKEN": "a-token"}
+    web.settings["PORT"] = str(free_port())
+    await web.open(is_connected=False)
+
+    assert await asyncio.wait_for(web.process.wait(), PATIENCE) == 2
+    assert "Discord needs no port" in web.log

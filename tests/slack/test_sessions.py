@@ -39,14 +39,17 @@ def make_app(slack, shown):
 
 @asynccontextmanager
 async def at_work(office, slack, user, channel=None, *, shown="a plan"):
-    """A question whose turn hangs until the end, once this is shown, and the model that it waits for."""
+    """A question whose turn hangs until the end, and the model that it waits for, once this is shown; with nothing to be
+    shown, once the model is asked or Slack is at fault.
+    """
     async with FakeGemini() as model:
         model.queue("plan", NoReply())
         office.settings |= {"GOOGLE_API_KEY": model.api_key, "GOOGLE_GEMINI_BASE_URL": model.base_url}
+        office.constants["bots.chat.messenger:BETWEEN"] = 0.1
         await office.open()
         asked = await (slack.mention(user, channel, FERRY) if channel else slack.dm(user, FERRY))
         channel = asked.channel
-        await slack.until(lambda: model.calls)
+        await slack.until(lambda: model.calls or (not shown and slack.faults.injected))
         if shown == "a plan":
             await slack.until(
                 lambda: slack.replies(channel, asked.ts) or slack.faults.injected,
@@ -205,6 +208,8 @@ async def test_a_forgotten_thread_waits_for_nobody_whatever_is_in_the_way(
 ):
     async with FakeSearXNG([]) as engine:
         office.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        if RateLimited(60) in faults:  # whose end is not waited for
+            office.constants["bots.chat.replies:CLOSING"] = 0.5
         await office.open()
         asked = await slack.mention(ann, general, CUP)
         (card,) = await office.until_answered(asked)
