@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
 import httpx2
+from fakes.fork_server import PIPE, start_python
+from fakes.patience import PATIENCE
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ElicitResult
+from mcp.shared.message import SessionMessage
+from mcp_types import ElicitResult, jsonrpc_message_adapter
 
 from bots.chat.channels import ChannelStore, open_channel_store
 from bots.chat.inbox import admission_of
@@ -99,15 +106,61 @@ async def over_http(
 async def over_stdio(
     folder: Path,
     environment: dict[str, str],
-    command: list[str],
     *,
     mode: str = PROTOCOLS[1],
     decide: Decide | None = None,
+    is_cold: bool = False,
 ) -> AsyncIterator[Assistant]:
-    parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=str(folder), env=environment)
+    """Begins ``footnote mcp``. A cold start is one of Python itself, by the SDK's own client."""
+    arguments = ["-m", "bots", "mcp"]
+    parameters = StdioServerParameters(
+        command=sys.executable, args=arguments, cwd=str(folder), env=environment
+    )
     with (folder / "mcp.log").open("a") as log:
-        async with _assistant(stdio_client(parameters, errlog=log), mode, decide) as assistant:
+        cold, warm = partial(stdio_client, parameters, errlog=log), partial(_forked, parameters, log)
+        async with _assistant(cold() if is_cold else warm(), mode, decide) as assistant:
             yield assistant
+
+
+@asynccontextmanager
+async def _forked(parameters: StdioServerParameters, log: Any) -> AsyncIterator[tuple[Any, Any]]:
+    """As the SDK's ``stdio_client``, for a process with its libraries loaded; it ends where its input does."""
+    process = await start_python(
+        *parameters.args,
+        cwd=str(parameters.cwd),
+        env=parameters.env or {},
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=log,
+    )
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None
+    assert stdout is not None
+    arriving, received = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+    sent, leaving = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read() -> None:
+        async with arriving:
+            while line := await stdout.readline():
+                await arriving.send(
+                    SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                )
+
+    async def write() -> None:
+        async with leaving:
+            async for each in leaving:
+                stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await stdin.drain()
+
+    reading, writing = asyncio.create_task(read()), asyncio.create_task(write())
+    try:
+        async with received, sent:
+            yield received, sent
+    finally:
+        await writing
+        stdin.close()
+        await asyncio.wait_for(process.wait(), PATIENCE)
+        await asyncio.wait([reading])
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
 from contextlib import AsyncExitStack, suppress
 
 import pytest
@@ -39,7 +38,11 @@ def with_model(model):
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-async def test_an_end_in_the_middle_loses_no_question_and_asks_none_twice(template, tmp_path, model, end):
+async def test_an_end_in_the_middle_loses_no_question_and_asks_none_twice(
+    template, tmp_path, model, end, monkeypatch
+):
+    # Milliseconds until a client looks for its server again, which is gone.
+    monkeypatch.setattr("mcp.client.streamable_http.DEFAULT_RECONNECTION_DELAY_MS", 10)
     served = ServedMcp.copied(template, tmp_path / "home", settings=with_model(model))
     async with served:
         await served.open()
@@ -150,9 +153,8 @@ async def test_at_ones_own_machine_a_search_is_refused_and_another_is_allowed(te
     ]
     async with FakeSearXNG([FRANCE]) as engine:
         env = environment(folder) | {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
-        command = [sys.executable, "-m", "bots", "mcp"]
-        asked_with = {"mode": mode, "decide": lambda *_: replies.pop(0)}
-        async with over_stdio(folder, env, command, **asked_with) as assistant:
+        asked_with = {"mode": mode, "decide": lambda *_: replies.pop(0), "is_cold": mode == PROTOCOLS[0]}
+        async with over_stdio(folder, env, **asked_with) as assistant:
             answer = await assistant.ask(FERRY)
             follow_up = await assistant.ask("And does it take cars?", thread=answer["thread"])
             document = await assistant.read(answer["citations"][0]["document"])
@@ -174,10 +176,9 @@ async def test_at_ones_own_machine_a_search_is_refused_and_another_is_allowed(te
 
 async def test_two_assistants_of_one_person_and_a_command_share_the_folder(template, tmp_path):
     folder = shutil.copytree(template, tmp_path / "home")
-    command = [sys.executable, "-m", "bots", "mcp"]
     async with (
-        over_stdio(folder, environment(folder), command) as one,
-        over_stdio(folder, environment(folder), command) as other,
+        over_stdio(folder, environment(folder)) as one,
+        over_stdio(folder, environment(folder)) as other,
     ):
         answers = [await each.ask(FERRY) for each in (one, other, one)]
 
@@ -188,8 +189,7 @@ async def test_beside_a_process_that_serves_it_does_the_work(template, tmp_path)
     served = ServedMcp.copied(template, tmp_path / "home")
     async with served:
         await served.open()
-        command = [sys.executable, "-m", "bots", "mcp"]
-        async with over_stdio(served.folder, environment(served.folder), command) as assistant:
+        async with over_stdio(served.folder, environment(served.folder)) as assistant:
             answer = await assistant.ask(FERRY)
             passages = (await assistant.call("search", query="ferry to Sark")).structured_content["passages"]
             listed = (await assistant.call("sources")).structured_content

@@ -9,7 +9,7 @@ import pytest
 from fakes.cluster import Cluster
 from fakes.discord import ServerError as DiscordError
 from fakes.fork_server import run_python
-from fakes.served import FERRY, HANDBOOK, PATIENCE, PONTOON, environment, ingest, make_data_dir
+from fakes.served import FERRY, HANDBOOK, PATIENCE, PONTOON, SHORT_LEASES, environment, ingest, make_data_dir
 from fakes.slack import ServerError as SlackError
 from fakes.stages import in_discord, in_slack
 from fakes.thoughts import WatchedModel
@@ -21,6 +21,7 @@ REWORDED = HANDBOOK.replace(
     "For a boat of ten metres, a night at the\nvisitors' pontoon costs **18** euros.",
 )
 FERRY_NOW = HANDBOOK.replace("half past nine", "eleven")
+NOT_RETRIED = 503  # by discord.py itself
 GONE, NOW, TOLD = "This may no longer hold", "It says now", "my answer above may no longer hold"
 
 
@@ -137,7 +138,7 @@ async def test_a_process_that_is_killed_meanwhile_says_it_once(stage, kills):
         await sync(stage, HANDBOOK)
         card = await asked(stage, PONTOON)
         await sync(stage, PRICE)
-        await asyncio.sleep(chance.uniform(0.0, 8.0))  # so that it is killed at any step
+        await asyncio.sleep(chance.uniform(0.0, 1.5))  # so that it is killed at any step of the two looks
         await stage.kill_and_open()
         await until(lambda: times(stage, TOLD) and GONE in card.visible)  # noqa: B023 - awaited here
         await stage.kill_and_open() if number % 3 == 2 else None
@@ -152,7 +153,7 @@ async def test_a_platform_that_takes_nothing_is_told_later(stage):
     is_slack = hasattr(stage, "slack")
     platform = stage.slack if is_slack else stage.discord
     method = "chat.update" if is_slack else "PATCH /channels/{channel_id}/messages/{message_id}"
-    platform.faults.queue(method, *([SlackError()] * 3 if is_slack else [DiscordError()] * 3))
+    platform.faults.queue(method, *([SlackError()] * 3 if is_slack else [DiscordError(NOT_RETRIED)] * 3))
     await sync(stage, PRICE)
     await until(lambda: GONE in card.visible and times(stage, TOLD))
 
@@ -166,7 +167,7 @@ async def test_of_several_processes_one_says_it_once_though_whoever_watches_is_k
     discord.hasten()
     async with WatchedModel(taking=0.1) as model:
         cluster = Cluster(tmp_path, postgres, postgres_url, slack, discord, model, random.Random(1), size=2)
-        cluster.settings = {"QUIET_HOURS": "off"}
+        cluster.settings, cluster.constants = {"QUIET_HOURS": "off"}, SHORT_LEASES
         ann = slack.add_user("ann")
         general = slack.add_channel("general", ann)
 

@@ -68,7 +68,7 @@ def settings(gemini):
 
 @pytest.fixture(params=[in_slack, in_discord], ids=["slack", "discord"])
 async def stage(request, home, settings):
-    async with request.param(home, settings) as stage:
+    async with request.param(home, settings, {"bots.chat.messenger:BETWEEN": 0.1}) as stage:
         yield stage
 
 

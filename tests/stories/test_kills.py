@@ -124,7 +124,7 @@ async def test_a_question_that_kills_its_process_is_explained_once_and_all_other
     served, crowd, slack, model
 ):
     ann = slack.add_user("carl")
-    channel = slack.add_channel("kennel", ann)
+    channel, model.taking = slack.add_channel("kennel", ann), 0.4
     async with served.kept_alive(), crowd.allowing():
         await crowd.ask(WORLD_CUP)
         await crowd.ask()

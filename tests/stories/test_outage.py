@@ -1,4 +1,4 @@
-"""PostgreSQL goes away while a question is under way, and is back a quarter of a minute later: it is answered."""
+"""PostgreSQL goes away while a question is under way, and is back after three leases: it is answered."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from fakes.cluster import Cluster
 from fakes.crowd import WORLD_CUP, Crowd
 from fakes.patience import PATIENCE
-from fakes.served import FERRY_ANSWER, FRANCE
+from fakes.served import FERRY_ANSWER, FRANCE, SHORT_LEASES
 from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG
 
-AWAY = 15.0  # seconds
+AWAY = 3 * SHORT_LEASES["core.turns.leases:LEASE"]  # seconds
 
 
 @dataclass
@@ -51,6 +51,7 @@ async def cluster(tmp_path, postgres, postgres_url, world):
     *others, engine = world
     cluster = Cluster(tmp_path, postgres, postgres_url, *others, random.Random(1), size=1)
     cluster.settings = {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+    cluster.constants = SHORT_LEASES
     async with cluster.serving():
         yield cluster
 

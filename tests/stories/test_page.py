@@ -15,7 +15,15 @@ import pytest
 from fakes.desk import Browser
 from fakes.gemini import FakeGemini, Hang
 from fakes.ports import free_port
-from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER, environment, index_handbook
+from fakes.served import (
+    FERRY,
+    FERRY_ANSWER,
+    PONTOON,
+    PONTOON_ANSWER,
+    SHORT_LEASES,
+    environment,
+    index_handbook,
+)
 from fakes.served_page import LINK, ServedPage, seen
 from fakes.stages import BeginChat, in_discord, in_slack
 
@@ -119,6 +127,7 @@ async def test_a_question_of_the_page_is_answered_once_over_a_kill(database, req
             "GOOGLE_API_KEY": gemini.api_key, "GOOGLE_GEMINI_BASE_URL": gemini.base_url, "DATABASE_URL": url,
         }  # fmt: skip
         async with ServedPage(folder=folder, settings=settings) as page:
+            page.constants |= SHORT_LEASES
             await page.open()
             gemini.queue("write", Hang())
             _, _, headers = await page.browser.post("/threads", text=PONTOON)

@@ -13,7 +13,7 @@ import pytest
 from fakes.cluster import Cluster
 from fakes.crowd import WINNER, WORLD_CUP
 from fakes.discord import Hang as DiscordHang
-from fakes.served import FRANCE
+from fakes.served import FRANCE, SHORT_LEASES
 from fakes.slack import Hang as SlackHang
 from fakes.slack import Refusal
 from fakes.thoughts import WatchedModel, numbered
@@ -37,6 +37,7 @@ async def cluster(tmp_path, postgres, postgres_url, world):
     *others, engine = world
     cluster = Cluster(tmp_path, postgres, postgres_url, *others, random.Random(1), size=1)
     cluster.settings = {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+    cluster.constants = SHORT_LEASES
     async with cluster.serving():
         yield cluster
 

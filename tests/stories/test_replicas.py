@@ -9,10 +9,11 @@ from benchmarks.replicas import Sizes, fates_of
 from fakes.cluster import Cluster, befall
 from fakes.crowd import Crowd, Tally
 from fakes.patience import PATIENCE
-from fakes.served import FRANCE
+from fakes.served import FRANCE, SHORT_LEASES
 from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG
 
+ASLEEP = 3.5  # seconds of a pause; a lease lasts two
 SOON = (0.0, 5.0, 15.0)  # seconds until Slack delivers again; really nearly at once, a minute, five
 
 
@@ -23,6 +24,7 @@ async def cluster(tmp_path, postgres, postgres_url, slack, discord):
     async with WatchedModel() as model, FakeSearXNG([FRANCE]) as engine:
         cluster = Cluster(tmp_path, postgres, postgres_url, slack, discord, model, random.Random(1))
         cluster.settings = {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        cluster.constants, cluster.asleep = SHORT_LEASES, ASLEEP
         async with cluster.serving():
             yield cluster
 
