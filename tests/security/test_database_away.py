@@ -24,6 +24,8 @@ def settings(tmp_path, postgres_url):
 @pytest.fixture
 async def office(tmp_path, slack, settings):
     async with Office(folder=tmp_path, slack=slack, settings=settings) as office:
+        # Seconds for a connection; who cannot write waits for one, and says so then.
+        office.constants |= dict.fromkeys(("core.storage.postgres:WAIT", "core.turns.leases:WAIT"), 2.0)
         yield office
 
 

@@ -17,6 +17,8 @@ from fakes.slack import FakeSlack
 TOLD = "I cannot write down what you said: the disk gave an error. I keep trying, and go on once I can."
 LOG_HAS_NO_ROOM = 120  # Python's exit code where what it wrote cannot be flushed
 NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}  # Python would leave the half of it that the disk took
+#: Seconds before a delay is explained that the disk causes, and that a stop waits for such a disk; 1.5 and 5 in the product.
+WAITS = {"bots.chat.inbox:SILENCE": 0.3, "core.turns.queue:CLOSE_FULL_DISK": 1.0}
 
 
 def fill_disk(served):
@@ -33,6 +35,7 @@ def make_room(served):
 async def office(template, tmp_path, slack):
     async with Office.copied(template, tmp_path, slack) as office:
         office.settings = dict(NO_BYTECODE)
+        office.constants |= WAITS
         yield office
 
 
@@ -40,6 +43,7 @@ async def office(template, tmp_path, slack):
 async def server(template, tmp_path, discord):
     async with Server.copied(template, tmp_path, discord) as server:
         server.settings = dict(NO_BYTECODE)
+        server.constants |= WAITS
         yield server
 
 

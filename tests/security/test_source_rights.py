@@ -17,6 +17,7 @@ from bots.chat.commands import ChatCommands
 from bots.chat.incoming import ChatCommand
 from bots.chat.people import state_email
 from bots.chat.proposals import footnotes_of
+from core import priority
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Decision, Question
 from core.graph.rights import WITHHELD
@@ -207,7 +208,10 @@ async def test_a_search_that_a_channel_proposed_is_not_sent_once_few_may_read_wh
 
 
 @CHANGES
-async def test_what_is_closed_while_the_answer_is_made_is_not_shown(change, tmp_path, storage):
+async def test_what_is_closed_while_the_answer_is_made_is_not_shown(change, tmp_path, storage, monkeypatch):
+    monkeypatch.setattr(
+        priority, "LONGEST_WAY", 0.001
+    )  # seconds that the sync waits for the turn that waits for it
     async with one_page(tmp_path, storage, frozenset({ANN})) as (harbour, footnote, _, sync):
         harbour.changes_at, harbour.change_then = 2, lambda: change(harbour, sync)
 
