@@ -222,6 +222,7 @@ async def test_a_stop_on_a_full_disk_is_obeyed_though_the_end_of_a_turn_is_not_r
     office, slack: FakeSlack, in_slack
 ):
     ann, general = in_slack
+    office.constants["core.turns.turns:open_turns.drain"] = 1.0  # seconds: the disk stays full
     await office.open()
     await office.until_answered(await slack.mention(ann, general, FERRY))
     asked = await slack.mention(ann, general, PONTOON)
