@@ -35,13 +35,6 @@ def expect(there):
     return expect(there)
 
 
-def axe():
-    """The auditor of accessibility, the same."""
-    from axe_playwright_python.async_playwright import Axe
-
-    return Axe()
-
-
 async def opened(chromium, **options):
     """A tab, and what went wrong in it: requests elsewhere, and what the browser complains about."""
     tab = await (await chromium.new_context(**options)).new_page()
@@ -66,4 +59,25 @@ async def entered(chromium, desk, name="Ann", **options):
     return tab, faults
 
 
-LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+#: Only violations are told in full: to write the rest down takes longer than to look for it.
+AUDIT = {"runOnly": {"type": "tag", "values": LEVELS}, "resultTypes": ["violations"]}
+
+
+async def audited(tab, *looks):
+    """What axe finds wrong in a page in each look, a colour scheme and a width; and whether the page is too wide.
+
+    The page is loaded once: a look changes how it is drawn, not what stands in it.
+    """
+    from axe_playwright_python.async_playwright import Axe
+
+    await tab.evaluate(Axe().axe_script)
+    found = {}
+    for scheme, width in looks:
+        await tab.emulate_media(color_scheme=scheme)
+        await tab.set_viewport_size({"width": width, "height": 800})
+        violations = await tab.evaluate("async (how) => (await axe.run(how)).violations", AUDIT)
+        found |= {(scheme, width, each["id"]): each["nodes"][0]["html"] for each in violations}
+        if await tab.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found[scheme, width, "too wide"] = tab.url
+    return found

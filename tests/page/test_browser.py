@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from fakes.chromium import CHROMIUM, LEVELS, PATIENCE, axe, entered, expect, opened
+from fakes.chromium import CHROMIUM, PATIENCE, audited, entered, expect, opened
 from fakes.desk import NOON, answered, asked, open_desk, plain_paths, traced
 from fakes.served import CUP, FERRY, FRANCE, HANDBOOK
 from fakes.web_servers import FakeSearXNG
@@ -210,16 +210,28 @@ async def test_without_scripts_everything_but_the_live_notes_works(chromium, des
     await expect(tab.locator(".answer")).to_contain_text("half past nine")
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
-async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width):
+async def test_an_audit_tells_what_is_wrong_in_one_look_alone(chromium):
+    tab, _ = await opened(chromium)
+    dark, narrow = (
+        "(prefers-color-scheme: dark) { p { color: #ccc } }",
+        "(max-width: 400px) { p { width: 900px } }",
+    )
+
+    await tab.set_content(
+        f'<html lang="en"><title>A</title><style>@media {dark} @media {narrow}</style><main><p>A word.</main>'
+    )
+    found = await audited(tab, ("light", 1280), ("dark", 1280), ("light", 390))
+
+    assert set(found) == {("dark", 1280, "color-contrast"), ("light", 390, "too wide")}
+
+
+async def test_no_view_has_a_fault_that_axe_finds(chromium, desk):
     desk.footnote.log.now = lambda: NOON
     await desk.footnote.log.record(asked(), answered(), traced())
     await desk.footnote.log.rate("q1", "ann", is_positive=False, at=NOON)
     await desk.browser(name="Ben")
     await noted(desk)
-    tab, faults = await entered(
-        chromium, desk, color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True
-    )
+    tab, faults = await entered(chromium, desk, bypass_csp=True)
     await tab.get_by_label("Your question").fill(CUP)
     await tab.get_by_role("button", name="Ask").click()
     await expect(tab.locator(".card")).to_be_visible(timeout=PATIENCE)
@@ -235,12 +247,9 @@ async def test_no_view_has_a_fault_that_axe_finds(chromium, desk, scheme, width)
     )
     for path in (*shown, *own, thread, "/nothing"):
         await tab.goto(f"{desk.url}{path}")
-        report = await axe().run(tab, options={"runOnly": {"type": "tag", "values": list(LEVELS)}})
-        found |= {(path, each["id"]): each["nodes"][0]["html"] for each in report.response["violations"]}
-        wide = await tab.evaluate("document.documentElement.scrollWidth > innerWidth")
-        assert not wide, path
+        found[path] = await audited(tab, ("light", 1280), ("dark", 1280), ("light", 390))
 
-    assert found == {}
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
     assert [fault for fault in faults if "404" not in fault] == []
 
 
