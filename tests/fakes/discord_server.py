@@ -9,7 +9,14 @@ from typing import Self
 
 from fakes.discord import FakeDiscord
 from fakes.discord.state import Message
-from fakes.served import PATIENCE, Served
+from fakes.served import LOOKS, PATIENCE, Served
+
+#: Seconds between two connections, and before a fetch that failed is tried again: 5, 1 and 1 in the product.
+RETRIES = {
+    "bots.discord.client:BETWEEN_SESSIONS": 0.1,
+    "bots.discord.serve:FIRST_PAUSE": 0.1,
+    "bots.discord.backfill:FIRST_PAUSE": 0.1,
+}
 
 
 @dataclass
@@ -17,6 +24,7 @@ class Server(Served):
     """Served to a Discord."""
 
     discord: FakeDiscord = field(default_factory=FakeDiscord)
+    constants: dict[str, float] = field(default_factory=lambda: LOOKS | RETRIES)
     arguments: tuple[str, ...] = ("run", "discord")
 
     @classmethod
