@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 import signal
 import sqlite3
 from contextlib import closing
@@ -22,6 +23,7 @@ from fakes.harbour import (
     PONTOON_QUESTION,
     Machine,
 )
+from fakes.served import DEAD_END
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -48,14 +50,31 @@ async def searxng():
         yield engine
 
 
+def machine_in(folder, engine):
+    """A folder with documents in it, and a network that embeds them."""
+    (folder / "docs").mkdir()
+    (folder / "docs" / "harbour.md").write_text(HARBOUR)
+    (folder / "docs" / "ferry.md").write_text(FERRY + "\nA NUL\0 in a text.\n")
+    network = write_tiny_network(folder / "network")
+    settings = {"EMBEDDING_MODEL": str(network), "WEB_SEARCH": "searxng", "SEARXNG_URL": engine}
+    return Machine(folder=folder, settings=settings)
+
+
+def emptied(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Where each test has its folder: what is indexed is known by its path."""
+    return tmp_path_factory.mktemp("move") / "machine"
+
+
 @pytest.fixture
-def machine(tmp_path, searxng):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "harbour.md").write_text(HARBOUR)
-    (tmp_path / "docs" / "ferry.md").write_text(FERRY + "\nA NUL\0 in a text.\n")
-    network = write_tiny_network(tmp_path / "network")
-    settings = {"EMBEDDING_MODEL": str(network), "WEB_SEARCH": "searxng", "SEARXNG_URL": searxng.url}
-    return Machine(folder=tmp_path, settings=settings)
+def machine(place, searxng):
+    return machine_in(emptied(place), searxng.url)
 
 
 async def succeed(machine, *arguments):
@@ -72,25 +91,28 @@ async def refused(machine, *arguments):
 
 
 async def answers(machine):
-    told = [
-        json.loads(await succeed(machine, "ask", question, "--json", "--passages", "5"))
-        for question in QUESTIONS
-    ]
+    lines = "\n".join(json.dumps({"id": question, "question": question}) for question in QUESTIONS)
+    ran = await machine.run("ask", "--batch", "-", "--passages", "5", stdin=lines)
+    assert ran.code == 0, ran.err
     return [
         {
             "text": each["text"],
             "citations": each["citations"],
             "passages": [(passage["source"], passage["start"]) for passage in each["passages"]],
         }
-        for each in told
+        for each in ran.records
     ]
 
 
-@pytest.fixture
-async def used(machine):
-    """A folder with documents, an upload, a turn that was cut off, a conversation and an open proposal, whose id
-    is returned.
-    """
+@pytest.fixture(scope="module")
+def template(place, tmp_path_factory):
+    """What ``used`` lays down, made once."""
+    machine = machine_in(emptied(place), DEAD_END)  # nothing is searched for yet
+    proposal = asyncio.run(use(machine))
+    return shutil.copytree(place, tmp_path_factory.mktemp("template") / "used"), proposal
+
+
+async def use(machine):
     await succeed(machine, "ingest", "docs")
     learned = machine.folder / ".footnote" / "learned" / "a-channel"
     learned.mkdir(parents=True)
@@ -100,6 +122,16 @@ async def used(machine):
     asked = json.loads(await succeed(machine, "ask", CUP_QUESTION, "--thread", "one", "--json"))
     add_pending_writes(machine.folder / ".footnote")
     return asked["proposal"]["id"]
+
+
+@pytest.fixture
+def used(template, machine):
+    """A folder with documents, an upload, a turn that was cut off, a conversation and an open proposal, whose id
+    is returned.
+    """
+    folder, proposal = template
+    shutil.copytree(folder, emptied(machine.folder), dirs_exist_ok=True)
+    return proposal
 
 
 def add_pending_writes(folder):
