@@ -30,7 +30,7 @@ from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Outcome, value
 from core.settings import Settings
 
-CASES, QUICK = 200, 40
+CASES, QUICK = 200, 20
 SIDE_BY_SIDE = 4
 NEAR = Fraction(6, 1_000)  # share by which a figure may differ from what is right, as it is rounded
 LEAD = {"en": "The figure is", "de": "Der Wert ist"}

@@ -32,7 +32,7 @@ from core.library.library import Library
 from core.library.retriever import Query
 
 ANSWERED = 0.9  # share of the answerable questions at which false answers are counted
-QUICK = 40  # questions of each kind in a quick run
+QUICK = 20  # questions of each kind in a quick run
 
 SETS: Mapping[str, str] = {
     "left_out": "SQuAD 2, article in the corpus or left out",

@@ -38,7 +38,7 @@ from core.reasoning.reasoner import Ask
 
 BEST = 3  # sentences looked at
 RETRIEVED = 8  # passages of one question, as the default policy reads
-QUICK = 30  # questions of each set in a quick run
+QUICK = 15  # questions of each set in a quick run
 
 SIDES: Mapping[str, str] = {"words": "words alone", "vectors": "words and meaning"}
 GIVEN: Mapping[bool, str] = {True: "the answering passage given", False: "over what is retrieved"}

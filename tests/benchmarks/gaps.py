@@ -35,7 +35,7 @@ from core.text.language import language_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-QUICK = 300  # questions of each set in a quick run
+QUICK = 150  # questions of each set in a quick run
 OF_EACH = 15  # questions of an article in the mixed set
 ROUNDS, STARTS = 30, 5  # of k-means
 FILES = "fastapi_docs"

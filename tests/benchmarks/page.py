@@ -23,7 +23,7 @@ from core.traces import figures
 from core.traces.log import _RECORD
 from core.traces.trace import packed, with_outcome
 
-STORED, QUICK_STORED = 100_000, 500  # questions
+STORED, QUICK_STORED = 100_000, 100  # questions
 DOCUMENTS, QUICK_DOCUMENTS = 500, 5
 BAR = 100.0  # milliseconds of CPU for one view
 TIMES = 5

@@ -31,7 +31,7 @@ from core.library.retriever import Query
 
 RANKS = (1, 5, 10)
 NOT_FOUND = 1_000  # a rank deeper than any that is looked at
-QUICK = 40  # questions of each set in a quick run
+QUICK = 20  # questions of each set in a quick run
 
 SETS: Mapping[str, str] = {
     "squad": "SQuAD 2, answerable questions",

@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain
+from itertools import chain, islice
 from math import inf
 from pathlib import Path
 from zlib import crc32
@@ -252,7 +252,7 @@ def shelf(data: Path, *, quick: bool = False) -> Shelf:
         beside = (
             each.text for each in asked.values() if each.id not in grouped and each.sources & first.sources
         )
-        ask("beside", beside, first.text)
+        ask("beside", islice(beside, 1 if quick else None), first.text)
     articles = tuple(map(evaluation_sets.article, ARTICLES))
     answers = {
         each.question.strip(): each.answers[0]
@@ -263,10 +263,10 @@ def shelf(data: Path, *, quick: bool = False) -> Shelf:
     for answered, text in near[: QUICK if quick else None]:
         keep(answered, answers[answered])
         ask("near", (text,), answered)
-    for answered, *others in rewordings.labels()["squad2"]:
-        if answered in answers:
-            keep(answered, answers[answered])
-            ask("reworded squad", others, answered)
+    reworded = [pair for pair in rewordings.labels()["squad2"] if pair[0] in answers]
+    for answered, *others in reworded[: QUICK // 2 if quick else None]:
+        keep(answered, answers[answered])
+        ask("reworded squad", others, answered)
     files = sorted(set().union(*(asked[group[0]].sources for group in groups))) if quick else ()
     return Shelf(kept=tuple(kept.values()), cases=tuple(cases), files=tuple(files), articles=articles)
 
