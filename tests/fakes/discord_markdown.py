@@ -57,15 +57,20 @@ def entities(source: str) -> list[Entity]:
     return pinged + [span.entity for span in read(source) if span.entity]
 
 
+_LIST = re.compile(r"(?:[*-]|\d+\.) +.", re.DOTALL)
+_PLAIN = re.compile(r"[^\\`*_~|<@hHsSdD\[\-#>\d]*")  # what no rule begins with, and no list
+
+
 def _spans(source: str, place: Place) -> Iterator[Span]:
     at = 0
     while at < len(source):
         found = next((made for rule in _RULES.get(source[at], ()) if (made := rule(source, at, place))), None)
-        if found is None and not place.in_label:
+        if found is None and not place.in_label and _LIST.match(source, at):
             found = _list(source, at, place)
         if found is None:
-            yield Span(source[at])
-            at += 1
+            end = _PLAIN.match(source, at + 1).end()  # type: ignore[union-attr]
+            yield Span(source[at:end])
+            at = end
         else:
             end, spans = found
             yield from spans
@@ -235,8 +240,7 @@ def _quotation(source: str, at: int, place: Place) -> Found:
 
 def _list(source: str, at: int, place: Place) -> Found:
     item = re.compile(r" *((?:[*-]|\d+\.) +)(.[^\n]*(?:\n [^\n]*)*)\n?", re.DOTALL)
-    first = re.compile(r"(?:[*-]|\d+\.) +.", re.DOTALL)
-    if place.depth >= LISTS or not first.match(source, at):
+    if place.depth >= LISTS or not _LIST.match(source, at):
         return None
     if not _begins_line(source, at, place, may_indent=True):
         return None
