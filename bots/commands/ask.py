@@ -281,7 +281,7 @@ async def chat(arguments: Namespace, settings: Settings) -> int:
         vectors = await background_vectors(backend, targets, screen)
         if not settings.has_chat_model and not (settings.data_dir / HISTORY).exists():
             for server in await find_local_servers():
-                screen.note(server.told)
+                screen.note(server.hint)
         typed = open_lines(settings.data_dir / HISTORY, lambda: (entry.source for entry in store.entries()))
         session = Session(
             backend=backend, conversation=conversation, sources=targets.addresses, lines=typed, screen=screen,

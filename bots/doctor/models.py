@@ -62,7 +62,7 @@ _OTHERWISE: tuple[State, str] = ("failed", "Choose another {setting}; LOG_LEVEL=
 async def examine(configuration: Configuration) -> list[Finding]:
     settings = configuration.settings
     if not settings.has_chat_model:
-        offers = [each.told for each in await providers.find_local_servers()]
+        offers = [each.hint for each in await providers.find_local_servers()]
         return [
             warning(
                 NAME,

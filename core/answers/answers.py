@@ -109,7 +109,7 @@ class Answers:
     async def correct(
         self, *, question: str, text: str, collection: str, name: str, message: str
     ) -> store.KeptAnswer:
-        """An editor's answer, which is used at once; ``message`` names the request: told again, it is the same answer."""
+        """An editor's answer, which is used at once; ``message`` is the id of the request, so a repeat is the same answer."""
         now = self.now()
         answer = await self.keep(
             store.KeptAnswer(
@@ -213,7 +213,7 @@ class Answers:
                     await asyncio.to_thread(self._index, replace(answer, valid_until=now), answer.collection)
 
     async def note_request(self, request: store.ExpertRequest) -> None:
-        """Experts were asked; told again, it changes nothing."""
+        """Note that experts were asked; a repeat changes nothing."""
         query = "INSERT INTO expert_requests VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
         await self.database.write(query, astuple(request))
 

@@ -1,6 +1,6 @@
 """Answers that stay true: when a document changes, the answers that quote it are looked at again.
 
-What a sync changed is seen by comparing versions, not told: so nothing is missed, whichever process syncs and however
+A sync reports no changes; versions are compared: so nothing is missed, whichever process syncs and however
 often one is killed. A document counts as gone only where that is certain: one that cannot be read now, on a disk that
 is not there or of a source that cannot be reached, changes nothing.
 """
@@ -98,10 +98,10 @@ class AnswerChecks:
         self._settled_at = now
         if state == self._looked[0] and 0 <= now - self._looked[1] < LOOK_EVERY:
             return 0
-        told, self._looked = 0, (None, 0.0)
+        reported, self._looked = 0, (None, 0.0)
         for turn in await self._turns_to_look_at():
-            if told >= most:
-                return told  # the others are found the next time
+            if reported >= most:
+                return reported  # the others are found the next time
             stored, outcome = await self.stored(turn), await self.outcomes(turn)
             question, route = stored or (None, {})
             if outcome is None or not isinstance(question, Question):
@@ -117,13 +117,13 @@ class AnswerChecks:
                     )
                 except FootnoteError:
                     logger.exception("kept answers could not be put up for review")
-                await tell(found, route)  # killed in between, it is told again, under the same id
+                await tell(found, route)  # killed in between, it is reported again, under the same id
                 await self.log.quoted.lose(turn, self.now())
-                told += 1
+                reported += 1
             else:
                 await self.log.quoted.put(turn, found)
         self._looked = state, now
-        return told
+        return reported
 
     async def _turns_to_look_at(self) -> list[str]:
         """The turns that quote another version of a document than the library has, the newest first."""

@@ -172,7 +172,7 @@ _CHANGE = (
     f"UPDATE answers SET {', '.join(f'{name} = ?' for name in COLUMNS[1:])} WHERE id = ? AND revision = ?"
 )
 _VERSION = "INSERT INTO answer_versions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_TOLD = (
+_RECORDED = (
     "SELECT count(*) FROM answer_versions WHERE answer = ? AND revision = ? AND change = ? AND name = ?"
     " AND question = ? AND text = ? AND collection = ?"
 )
@@ -236,14 +236,14 @@ def put(database: Database, answer: KeptAnswer) -> KeptAnswer:
 
 
 def change(database: Database, answer: KeptAnswer, done: Change) -> bool:
-    """Write the revision after the stored one; False after another. Told again, it is there already."""
+    """Write the revision after the stored one; False after another. A repeat changes nothing."""
     values, row = [getattr(answer, name) for name in COLUMNS[1:]], _version_row(answer, done)
     with database.transaction() as writing:
         if writing.execute(_CHANGE, [*values, answer.id, answer.revision - 1]).rowcount:
             writing.execute(_VERSION, row)
             return True
-        ((told,),) = writing.execute(_TOLD, [*row[:4], *row[5:]]).fetchall()
-        return bool(told)
+        ((recorded,),) = writing.execute(_RECORDED, [*row[:4], *row[5:]]).fetchall()
+        return bool(recorded)
 
 
 def _version_row(answer: KeptAnswer, done: Change) -> tuple[object, ...]:

@@ -141,21 +141,21 @@ def _reason(row: Row, decision: Row | None) -> Reason | None:
     return "unsure" if outcome == "answered" and not is_sure else None
 
 
-def _question(row: Row, reason: Reason, told: Mapping[str, Any], fault: str) -> GapQuestion:
+def _question(row: Row, reason: Reason, record: Mapping[str, Any], fault: str) -> GapQuestion:
     turn, _, _, conversation, channel, author, asked_at, asked, language = row[:9]
     documents = [
         CloseDocument(collection=each["collection"], source=each["source"], title=each["title"])
-        for each in told.get("citations") or ()
+        for each in record.get("citations") or ()
         if each["origin"] == "documents"
     ]
-    read = (*(told.get("collections") or ()), *(each.collection for each in documents if each.collection))
+    read = (*(record.get("collections") or ()), *(each.collection for each in documents if each.collection))
     near: dict[str, float] = {}  # each document has its best passage's score
-    for each in [each for each in told.get("passages") or () if each["origin"] == "documents"][:NEAR]:
+    for each in [each for each in record.get("passages") or () if each["origin"] == "documents"][:NEAR]:
         near.setdefault(f"{each['collection']} {each['source']}", each["score"])
     return GapQuestion(
         turn=turn, conversation=conversation, channel=channel, author=author, asked_at=asked_at,
-        text=told.get("standalone") or asked, asked=asked, language=language, reason=reason,
-        missing=told.get("missing") or "", fault=fault, closest=tuple(dict.fromkeys(documents)),
+        text=record.get("standalone") or asked, asked=asked, language=language, reason=reason,
+        missing=record.get("missing") or "", fault=fault, closest=tuple(dict.fromkeys(documents)),
         near=tuple(near.items()), confidence=row[12], collections=frozenset(read),
     )  # fmt: skip
 

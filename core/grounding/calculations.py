@@ -132,19 +132,21 @@ class _Beside:
         if self.unit in (PERCENT, POINTS) and own:
             figure = expressions.in_unit(figure, self.unit)
         elif self.unit and own in ("", expressions.RATIO, expressions.DIFFERENCE):
-            doubts.append(f"the unit {self.unit} of {expressions.told(figure)}")
+            doubts.append(f"the unit {self.unit} of {expressions.written(figure)}")
             share = Decimal("0.01") if self.unit in (PERCENT, POINTS) else 1
             figure = replace(figure, unit=self.unit, worth=figure.worth * share)
         elif self.unit and self.unit != own:
-            raise expressions.Impossible("calculation_units", one=expressions.told(figure), other=self.unit)
+            raise expressions.Impossible(
+                "calculation_units", one=expressions.written(figure), other=self.unit
+            )
         else:
             figure = replace(figure, unit=own)
         if self.scale and not figure.scale:
-            doubts.append(f"the scale {10**self.scale} of {expressions.told(figure)}")
+            doubts.append(f"the scale {10**self.scale} of {expressions.written(figure)}")
             figure = replace(figure, scale=self.scale, worth=figure.worth.scaleb(self.scale))
         elif self.scale and self.scale != figure.scale:
             raise expressions.Impossible(
-                "calculation_units", one=expressions.told(figure), other=f"{10**self.scale}"
+                "calculation_units", one=expressions.written(figure), other=f"{10**self.scale}"
             )
         steps = [*result.steps[:-1], *(replace(step, result=figure) for step in result.steps[-1:])]
         return expressions.Result(figure=figure, steps=tuple(steps), doubts=tuple(doubts))

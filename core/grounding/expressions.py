@@ -187,7 +187,7 @@ class _Carrying:
         if unit is None:
             raise _apart(one, other)
         if is_uneven and unit != one.unit:
-            self.doubts.append(f"the scale of {told(smaller)} beside {told(larger)}")
+            self.doubts.append(f"the scale of {written(smaller)} beside {written(larger)}")
         if sign == "*":
             return Amount(worth=one.worth * other.worth, unit=unit, scale=one.scale or other.scale)
         return Amount(worth=one.worth / other.worth, unit=unit, scale=0 if other.scale else one.scale)
@@ -202,7 +202,7 @@ class _Carrying:
             return PERCENT
         if "" not in units or units & {PERCENT, POINTS, DIFFERENCE}:
             raise _apart(one, other)
-        self.doubts.append(f"the units of {told(one)} and {told(other)}")
+        self.doubts.append(f"the units of {written(one)} and {written(other)}")
         return one.unit or other.unit
 
 
@@ -226,11 +226,11 @@ def _unit_of_quotient(one: str, other: str) -> str | None:
 def in_unit(figure: Amount, unit: str) -> Amount:
     """A share as a percentage, or a difference of shares in percentage points; neither is the other."""
     if figure.unit not in {PERCENT: (RATIO, PERCENT), POINTS: (DIFFERENCE, POINTS)}[unit]:
-        raise Impossible("calculation_units", one=told(figure), other="%" if unit == PERCENT else "pp")
+        raise Impossible("calculation_units", one=written(figure), other="%" if unit == PERCENT else "pp")
     return replace(figure, unit=unit, scale=0)
 
 
-def told(figure: Amount) -> str:
+def written(figure: Amount) -> str:
     """A number for a doubt or a reason, in ones: 12 400 000 EUR."""
     size = figure.worth.scaleb(2 if figure.unit in (PERCENT, POINTS) else 0).normalize()
     number = f"{size:,f}".replace(",", "\u202f")
@@ -239,7 +239,7 @@ def told(figure: Amount) -> str:
 
 
 def _apart(one: Amount, other: Amount) -> Impossible:
-    return Impossible("calculation_units", one=told(one), other=told(other))
+    return Impossible("calculation_units", one=written(one), other=written(other))
 
 
 def _unreadable() -> NoReturn:

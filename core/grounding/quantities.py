@@ -205,8 +205,10 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
             labels, higher = ((column,), "") if cell == label else ((column, label), above)
             for each in _numbers(cell, is_comma=is_comma, is_cell=len(cells) > 1):
                 beside = _LABEL.search(cell[max(0, each.start - ABOVE) : each.start])
-                told = _labelled(each, (beside[1] if beside else "", *labels), higher)
-                found.append(replace(told, start=start + offset + each.start, end=start + offset + each.end))
+                quantity = _labelled(each, (beside[1] if beside else "", *labels), higher)
+                found.append(
+                    replace(quantity, start=start + offset + each.start, end=start + offset + each.end)
+                )
         start += len(line)
         if len(found) > NUMBERS:
             break

@@ -181,7 +181,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
     return Edited(
         text=rewritten(text, claims, gone, shown),
         left_out=tuple(
-            Omission(text=claims[number].text, reason=_told(verdicts[number + 1].reason, strips))
+            Omission(text=claims[number].text, reason=_with_titles(verdicts[number + 1].reason, strips))
             for number in sorted(lost)
             if not claims[number].announces
         ),
@@ -195,7 +195,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
     )
 
 
-def _told(reason: str, strips: Sequence[Strip]) -> str:
+def _with_titles(reason: str, strips: Sequence[Strip]) -> str:
     """The judge's reason, with the titles of strips; nothing if it names one that is not there."""
     titles = {strip.number: f"“{strip.passage.title}”" for strip in strips}
 
@@ -203,8 +203,8 @@ def _told(reason: str, strips: Sequence[Strip]) -> str:
         known = (titles[int(number)] for number in re.findall(r"\d+", found[0]) if int(number) in titles)
         return ", ".join(dict.fromkeys(known)) or found[0]
 
-    told = _UNNUMBERED.sub(r"\1 source\2", _NUMBERED.sub(named, reason))
-    return "" if _NUMBERED.search(told) else told
+    titled = _UNNUMBERED.sub(r"\1 source\2", _NUMBERED.sub(named, reason))
+    return "" if _NUMBERED.search(titled) else titled
 
 
 def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict[int, str]) -> dict[int, str]:

@@ -17,7 +17,7 @@ from core.library.documents import Document
 from core.library.entries import Entry, NewDocument
 from core.library.formats import includes
 from core.library.formats.parser_process import AT_ONCE
-from core.library.formats.pdf_pages import PageProgress, told_to
+from core.library.formats.pdf_pages import PageProgress, reporting_to
 from core.library.formats.read import parse_file, read_bytes
 from core.library.roots import PathRules, UnreadableFile
 from core.library.store import DocumentStore
@@ -78,7 +78,7 @@ def read_ahead(
     counts: dict[str, tuple[int, int]] = {}  # pages read and in all, of the files at hand
 
     def read_and_count(file: FoundFile) -> ReadFile:
-        with told_to(lambda done, total: counts.update({file.address: (done, total)})):
+        with reporting_to(lambda done, total: counts.update({file.address: (done, total)})):
             return read(file)
 
     pool, ahead, begun = ThreadPoolExecutor(AT_ONCE), iter(files), deque[Future[ReadFile]]()

@@ -38,7 +38,7 @@ NOTE_EVERY = 30.0  # seconds between two notes of when the files were synced
 EMBED_BATCH = 128  # passages embedded between two notes of progress
 
 
-def _do_nothing(*_told: object) -> None:
+def _do_nothing(*_args: object) -> None:
     return None
 
 
@@ -51,7 +51,7 @@ class Library:
     embedder: Embedder | None = None
     reranker: Reranker | None = None  #: of the first passages that are found
     resources: ExitStack = field(default_factory=ExitStack, repr=False)  #: what is closed with it
-    on_forget: Callable[[Sequence[str]], None] = _do_nothing  #: is told the sources that are forgotten
+    on_forget: Callable[[Sequence[str]], None] = _do_nothing  #: called with the sources that are forgotten
     #: When this process last noted that all files were synced, by the monotonic clock.
     _noted_refresh_at: float | None = field(default=None, repr=False)
     #: What is being ingested: a refresh meanwhile would read the same files a second time.
@@ -112,7 +112,7 @@ class Library:
             settled = [place for place in places if (collection, place) not in self._ingesting]
             report += self._sync(collection, settled, retry=False, notify=notify)
         now = time.monotonic()
-        # It is noted for all processes; seldom, as it is told to people in minutes.
+        # It is noted for all processes; seldom, as people read it in minutes.
         if self._noted_refresh_at is None or now - self._noted_refresh_at >= NOTE_EVERY:
             self._noted_refresh_at = now
             # The wall clock, since another process reads it, perhaps on another machine.

@@ -88,7 +88,7 @@ def sameness(
     return max(agreement if agreement >= SAME_WORDS else 0.0, closeness if closeness >= SAME_MEANING else 0.0)
 
 
-def are_told_apart(answered: str, question: str) -> bool:
+def are_distinct(answered: str, question: str) -> bool:
     """True if one has a name or number that the other lacks, or asks for the opposite, however alike."""
     counts, others = (set(_COUNTS.findall(each.lower())) for each in (answered, question))
     return (
@@ -100,8 +100,8 @@ def are_told_apart(answered: str, question: str) -> bool:
 
 
 def answered_terms(answered: str, question: str) -> frozenset[str]:
-    """The terms of a question that a person answered, for :func:`sameness`; none if it is told apart from this one."""
-    if not answered or are_told_apart(answered, question):
+    """The terms of a question that a person answered, for :func:`sameness`; none if the two are distinct."""
+    if not answered or are_distinct(answered, question):
         return frozenset()
     return frozenset(query_terms(answered, language_of(answered)))
 
@@ -112,7 +112,7 @@ def are_same(one: str, other: str) -> bool:
     own, theirs = subject_terms(one, language), subject_terms(other, language)
     shared = len(own) - len(_unmatched(own, theirs))
     is_near = shared >= SAME_WORDS * (shared + len(_unmatched(own, theirs)) + len(_unmatched(theirs, own)))
-    return is_near and not has_swapped_words(own, theirs) and not are_told_apart(one, other)
+    return is_near and not has_swapped_words(own, theirs) and not are_distinct(one, other)
 
 
 def question_of(passage: Passage) -> str:

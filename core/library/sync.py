@@ -185,7 +185,7 @@ def printable(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """The result of a sync, in documents, and what is to be told of it."""
+    """The result of a sync, in documents, and notes about it."""
 
     added: int = 0
     changed: int = 0

@@ -27,7 +27,7 @@ from core.text.inline import without_code
 #: Share of the links from the root of a site that lead somewhere, if it is known where its pages are.
 SITE = 0.8
 OUTDATED = 365 * 86_400.0  # seconds
-FEWEST = 5  # such links, from which that can be told
+FEWEST = 5  # such links, from which that can be known
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _INLINE = re.compile(

@@ -32,7 +32,7 @@ PATTERN = 4  # values in one sentence of several documents, from which these are
 VARIANTS = 5  # pairs of the same two documents, from which these may be versions of one text: one pair stands for all
 TALK = ("github",)  # sources of what people say to each other, which contradicts itself
 
-#: Is told how many of how many documents were compared.
+#: Called with how many of how many documents were compared.
 Notify = Callable[[int, int], None]
 
 
@@ -122,13 +122,13 @@ def _weighed(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, int]]:
         return is_sure(pair) and not is_form
 
     documents = Counter(_documents(pair) for pair in pairs if counts(pair))
-    told = set[tuple[int, int]]()
+    reported = set[tuple[int, int]]()
     for pair in pairs:
         both = _documents(pair)
         are_variants = documents[both] >= VARIANTS
-        is_told = counts(pair) and not (are_variants and both in told)
-        told |= {both} if is_told else set()
-        yield pair, (documents[both] if are_variants else 1) if is_told else 0
+        is_reported = counts(pair) and not (are_variants and both in reported)
+        reported |= {both} if is_reported else set()
+        yield pair, (documents[both] if are_variants else 1) if is_reported else 0
 
 
 def _documents(pair: Pair) -> tuple[int, int]:

@@ -301,8 +301,8 @@ class Calls:
 
     def _keep(self, model: AskedModel, messages: Messages, reply: str, trouble: str = "") -> None:
         if self.keeps_exchanges:
-            told = ModelExchange(model=model.name, messages=messages, reply=reply, trouble=trouble)
-            self.exchanges.append(told)
+            exchange = ModelExchange(model=model.name, messages=messages, reply=reply, trouble=trouble)
+            self.exchanges.append(exchange)
 
     @contextmanager
     def _counted(self, remaining: float, circuit: Circuit, spent: Spender | None) -> Iterator[None]:

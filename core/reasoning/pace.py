@@ -54,10 +54,13 @@ class Speed:
 
 def speed_of(message: Any, prompt: int, seconds: float) -> Speed:
     """The speed of a call whose prompt has this many characters: as its server tells, as Ollama does, or by the clock."""
-    counted, told = getattr(message, "usage_metadata", None) or {}, getattr(message, "response_metadata", {})
+    counted, metadata = (
+        getattr(message, "usage_metadata", None) or {},
+        getattr(message, "response_metadata", {}),
+    )
     read = max(counted.get("input_tokens") or prompt / CHARACTERS, 1)
     written = max(counted.get("output_tokens") or len(str(message.text)) / CHARACTERS, 1)
-    reading, writing = told.get("prompt_eval_duration"), told.get("eval_duration")
+    reading, writing = metadata.get("prompt_eval_duration"), metadata.get("eval_duration")
     if reading and writing:
         return Speed(reading=read * NANOSECONDS / reading, writing=written * NANOSECONDS / writing)
     rate = (read + TIMES * written) / max(seconds, 0.001)

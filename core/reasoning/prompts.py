@@ -71,13 +71,13 @@ def plan(ask: Ask) -> Messages:
     """Which route to take and what to search for."""
     fence = Fence.around(_conversation(ask))
     has_others = bool(set(ask.languages) - {language_of(ask.question)})
-    told = [
+    system = [
         instructions.PLAN,
         instructions.LANGUAGES.format(", ".join(ask.languages)) if has_others else "",
         "" if ask.is_addressed else instructions.UNADDRESSED,
         *_context(ask, instructions.FILES_PLANNED),
     ]
-    return _messages(fence, told, *_before(fence, ask), fence.quote("question", ask.question))
+    return _messages(fence, system, *_before(fence, ask), fence.quote("question", ask.question))
 
 
 def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) -> tuple[Retrieved, ...]:
@@ -98,7 +98,7 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
         fence.quote(f"passage {number}", f"{title}\n{text}")
         for number, (title, text) in enumerate(zip(titles, shown, strict=True), start=1)
     )
-    told = [
+    system = [
         instructions.GRADE,
         *_on_sources(ordered, instructions.PEOPLE_GRADED, instructions.DATES_GRADED),
         instructions.SEARCH.format(ask.steps_left) if documents else "",
@@ -108,7 +108,7 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     contents = [fence.quote(f"document {number}", text) for number, text in enumerate(documents, start=1)]
     if ask.steps_made:
         contents.append(fence.quote("steps made", "\n".join(ask.steps_made)))
-    return _messages(fence, told, *_before(fence, ask), question, *blocks, *contents)
+    return _messages(fence, system, *_before(fence, ask), question, *blocks, *contents)
 
 
 def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
@@ -133,7 +133,7 @@ def write(ask: Ask, strips: Strips, before: Rejected | None = None) -> Messages:
     blocks += [fence.quote("standing 1", text) for text in standing]
     again = instructions.REWRITE_WHOLE[before.oddity] if before and before.oddity else instructions.REWRITE
     found = [each.retrieved for each in strips]
-    told = [
+    system = [
         instructions.WRITE,
         *_on_sources(found, instructions.PEOPLE_WRITTEN, instructions.DATES_WRITTEN),
         instructions.CALCULATE if asks_for_calculation(ask.question) else "",
@@ -141,7 +141,7 @@ def write(ask: Ask, strips: Strips, before: Rejected | None = None) -> Messages:
         *_context(ask),
     ]
     question = fence.quote("question", ask.question)
-    return _messages(fence, told, *_before(fence, ask), question, *blocks)
+    return _messages(fence, system, *_before(fence, ask), question, *blocks)
 
 
 def grounding(statements: Statements, strips: Strips, ballot: int = 0) -> Messages:
@@ -149,13 +149,13 @@ def grounding(statements: Statements, strips: Strips, ballot: int = 0) -> Messag
     sentence, since both influence a judge."""
     foreign = () if ballot else foreign_strips(statements, strips)
     found = [each.retrieved for each in strips]
-    told = [
+    system = [
         instructions.GROUNDING,
         instructions.CALCULATED if any(statement.calculations for statement in statements) else "",
         instructions.STATED if foreign else "",
         *_on_sources(found, instructions.PEOPLE_CHECKED, instructions.DATES_CHECKED),
     ]
-    return _judged(told, statements, strips, ballot, foreign)
+    return _judged(system, statements, strips, ballot, foreign)
 
 
 def confirm(statements: Statements, strips: Strips, ballot: int = 0) -> Messages:
@@ -164,7 +164,7 @@ def confirm(statements: Statements, strips: Strips, ballot: int = 0) -> Messages
 
 
 def _judged(
-    told: Sequence[str], statements: Statements, strips: Strips, ballot: int,
+    system: Sequence[str], statements: Statements, strips: Strips, ballot: int,
     foreign: Strips = (),
 ) -> Messages:  # fmt: skip
     ordered = list(strips)
@@ -179,7 +179,7 @@ def _judged(
         blocks.append(fence.quote(f"sentence {statement.number} cites {cites or 'nothing'}", statement.text))
         if statement.doubts:
             blocks.append(fence.quote(f"doubt {statement.number}", "; ".join(statement.doubts)))
-    return _messages(fence, told, *blocks)
+    return _messages(fence, system, *blocks)
 
 
 def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> Strips:
@@ -197,8 +197,8 @@ def lines_of(strip: Strip) -> tuple[Span, ...]:
 def usefulness(ask: Ask, text: str) -> Messages:
     """Asks whether the text answers the question."""
     fence = Fence.around([*_conversation(ask), text])
-    question, told = fence.quote("question", ask.question), [instructions.USEFULNESS, *_context(ask)]
-    return _messages(fence, told, *_before(fence, ask), question, fence.quote("answer", text))
+    question, system = fence.quote("question", ask.question), [instructions.USEFULNESS, *_context(ask)]
+    return _messages(fence, system, *_before(fence, ask), question, fence.quote("answer", text))
 
 
 def compare(pairs: Sequence[tuple[str, str]]) -> Messages:
@@ -215,20 +215,20 @@ def compare(pairs: Sequence[tuple[str, str]]) -> Messages:
 def ask_again(messages: Messages, reply: str, complaint: str) -> Messages:
     """The same request after a reply that could not be used."""
     shown: Messages = (("ai", reply[:REPLY_SHOWN]),) if reply.strip() else ()
-    told = f"Your last reply could not be used: {complaint} Reply again, in full."
-    return *messages, *shown, ("human", told)
+    request = f"Your last reply could not be used: {complaint} Reply again, in full."
+    return *messages, *shown, ("human", request)
 
 
 def with_schema(messages: Messages, schema: Mapping[str, Any]) -> Messages:
     """The same request of a model that is not held to the schema of its reply."""
-    (kind, told), *rest = messages
+    (kind, text), *rest = messages
     wanted = f"{instructions.AS_JSON}\n{json.dumps(schema, ensure_ascii=False)}"
-    return (kind, f"{told}\n\n{wanted}"), *rest
+    return (kind, f"{text}\n\n{wanted}"), *rest
 
 
-def _messages(fence: Fence, told: Iterable[str], *blocks: str) -> Messages:
+def _messages(fence: Fence, system: Iterable[str], *blocks: str) -> Messages:
     """Instructions, of which those that are empty are left out, and what they are about."""
-    return ("system", "\n\n".join((*filter(None, told), fence.rule))), ("human", "\n\n".join(blocks))
+    return ("system", "\n\n".join((*filter(None, system), fence.rule))), ("human", "\n\n".join(blocks))
 
 
 def _conversation(ask: Ask) -> list[str]:

@@ -190,7 +190,7 @@ class LocalServer:
     lists_at: str
 
     @property
-    def told(self) -> str:
+    def hint(self) -> str:
         """A sentence for an operator: which models it has, and how they are used."""
         listed = ", ".join(self.models[:MODELS_SHOWN]) + (", …" if len(self.models) > MODELS_SHOWN else "")
         how = f"CHAT_MODEL=ollama:{self.models[0]} (extra ollama)"

@@ -247,7 +247,7 @@ class Reasoner(Protocol):
     async def write(
         self, ask: Ask, strips: Strips, before: Rejected | None = None, hear: Hear | None = None
     ) -> Draft:
-        """A draft; ``before`` is the one that it replaces, and ``hear`` is told of it while it is written."""
+        """A draft; ``before`` is the one that it replaces, and ``hear`` is called with it while it is written."""
 
     async def check_grounding(self, statements: Statements, strips: Strips, ballot: int = 0) -> Grounded:
         """One vote. The judge does not see the question: knowing it lowers recall from 46% to 9%."""

@@ -112,11 +112,11 @@ class _Query:
         """How far a heading, or a part of it, names the question's subject and nothing else, 0 to 1."""
         most = 0.0
         for part in (heading, *_HEADING_PARTS.split(heading)):
-            told = (word for word in _HEADING_WORDS.split(part) if has_content(word, language))
-            words = [found for word in told if (found := terms(word, language))]
-            named = sum(any(term in self.weights for term in word) for word in words)
-            share = self.share(frozenset(chain.from_iterable(words)))
-            most = max(most, share * (named / (len(words) or 1)) ** 2)
+            words = (word for word in _HEADING_WORDS.split(part) if has_content(word, language))
+            word_terms = [found for word in words if (found := terms(word, language))]
+            named = sum(any(term in self.weights for term in word) for word in word_terms)
+            share = self.share(frozenset(chain.from_iterable(word_terms)))
+            most = max(most, share * (named / (len(word_terms) or 1)) ** 2)
         return most
 
 

@@ -1,7 +1,7 @@
 """The one way in which sources ask hosts over HTTP.
 
 A host is public, or named in PRIVATE_HOSTS, and every connection goes to the IP addresses that were checked, under the
-host's own name for TLS. There is no proxy, no cookie and no login that was not given; a redirect is told, not followed;
+host's own name for TLS. There is no proxy, no cookie and no login that was not given; a redirect is reported, not followed;
 a body is bounded after its decompression too. Nothing is asked twice: the engine waits, and tries again.
 
 What people say and what the web returns never comes here: :mod:`core.web.fetch` refuses private addresses to both.

@@ -180,10 +180,10 @@ async def _glimpse(source: port.KnowledgeSource) -> Glimpse:
     except port.CursorExpired as expired:
         raise port.SourceUnavailable("The source cannot list what it has.") from expired
     items = [item for batch in seen for item in batch.items]
-    told = max((batch.total for batch in seen if batch.total is not None), default=0)
+    estimate = max((batch.total for batch in seen if batch.total is not None), default=0)
     return Glimpse(
         titles=[item.title or item.source for item in items[:TITLES]],
-        count=len(items) if is_whole else max(told, len(items)),
+        count=len(items) if is_whole else max(estimate, len(items)),
         is_estimate=not is_whole,
         note=seen[-1].note if seen else "",
     )

@@ -208,7 +208,7 @@ class UnreadItem:
     """An item that is there, and cannot be looked at now. What is stored of it stays."""
 
     item: SourceItem
-    reason: str  #: completes "ITEM: …"; told of one that was never read
+    reason: str  #: completes "ITEM: …"; shown for one that was never read
 
 
 @value
@@ -218,7 +218,7 @@ class SourceBatch:
     items: Sequence[SourceItem] = ()  #: any number: the engine takes some at a time
     gone: Sequence[str] = ()  #: ids
     unread: Sequence[UnreadItem] = ()
-    note: str = ""  #: sentences about the whole source, as that a limit was reached; told with its last sync
+    note: str = ""  #: sentences about the whole source, as that a limit was reached; shown with its last sync
     #: about how many items the whole source has, where its listing tells; for people alone
     total: int | None = None
     cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync

@@ -297,7 +297,7 @@ class SourceSchedule:
         task.add_done_callback(self._following.discard)
 
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
-        """Have these items of the sources at an address read again, or all; ``change``: the id of what was told."""
+        """Have these items of the sources at an address read again, or all; ``change``: the id of the change."""
         for record in await asyncio.to_thread(self.store.at, address):
             name, details = (LOOK_AGAIN, {"items": [*items]}) if items else (SYNC_SOURCE, {})
             await self.enqueue(self._command(record, name, f"look-{record.number}-{change}", details))

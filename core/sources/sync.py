@@ -115,9 +115,9 @@ class SyncRun:
         counts = self.store.counts(self.record.number)
         name = self.typed(self.record.address)
         singles = SINGLES.format(count=self._singles) if self._singles else ""
-        told = (SourceNote(source=name, text=text) for text in (self._note, singles) if text)
+        notes = (SourceNote(source=name, text=text) for text in (self._note, singles) if text)
         return SyncReport(
-            added=self.added, changed=self.changed, removed=self.removed, notes=(*told, *self._unread),
+            added=self.added, changed=self.changed, removed=self.removed, notes=(*notes, *self._unread),
             skipped=max(0, counts.read - self.added - self.changed),
             failed=self.store.failed(self.record.number, limit=FAILURES_TOLD),
         )  # fmt: skip
@@ -179,17 +179,17 @@ class SyncRun:
         known = self.store.known(number, [item.id for item in items])
         same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
         done = {item.id for item in same}
-        told = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
-        regrouped = {item.id for item in told if item.readers != known[item.id].item.readers}
+        renewed = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
+        regrouped = {item.id for item in renewed if item.readers != known[item.id].item.readers}
         wanted = [item for item in items if item.id not in done]
-        due = [*wanted, *(item for item in told if item.id in regrouped)]
+        due = [*wanted, *(item for item in renewed if item.id in regrouped)]
         self.store.put(number, due, listing=listing, state="due")
         wanted += self._regroup(due, known)
         unread = {item.id for item in wanted}
-        told = [item for item in told if item.id not in unread]
-        self.store.put(number, told, listing=listing, state="read")
-        self.store.see(number, done - {item.id for item in told}, listing=listing)
-        for item in told:
+        renewed = [item for item in renewed if item.id not in unread]
+        self.store.put(number, renewed, listing=listing, state="read")
+        self.store.see(number, done - {item.id for item in renewed}, listing=listing)
+        for item in renewed:
             place, changed_at = self.record.place_of(item.id), plausible(item.changed_at, self.now)
             self._documents.note_change(place, source=item.source, url=item.url, changed_at=changed_at)
         return wanted

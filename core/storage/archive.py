@@ -145,14 +145,14 @@ def read_archive(file: Path) -> Iterator[ArchiveReader]:
             archive = zipfile.ZipFile(file)
         with archive as opened:
             with _reporting_damage():  # or what is nested too deeply
-                told = json.loads(opened.read(MANIFEST))
-            if told["format"] > FORMAT:
+                manifest = json.loads(opened.read(MANIFEST))
+            if manifest["format"] > FORMAT:
                 raise SettingsError(
                     f"{file} was written by a newer version of Footnote. Install that version to restore it."
                 )
-            listed = dict(told["members"]).items()
+            listed = dict(manifest["members"]).items()
             members = {name: Member(count=count, digest=digest) for name, (count, digest) in listed}
-            yield ArchiveReader(opened, Manifest(facts=told["facts"], members=members))
+            yield ArchiveReader(opened, Manifest(facts=manifest["facts"], members=members))
     except OSError as fault:
         raise SettingsError(f"{file} cannot be read: {reason_of(fault)}.") from fault
     except (zipfile.BadZipFile, zipfile.zlib.error, ValueError, KeyError, TypeError, EOFError) as fault:  # type: ignore[attr-defined]

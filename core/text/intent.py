@@ -206,12 +206,12 @@ def without_courtesy(text: str) -> str:
 def names_something(text: str) -> bool:
     """True if a text without courtesy has a word that can be searched for."""
     language = language_of(text)
-    told = _EMPTY.sub(" ", text) if language == "ja" else text
-    return has_content(told, language)
+    stripped = _EMPTY.sub(" ", text) if language == "ja" else text
+    return has_content(stripped, language)
 
 
 def intent_of(question: str) -> Intent | None:
-    """To be told how something is done, or what it is: “What is X?” and not “What is the size of X?”"""
+    """The intent of a question: how something is done, or what it is; none for “What is the size of X?”"""
     # A short question may pass for another language, so the English patterns count too.
     languages = {language_of(question), "en"}
     asked = question.strip(" ¿¡\"'“„«*_-–\n\t").lower()

@@ -87,7 +87,7 @@ class LoggedQuestion:
 
     @property
     def ending(self) -> str:
-        """The outcome, or what it is told apart as."""
+        """The outcome, or its narrower name."""
         if self.outcome != "answered":
             return self.outcome
         return UNSURE if not self.is_sure else self.outcome if self.is_whole else HALF

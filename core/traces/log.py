@@ -113,7 +113,7 @@ class Log:
     __slots__ = ()
 
     async def record(self, turn: Turn, outcome: Outcome, trace: Trace) -> None:
-        """A turn has ended; told again, it changes nothing."""
+        """Record a turn that has ended; a repeat changes nothing."""
 
     async def forget_conversation(self, conversation: Conversation) -> None: ...
 
@@ -132,7 +132,7 @@ class QuestionLog(Log):
     database: AsyncDatabase
     keep: float  #: seconds for which texts are kept; 0: figures only
     prices: Prices = NO_PRICES
-    listeners: tuple[Listener, ...] = ()  #: told of each turn once
+    listeners: tuple[Listener, ...] = ()  #: called once for each turn
     now: Callable[[], float] = time.time
     names: names.ShownNames = field(init=False)
     quoted: quoted.QuotedDocuments = field(init=False)
@@ -157,7 +157,7 @@ class QuestionLog(Log):
             listener(turn, outcome, trace)
 
     def _record(self, turn: Turn, outcome: Outcome, trace: Trace) -> bool:
-        """True if it was told for the first time."""
+        """Log a turn; True the first time."""
         trace = traced.with_outcome(trace, outcome)
         with self.database.database.transaction() as writing:
             found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()

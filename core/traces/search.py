@@ -16,7 +16,7 @@ ALL = 2**31 - 1  # more than there are
 MOST_WORDS = 20  # that are looked for at once
 _TYPED = re.compile(r'["“„«]([^"“”„«»]*)["“”»]|([^\s"“”„«»]+)')
 
-#: Outcome and further condition of the endings that are told apart.
+#: Outcome and further condition of each ending.
 _ENDED = {
     "answered": ("answered", " AND q.is_sure = 1 AND q.is_whole = 1"),
     HALF: ("answered", " AND q.is_sure = 1 AND q.is_whole = 0"),

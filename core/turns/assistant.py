@@ -149,8 +149,8 @@ class Assistant:
         if deps is not None:
             reason = outcome.reason or (deps.reasoner.trouble if outcome.is_quoted else "")
             remark = "" if outcome.is_small_talk else deps.remark
-            told = [in_language(each, outcome.language) for each in (reason, remark) if each]
-            outcome = replace(outcome, usage=deps.reasoner.usage, reason=" ".join(told) or None)
+            sentences = [in_language(each, outcome.language) for each in (reason, remark) if each]
+            outcome = replace(outcome, usage=deps.reasoner.usage, reason=" ".join(sentences) or None)
             outcome = await rights.outcome_by_now(outcome, deps)
         outcome = replace(outcome, timing_ms=timing)
         values: dict[str, Any] = {"outcome": outcome}

@@ -211,7 +211,7 @@ class Leases(Replicas):
             self._runner = None
 
     def keep(self) -> None:
-        """Renew the lease until :meth:`end`; for a thread. An outage of the database is told once."""
+        """Renew the lease until :meth:`end`; for a thread. An outage of the database is logged once."""
         is_away = False
         while not self._ended.is_set():
             try:

@@ -177,7 +177,7 @@ _ANY = Rates(per_person=Rate(count=1, period="day"), per_channel=Rate(count=1, p
 class Admission:
     """Counts questions. Raises StoreUnavailable where the shared count cannot be reached."""
 
-    rates: Rates  #: what was counted here; who was told when to ask again
+    rates: Rates  #: what was counted here; who was answered when to ask again
     shared: AsyncDatabase | None = None  #: the count of all processes; None: this process is alone
 
     async def admit(self, question: Question) -> Refusal | None:

@@ -47,8 +47,8 @@ def _never(*_: object) -> bool:
     return False
 
 
-ALIKE: Constants = {"has_swapped_words": _never, "are_told_apart": _never}
-NONE_SWAPPED: Constants = {"are_told_apart": _never}
+ALIKE: Constants = {"has_swapped_words": _never, "are_distinct": _never}
+NONE_SWAPPED: Constants = {"are_distinct": _never}
 #: Parts of the rule: a bound that nothing reaches leaves its part out, and so does what is never said.
 RULES: Mapping[str, Constants] = {
     "words agree": {"SAME_MEANING": inf, **ALIKE},

@@ -81,7 +81,7 @@ def receive(
 ) -> None:
     """Append what is missing of the file; what was received stays if the connection breaks.
 
-    ``begin`` is told the size of the file before the first byte, 0 if the server does not say it. It ends beyond ``limit``
+    ``begin`` is called with the size of the file before the first byte, 0 if the server does not say it. It ends beyond ``limit``
     bytes.
     """
     import httpx

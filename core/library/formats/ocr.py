@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from core.errors import DocumentError
-from core.library.formats.pdf_pages import tell
+from core.library.formats.pdf_pages import report_progress
 from core.library.formats.pdf_tables import tables_in
 from core.library.formats.printed import Word, cells_of, regions, rows_of, texts_of
 
@@ -48,7 +48,7 @@ def read_scanned(data: bytes, pages: Collection[int]) -> Iterator[tuple[int, lis
     recognize = RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **threads})
     with closing(pypdfium2.PdfDocument(data)) as document:
         for done, number in enumerate(sorted(pages)):
-            tell(done, len(pages))
+            report_progress(done, len(pages))
             yield number, printed_lines(_upright_words(recognize, _drawn(document, number)))
 
 

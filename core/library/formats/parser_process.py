@@ -28,7 +28,7 @@ from typing import IO, Any, Literal, Self
 from core.errors import DocumentError
 from core.library.documents import Block, Document, Piece
 from core.library.formats.ocr import ScannedPages
-from core.library.formats.pdf_pages import tell
+from core.library.formats.pdf_pages import report_progress
 from core.priority import elsewhere, is_throttling
 
 LENGTH = struct.Struct(">I")  # bytes of the header, which is JSON
@@ -187,7 +187,7 @@ class Worker:
         try:
             self._write(frame(request, data), deadline)
             while "pages_read" in (reply := self._header(deadline)):
-                tell(*reply["pages_read"])
+                report_progress(*reply["pages_read"])
             reply["text"] = self._receive(reply["size"], deadline).decode()
         except (OSError, EOFError, TimeoutError, ValueError):
             raise WorkerEnded(self.stop()) from None

@@ -50,21 +50,21 @@ _PDFIUM = threading.Lock()  # it is not made for several threads
 
 PageProgress = Callable[[int, int], None]  # pages read, and how many there are
 
-_told: ContextVar[PageProgress | None] = ContextVar("told", default=None)
+_progress: ContextVar[PageProgress | None] = ContextVar("progress", default=None)
 
 
 @contextmanager
-def told_to(progress: PageProgress) -> Iterator[None]:
+def reporting_to(progress: PageProgress) -> Iterator[None]:
     """Within, ``progress`` is called after each page, in the thread that reads."""
-    token = _told.set(progress)
+    token = _progress.set(progress)
     try:
         yield
     finally:
-        _told.reset(token)
+        _progress.reset(token)
 
 
-def tell(done: int, total: int) -> None:
-    if progress := _told.get():
+def report_progress(done: int, total: int) -> None:
+    if progress := _progress.get():
         progress(done, total)
 
 
@@ -124,7 +124,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
                     file.pages.append([])
                 if characters > TEXT_LIMIT:
                     raise DocumentError(TOO_MUCH_TEXT)
-                tell(number, count)
+                report_progress(number, count)
             labels = [_utf16(raw.FPDF_GetPageLabel, document, place)[:LABEL] for place in range(count)]
             file.labels = labels if any(labels) else []
         finally:

@@ -1,7 +1,7 @@
 """Tables among the words of a printed page: by numbers that stand below each other, or cells that do.
 
 A row comes with its whole label, also where it runs over lines, and with the name of the section in which it is
-indented; a column with all names above it. Rows are told by their place on the page, in whatever order it was drawn.
+indented; a column with all names above it. Rows are recognised by their position on the page, in whatever order it was drawn.
 """
 
 import re

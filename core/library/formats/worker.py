@@ -24,7 +24,7 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import ocr, pdf, webpage
 from core.library.formats.parser_process import LENGTH, Pool, block_of, frame, row_of
-from core.library.formats.pdf_pages import told_to
+from core.library.formats.pdf_pages import reporting_to
 from core.library.formats.read import SUFFIXES
 from core.library.lexical import text_terms
 
@@ -52,7 +52,7 @@ def main() -> None:
             with suppress(OSError):  # a sandbox may forbid it
                 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         _set_limits(request["seconds"], request["memory"])
-        with told_to(lambda done, total: _send(replies, frame({"pages_read": (done, total)}))):
+        with reporting_to(lambda done, total: _send(replies, frame({"pages_read": (done, total)}))):
             reply, text = _reply_to(request, data)
         _send(replies, frame(reply | {"notes": warnings.drain()}, text))
 

@@ -251,8 +251,8 @@ class ConfluenceClient:
                     entries = [entry(each) for each in answer.get("results") or ()]
                     self._read[at, link] = entries, self._next_page(answer, link)
                 except (KeyError, TypeError, ValueError, AttributeError) as strange:
-                    told = f"{self.address.host} answers in a form that is not known."
-                    raise source.SourceUnavailable(told) from strange
+                    reason = f"{self.address.host} answers in a form that is not known."
+                    raise source.SourceUnavailable(reason) from strange
             entries, link = self._read[at, link]
             found += entries
         return found

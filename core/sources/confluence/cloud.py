@@ -227,10 +227,11 @@ class CloudApi(ConfluenceEndpoints):
             listed = await self.client.all(f"{V2}/spaces/{space.id}/{name}", asked, _content)
             found += [replace(each, kind=kind) for each in listed]
         query = search_in(space, "in (page, blogpost)", RESTRICTIONS)
-        told = await self.client.all(
-            SEARCH, query, lambda each: (str(each.get("id")), self.listed_restriction(each))
+        restrictions = dict(
+            await self.client.all(
+                SEARCH, query, lambda each: (str(each.get("id")), self.listed_restriction(each))
+            )
         )
-        restrictions = dict(told)
         return [replace(each, restriction=restrictions.get(each.id)) for each in found]
 
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:

@@ -2,7 +2,7 @@
 
 It is XHTML with elements of Confluence's own: ``ac:structured-macro``, ``ac:link``, ``ac:image``, ``ac:task-list``.
 https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
-What a macro shows of its own text is kept; what it is told in parameters, and what it would fetch from elsewhere, is
+What a macro shows of its own text is kept; its parameters, and what it would fetch from elsewhere, is
 not. A page that another includes is named.
 """
 
@@ -39,7 +39,7 @@ _INLINE = frozenset(
 _MARKS: Mapping[str, str] = {
     "b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~", "strike": "~~",
 }  # fmt: skip
-#: What is never shown: what macros are told, and copies of what is shown.
+#: What is never shown: parameters of macros, and copies of what is shown.
 _HIDDEN = frozenset(
     {"ac:parameter", "ac:placeholder", "ac:adf-fallback", "ac:adf-attribute", "ac:adf-mark", "ac:task-id",
      "ac:task-uuid", "ac:task-status", "script", "style", "colgroup", "ac:default-parameter"}
@@ -186,8 +186,10 @@ class StorageText:
         name = attribute(element, "name")
         if name in ("status", "jira"):
             return markdown.escaped(_parameter(element, "title" if name == "status" else "key"))
-        told = (each for each in element if tag_of(each) == "ac:parameter") if name in _NAMING_MACROS else ()
-        return "".join(self.named(child) for each in told for child in each)
+        parameters = (
+            (each for each in element if tag_of(each) == "ac:parameter") if name in _NAMING_MACROS else ()
+        )
+        return "".join(self.named(child) for each in parameters for child in each)
 
     def _body(self, element: Element) -> list[str]:
         found = list[str]()
@@ -208,8 +210,8 @@ class StorageText:
 
     def include_macro(self, element: Element) -> list[str]:
         """The page that is shown here: it is an item of its own, if it may be read."""
-        told = [child for child in element.iter() if tag_of(child) in ("ri:page", "ri:blog-post")]
-        titles = [self.named(child) for child in told] or [markdown.escaped(_parameter(element, "page"))]
+        links = [child for child in element.iter() if tag_of(child) in ("ri:page", "ri:blog-post")]
+        titles = [self.named(child) for child in links] or [markdown.escaped(_parameter(element, "page"))]
         return [f"→ {title}" for title in titles if title]
 
     def raw_macro(self, element: Element) -> list[str]:

@@ -78,8 +78,8 @@ class ConfluenceSource:
             try:
                 key, self._top = await self.api.find(page=address.page, key=key, title=address.title)
             except confluence.RecordRefused:
-                told = f"There is no such page on {host}, or this account may not read it."
-                raise source.SourceUnavailable(told) from None
+                reason = f"There is no such page on {host}, or this account may not read it."
+                raise source.SourceUnavailable(reason) from None
         self._spaces = await self.api.spaces(key)
         if not self._spaces:
             what = f"space {key}" if key else "space"
@@ -173,23 +173,23 @@ class ConfluenceSource:
         for each in mentioned:
             if each not in self._names:
                 self._names[each] = await self.api.known(self.api.name_of(each))
-        told = {
+        page = {
             "storage": storage,
             "names": {each: name for each in mentioned if (name := self._names[each])},
             "anchors": style_of(storage, is_cloud=isinstance(self.api, cloud.CloudApi)),
         }
-        return json.dumps(told, ensure_ascii=False).encode()
+        return json.dumps(page, ensure_ascii=False).encode()
 
 
 def parse_item(item: source.SourceItem, data: bytes) -> Document:
     """A page as Markdown, with the anchors of its sections; an attachment as a file. DocumentError."""
     if not item.name.endswith(SUFFIX):
         return source.parse_as_file(item, data)
-    told = json.loads(data)
-    text = markdown_of(told["storage"], told["names"])
+    page = json.loads(data)
+    text = markdown_of(page["storage"], page["names"])
     if not text:
         raise DocumentError("is empty")
-    style: AnchorStyle = told["anchors"]
+    style: AnchorStyle = page["anchors"]
     document = markdown.parse(text)
     return replace(document, title=item.title, anchors=anchors_of(document, item.title, style))
 

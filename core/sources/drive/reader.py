@@ -243,7 +243,7 @@ class TreeReader:
 
 
 #: Kinds of what is remembered: files by id, where logs go on by shared drive, parts of the full listing that need not be
-#: listed again, files of which the engine was told other readers than the tree has; and how far all of it was read: the
+#: listed again, files for which the engine has other readers than the tree; and how far all of it was read: the
 #: name of this listing, the step, how often it was written since, the step that the engine was handed, and a note.
 NODES, LOGS, LISTED, DOUBTS, PROGRESS = "node", "log", "listed", "doubt", "progress"
 

@@ -45,7 +45,7 @@ _PICTURE = re.compile(rb"^\[[^\]\n]*\]:[ \t]*<?data:image/[^\n]*\n?", re.MULTILI
 
 @value
 class TreeStep:
-    """A step of reading the tree: the engine is told of it, and it is written when the engine took all of it."""
+    """A step of reading the tree: it is written once the engine has taken all of it."""
 
     items: Sequence[source.SourceItem] = ()
     gone: Sequence[str] = ()
@@ -228,8 +228,8 @@ class DriveSource:
         except DriveRefused as refused:
             if refused.status in (NOT_FOUND, GONE):
                 raise source.ItemGone(f"{item.source} is gone.") from refused
-            told = f"was refused by Google (HTTP {refused.status} {refused.reason})"
-            raise source.ItemUnreadable(REFUSALS.get(refused.reason, told)) from refused
+            default = f"was refused by Google (HTTP {refused.status} {refused.reason})"
+            raise source.ItemUnreadable(REFUSALS.get(refused.reason, default)) from refused
         if access.readers != item.readers:
             await asyncio.to_thread(self.memory.keep, reading.DOUBTS, {item.id: None})
             now = replace(item, readers=access.readers)

@@ -82,8 +82,8 @@ class Git:
                 logger.info("git failed: %s", str(failed)[-STDERR_LOGGED:])
                 lock = _LOCK.search(str(failed))
                 if lock is None:
-                    if (told := trouble(str(failed), self.address)) is not None:
-                        raise told from failed
+                    if (fault := trouble(str(failed), self.address)) is not None:
+                        raise fault from failed
                     raise
                 if not left:
                     await asyncio.to_thread(_remove_if_old, Path(lock[1]))
@@ -201,7 +201,7 @@ _SENTENCES: Sequence[tuple[str, str]] = (
 
 
 def trouble(said: str, address: GitAddress) -> SourceUnavailable | SourceThrottled | None:
-    """The error that a person reads of what git said; None if it means nothing that could be told."""
+    """The error that a person reads of what git said; None if it means nothing to them."""
     if re.search(r"error: (429|503)", said):
         return SourceThrottled(f"{address.host} is asked too often.", retry_after=THROTTLED)
     for pattern, sentence in _SENTENCES:

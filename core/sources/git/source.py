@@ -72,8 +72,8 @@ class GitSource:
     async def _batch(self, cursor: str | None) -> source.SourceBatch:
         if "" not in self.included:
             if cursor is not None:
-                told = f"It is not known any more what files of {self.address.name} include."
-                raise source.CursorExpired(told)
+                reason = f"It is not known any more what files of {self.address.name} include."
+                raise source.CursorExpired(reason)
             await self._note("", ())
         tip = await self._tip()
         self._tree = await self._tree_of(tip) if cursor != tip else {}
@@ -115,8 +115,8 @@ class GitSource:
 
     async def _tree_of(self, commit: str) -> Mapping[str, str]:
         printed = await self.git.read("ls-tree", "-r", "-z", "--full-tree", commit, *self._within)
-        entries = (entry.partition(b"\t") for entry in filter(None, printed.split(b"\0")))
-        found = ((path.decode(errors="replace"), *told.decode().split(" ")) for told, _, path in entries)
+        entries = (line.partition(b"\t") for line in filter(None, printed.split(b"\0")))
+        found = ((path.decode(errors="replace"), *entry.decode().split(" ")) for entry, _, path in entries)
         return {path: blob for path, mode, _, blob in found if mode in FILES}
 
     async def _difference(self, old: str, new: str) -> tuple[dict[str, str], list[str]]:

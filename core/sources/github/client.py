@@ -275,9 +275,9 @@ class GitHubRepository:
             return source.ItemGone(f"{address.repository}#{number} is gone.")
         if number is not None and response.status != web.UNAUTHORIZED:
             return source.ItemUnreadable(f"could not be read: GitHub answered HTTP {response.status}")
-        told = {"host": address.host, "repository": address.repository, "kind": address.kind}
+        names = {"host": address.host, "repository": address.repository, "kind": address.kind}
         sentence = SENTENCES.get(response.status, f"{{host}} answered HTTP {response.status}.")
-        return source.SourceUnavailable(sentence.format(**told))
+        return source.SourceUnavailable(sentence.format(**names))
 
     def _throttled(self, response: web.Response) -> source.SourceThrottled | None:
         """The error for a limit, which GitHub tells by its headers or its message, and for a fault of its own."""

@@ -73,7 +73,7 @@ class IssueSource:
         return self._list_changes(since)
 
     async def _list_all(self) -> AsyncGenerator[source.SourceBatch, None]:
-        listed_at, told = self.now(), dict[int, client.IssueRecord]()
+        listed_at, listed = self.now(), dict[int, client.IssueRecord]()
         numbers, newest, began = (
             set[int](),
             "",
@@ -87,18 +87,20 @@ class IssueSource:
                     numbers |= {each.number for each in records}
                     newest = max((newest, *(each.updated for each in records)))
                     began, count = began or self.repository.now, count + 1
-                    fresh = [each for each in filter(self._is_mine, records) if told.get(each.number) != each]
+                    fresh = [
+                        each for each in filter(self._is_mine, records) if listed.get(each.number) != each
+                    ]
                     if fresh:
-                        yield self._batch(fresh, page, f"listing {len(told)} {fresh[-1].number}")
-                        told |= {each.number: each for each in fresh}
+                        yield self._batch(fresh, page, f"listing {len(listed)} {fresh[-1].number}")
+                        listed |= {each.number: each for each in fresh}
             if count <= 1 or numbers == before:
                 break
-        if gone := told.keys() - numbers:
+        if gone := listed.keys() - numbers:
             yield source.SourceBatch(gone=[str(number) for number in sorted(gone)], cursor="listing")
         start = _iso((began or self.repository.now) - OVERLAP)
         comments = (await asyncio.to_thread(self.memory.all, SAID_UNTIL)).get("", start)
         since = Since(issues=_earlier(newest) or start, comments=comments, listed=listed_at)
-        seen = {number: each.updated for number, each in told.items()}
+        seen = {number: each.updated for number, each in listed.items()}
         async with aclosing(self._list_said(since, seen, since.issues, "listing")) as batches:
             async for batch in batches:
                 yield batch

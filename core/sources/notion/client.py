@@ -129,14 +129,14 @@ class NotionApi:
         if response.status != OK:
             reason = str(response.fields().get("message") or "")
             logger.info("Notion answered HTTP %d: %s", response.status, reason)
-            raise _told(response, reason)
+            raise _error(response, reason)
         answer = response.json()
         if not isinstance(answer, dict):
             raise SourceUnavailable("Notion answered with something else than its API does.")
         return answer
 
 
-def _told(response: web.Response, reason: str) -> FootnoteError:
+def _error(response: web.Response, reason: str) -> FootnoteError:
     """The error for an answer that is none: https://developers.notion.com/reference/status-codes."""
     if (throttled := web.throttle(response, NAME, pause=RATE_PAUSE, is_patient=True)) is not None:
         return throttled
@@ -174,8 +174,8 @@ def canonical_address(text: str) -> str:
         return PREFIX
     found = _ID.search(bare)
     if found is None:
-        told = "notion: for all that is shared, or notion:ID, as in the page's link."
-        raise SettingsError(f"{text} names no page of Notion: {told}")
+        expected = "notion: for all that is shared, or notion:ID, as in the page's link."
+        raise SettingsError(f"{text} names no page of Notion: {expected}")
     return PREFIX + bare_id(found[1])
 
 

@@ -25,7 +25,7 @@ from core.sources.source import ItemUnreadable, SourceUnavailable
 
 ROWS_EVERY = 86_400.0  # seconds after which all rows of a data source are listed again
 OVERLAP = 120.0  # seconds: times of rows are rounded to the minute
-ASKED_AT_ONCE = 20  # pages that are asked for one by one, before those that are there are told
+ASKED_AT_ONCE = 20  # pages that are asked for one by one, before those that are there are returned
 RESTARTS = 5  # of lists whose cursor Notion does not know any more
 #: By Notion's names of what a thing lies in; anything else is a block.
 THINGS: Mapping[str, client.ThingKind] = {
@@ -46,7 +46,7 @@ class PageListing:
     #: that were read to their ends, by data source
     row_lists: dict[str, notion.RowList] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)  #: pages that it does not send, and why
-    _found: list[notion.NotionPage] = field(default_factory=list)  #: that are to be told
+    _found: list[notion.NotionPage] = field(default_factory=list)  #: not returned yet
     _seen: dict[str, str] = field(default_factory=dict)  #: when each page was edited; empty: it is not there
     #: what each thing lies in, and its kind
     _parents: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class PageListing:
     _restarts: int = 0
 
     async def more(self) -> list[notion.NotionPage] | None:
-        """Pages not told yet, or edited since; None at the end. NotionRefused, SourceUnavailable."""
+        """Pages not returned yet, or edited since; None at the end. NotionRefused, SourceUnavailable."""
         is_more = True
         if not self._is_searched:
             await self._search()
@@ -91,7 +91,7 @@ class PageListing:
         await self._take(page.results)
 
     async def _rows(self, data_source: str) -> None:
-        """Rows without their properties, which the search has told, unless it is not complete."""
+        """Rows without their properties, which the search has given, unless it is not complete."""
         is_brief = not self.is_cut_off
         if self._row_list is None:
             self._row_list = await self._begin_rows(data_source)

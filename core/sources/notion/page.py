@@ -171,8 +171,8 @@ def item_of(page: NotionPage, titles: Mapping[str, str], now: float, memory: str
     changed again without a new time: it is read once more at the next sync."""
     changed = moment_of(page.edited)
     is_settled = changed is None or now - changed >= SETTLED
-    told = repr((page.title_name, rows_of(page, titles)))
-    mark = hashlib.sha256(told.encode(errors="replace")).hexdigest()[:16]
+    properties = repr((page.title_name, rows_of(page, titles)))
+    mark = hashlib.sha256(properties.encode(errors="replace")).hexdigest()[:16]
     title = printable(page.title) or UNTITLED
     return SourceItem(
         id=page.id,

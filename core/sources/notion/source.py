@@ -41,16 +41,16 @@ class NotionSource:
     mark: str  #: of the memory
     private_hosts: Sequence[str] = ()
     _listing: PageListing | None = None
-    #: to be told when everything is listed
+    #: pages that are returned once everything is listed
     _later: dict[str, notion.NotionPage] = field(default_factory=dict)
-    _told: dict[str, source.SourceItem] = field(default_factory=dict)  #: pages of this list, by ID
+    _listed: dict[str, source.SourceItem] = field(default_factory=dict)  #: pages of this list, by ID
     _pages: dict[str, notion.NotionPage] = field(default_factory=dict)  #: of the items of this batch
 
     async def changes(self, cursor: str | None) -> AsyncGenerator[source.SourceBatch, None]:
         if cursor is None or self._listing is None:
             await self._require_root()
             self._listing = PageListing(api=self.api, memory=self.memory)
-            self._later, self._told = {}, {}
+            self._later, self._listed = {}, {}
         try:
             while (pages := await self._next_pages(self._listing)) is not None:
                 if pages:
@@ -61,12 +61,12 @@ class NotionSource:
                     await asyncio.to_thread(self.memory.keep_files, notion.ROW_FILES, of_rows)
         except client.NotionRefused as refused:
             raise source.SourceUnavailable(f"What is in Notion {refused}.") from refused
-        if not self._told:
+        if not self._listed:
             raise source.SourceUnavailable(NOTHING)
         # Which files lie in blocks is known once a page was read, in whatever sync.
-        files = await asyncio.to_thread(self.memory.files, self._told)
+        files = await asyncio.to_thread(self.memory.files, self._listed)
         items = [
-            item for page in self._told.values() for item in notion.file_items(page, files.get(page.id, ()))
+            item for page in self._listed.values() for item in notion.file_items(page, files.get(page.id, ()))
         ]
         yield source.SourceBatch(
             items=items,
@@ -75,7 +75,7 @@ class NotionSource:
         )
         # What counts only once everything that was listed is stored.
         known, rows = await asyncio.to_thread(self.memory.items), self._listing.row_lists
-        gone = known - self._told.keys() - self._listing.unread.keys()
+        gone = known - self._listed.keys() - self._listing.unread.keys()
         await asyncio.to_thread(self.memory.forget, gone)
         held = {each: asdict(listed) for each, listed in rows.items()}
         await asyncio.to_thread(self.memory.keep, notion.ROW_LISTS, held)
@@ -111,8 +111,8 @@ class NotionSource:
         related = [each for page in pages for each in page.related]
         titles = await asyncio.to_thread(self.memory.titles, related)
         items = [notion.item_of(page, titles, self.api.now, self.mark) for page in pages]
-        self._told |= {item.id: item for item in items}
-        return source.SourceBatch(items=items, cursor=str(len(self._told)))
+        self._listed |= {item.id: item for item in items}
+        return source.SourceBatch(items=items, cursor=str(len(self._listed)))
 
     def _unread(self, listing: PageListing) -> list[source.UnreadItem]:
         known = self.memory.items()

@@ -10,7 +10,7 @@ from fakes.patience import PATIENCE
 from reportlab.pdfgen.canvas import Canvas
 
 from core.library.formats import parser_process
-from core.library.formats.pdf_pages import tell, told_to
+from core.library.formats.pdf_pages import report_progress, reporting_to
 from core.library.indexing import AHEAD, ReadFile, read_ahead
 from core.library.sync import FoundFile
 
@@ -43,7 +43,7 @@ def test_pages_of_files_that_take_long_are_told_together():
     told, both_read = [], threading.Barrier(2, timeout=PATIENCE)
 
     def read(_file):
-        tell(3, 10)
+        report_progress(3, 10)
         both_read.wait()
         assert was_told.wait(10)
         return ReadFile()
@@ -93,7 +93,7 @@ def test_a_worker_tells_each_page_that_it_has_read():
     canvas.save()
     told = []
 
-    with told_to(lambda done, total: told.append((done, total))):
+    with reporting_to(lambda done, total: told.append((done, total))):
         document = parser_process.read_file(file.getvalue(), "report.pdf")
 
     assert "page 2" in document.text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.library.documents import Passage
-from core.library.sameness import QuestionVectors, answers_another, are_same, are_told_apart, sameness
+from core.library.sameness import QuestionVectors, answers_another, are_distinct, are_same, sameness
 
 SHED = {"key", "boat", "shed"}
 
@@ -53,8 +53,8 @@ def test_a_word_and_its_short_form_are_one_word():
     ],
 )
 def test_a_name_a_number_and_the_opposite_tell_questions_apart_both_ways(one, other):
-    assert are_told_apart(one, other)
-    assert are_told_apart(other, one)
+    assert are_distinct(one, other)
+    assert are_distinct(other, one)
     assert not are_same(one, other)
 
 
@@ -71,7 +71,7 @@ def test_a_name_a_number_and_the_opposite_tell_questions_apart_both_ways(one, ot
     ],
 )
 def test_other_words_about_how_one_asks_tell_nothing_apart(one, other):
-    assert not are_told_apart(one, other)
+    assert not are_distinct(one, other)
     assert are_same(one, other)
 
 

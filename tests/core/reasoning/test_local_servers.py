@@ -31,8 +31,8 @@ async def test_ollama_is_offered_with_a_chat_model_that_was_pulled():
     (server,), asked = await found({"models": models}, OLLAMA_LISTS)
 
     assert server.models == ("qwen3:8b", "llama3.1:8b")
-    assert "It on this machine has qwen3:8b, llama3.1:8b." in server.told
-    assert "CHAT_MODEL=ollama:qwen3:8b" in server.told
+    assert "It on this machine has qwen3:8b, llama3.1:8b." in server.hint
+    assert "CHAT_MODEL=ollama:qwen3:8b" in server.hint
     assert asked == [OLLAMA_LISTS]
 
 
@@ -41,7 +41,7 @@ async def test_other_servers_are_offered_through_the_protocol_of_openai():
 
     assert (
         f"CHAT_MODEL=openai:qwen3-8b, OPENAI_BASE_URL={server.address}/v1 and OPENAI_API_KEY=local"
-        in server.told
+        in server.hint
     )
 
 
