@@ -1,4 +1,4 @@
-"""The one place where things are built."""
+"""The composition root: everything is built here."""
 
 from __future__ import annotations
 

@@ -131,10 +131,10 @@ def _experts(raw: str) -> dict[str, tuple[str, ...]]:
     experts: dict[str, tuple[str, ...]] = {}
     for part in _names(raw):
         before, equals, after = (each.strip() for each in part.partition("="))
-        place, one = (before, after) if equals else ("", before)
-        if not one or (equals and not place):
+        scope, one = (before, after) if equals else ("", before)
+        if not one or (equals and not scope):
             raise ValueError(f"must be an id, or COLLECTION=ID, several with commas, not “{part}”")
-        experts[place] = (*experts.get(place, ()), one)
+        experts[scope] = (*experts.get(scope, ()), one)
     return experts
 
 

@@ -12,7 +12,7 @@ from bots.chat.platform import CardContext, Excerpt, Footnotes
 from bots.chat.texts import clipped, say_in, text_of
 from core.conversation import QUERY_LIMIT, Citation, Outcome, Proposal, Question
 from core.graph.rights import collections_of, documents_in, outcome_within
-from core.grounding.citations import by_place
+from core.grounding.citations import merge_footnotes
 from core.library.documents import Passage, Scope
 from core.library.readers import ReaderSets
 from core.library.store import DocumentStore
@@ -163,7 +163,7 @@ def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[
     """The footnotes as they are numbered below the answer, else the closest passages, of what may be read now."""
     closed = ReaderSets(store.database).closed(documents_in(outcome), collections_of(outcome), collections)
     outcome = outcome_within(outcome, collections, closed)
-    citations = by_place(outcome.answer).citations if outcome.answer else outcome.closest
+    citations = merge_footnotes(outcome.answer).citations if outcome.answer else outcome.closest
     scope = Scope(collections=collections)
     return Footnotes(outcome=outcome, excerpts=tuple(_excerpt(one, store, scope) for one in citations))
 

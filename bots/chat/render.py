@@ -15,7 +15,7 @@ from bots.chat.platform import CardContext, ChangedAnswer, Shown
 from bots.chat.proposals import notification, of_search
 from core.answers.store import KeptAnswer, title_of
 from core.conversation import Answer, Citation, Outcome, Proposal, Question, Verdict, value
-from core.grounding.citations import by_place
+from core.grounding.citations import merge_footnotes
 from core.text.language import language_of
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
@@ -275,7 +275,7 @@ class Layout(Generic[Shown]):
         yield self.small(proposals.decision(proposal, card_context, name=self.words, time=time))
 
     def _answer(self, outcome: Outcome, answer: Answer, card_context: CardContext) -> Iterator[Part]:
-        answer = by_place(answer)
+        answer = merge_footnotes(answer)
         quotes, person = self._quotes_button(outcome), self._person_button(outcome, card_context)
         if changed := card_context.changed:
             yield from self._changed(changed, outcome.language)

@@ -14,7 +14,7 @@ from pathlib import Path
 from bots.chat.markdown.blocks import plain_line, plain_quote
 from bots.chat.markdown.safe import is_blank, line
 from core import conversation
-from core.grounding.citations import IN_DOUBT, by_place
+from core.grounding.citations import IN_DOUBT, merge_footnotes
 from core.library.documents import is_kept
 from core.library.entries import Entry
 from core.library.sync import SourceNote, SyncReport
@@ -186,7 +186,7 @@ def quotes_label(outcome: conversation.Outcome) -> str:
     answer, say = outcome.answer, say_in(outcome.language)
     if answer is None:
         return say("show_quotes") if outcome.closest else ""
-    hidden = len(places_of(by_place(answer).citations)) - FOOTNOTES_SHOWN
+    hidden = len(places_of(merge_footnotes(answer).citations)) - FOOTNOTES_SHOWN
     if hidden > 0:
         return say("show_more_quotes", count=hidden)
     return say("show_quotes") if answer.citations or answer.left_out else ""
@@ -358,7 +358,7 @@ def asked_back(outcome: conversation.Outcome, *, buttons: int, length: int) -> s
 
 def page_of(outcome: conversation.Outcome, *, engine: str = "the web") -> str:
     """The whole outcome with footnotes as CommonMark, for files, pipes and platforms without layout."""
-    answer, say = outcome.answer and by_place(outcome.answer), say_in(outcome.language)
+    answer, say = outcome.answer and merge_footnotes(outcome.answer), say_in(outcome.language)
     if answer is None:
         heading = say("closest") if closest_shown(outcome) else ""
         closest = _footnotes(closest_shown(outcome), outcome.language)

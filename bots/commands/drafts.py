@@ -123,7 +123,7 @@ def nothing_of(answered: int) -> str:
 def lines_of(each: drafts.GapDraft, where: str) -> Sequence[str]:
     """The question, whose words are proposed, where, and the file or the page."""
     by = "; ".join(dict.fromkeys(said.by for said in each.answer.said))
-    place = proposals.place_of(each) or each.why
+    place = proposals.target_of(each) or each.why
     by_hand = f" (by hand: {each.why})" if each.entry is not None and each.why else ""
     return (" ".join(each.answer.question.split()), f"  {by}", f"  {place}{by_hand}", f"  {where}", "")
 

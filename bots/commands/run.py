@@ -271,7 +271,7 @@ def schedule_of(footnote: Footnote, turns: Turns) -> SourceSchedule:
         await turns.accept(command, {SHOWN_BY: TERMINAL})
 
     return SourceSchedule(
-        store=footnote.sources.store, enqueue=enqueue, place=fresh_conversation(), prefix=OPERATOR,
+        store=footnote.sources.store, enqueue=enqueue, conversation=fresh_conversation(), prefix=OPERATOR,
         due=footnote.sources.due,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from bots.stores import source as copies
 from bots.stores.folder import FolderUploads, batches_of, compare, make_stores, open_folder, put_uploads
 from core.errors import SettingsError, reason_of
 from core.library import tables
-from core.library.fts5 import indexed_from, places_of, words_row
+from core.library.fts5 import indexed_from, partitions_of, words_row
 from core.library.lexical import Indexed
 from core.library.pgvector import PgvectorIndex
 from core.library.postings import PostingsIndex
@@ -88,9 +88,9 @@ class ServerSource(FolderUploads):
             case "conversations", "writes":
                 return self._read(f"SELECT {_quoted(_columns_of_writes(table))} FROM checkpoint_writes")
             case "library", "words":
-                places = places_of(dict(self._read("SELECT name, number FROM collections")))
+                partitions = partitions_of(dict(self._read("SELECT name, number FROM collections")))
                 return (
-                    (passage, *words_row((language, title, body), places[collection], address))
+                    (passage, *words_row((language, title, body), partitions[collection], address))
                     for passage, language, title, body, collection, address in self._read(_WORDS)
                 )
             case "library", name if name == SEQUENCES:

@@ -21,7 +21,7 @@ from bots.chat.proposals import marked_lines, places_in
 from bots.terminal.receive import COMMANDS
 from bots.terminal.screen import AnswerMarkdown, line, link
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
-from core.grounding.citations import by_place
+from core.grounding.citations import merge_footnotes
 from core.library.entries import Entry
 from core.text.language import language_of
 
@@ -65,7 +65,7 @@ def _answered(outcome: Outcome, answer: Answer, context: ScreenContext) -> Itera
     if lead := texts.provenance(outcome, answer):
         yield Text(lead, style="dim italic")
         yield Text()
-    answer = by_place(answer)
+    answer = merge_footnotes(answer)
     yield AnswerMarkdown(answer.text)
     places = texts.places_of(answer.citations)
     if places:

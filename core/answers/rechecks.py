@@ -149,7 +149,7 @@ class AnswerChecks:
             return False  # it could not be read
         for record in self.sources.all():
             if is_within(document.address, record.address):
-                item = document.address.removeprefix(record.place_of(""))
+                item = document.address.removeprefix(record.address_of(""))
                 if self.sources.known(record.number, [item]):
                     return False
         return any(base_of(each) == document.collection for each in self.library.store.rooted(document.root))

@@ -32,7 +32,7 @@ from core.traces.search import QuestionFilter, search
 from core.traces.trace import Trace
 
 FOLLOWED = 1_000  # approved searches that are looked through, the newest ones
-NEAREST = 5  # passages that are looked at for the place of an answer
+NEAREST = 5  # passages that are looked at for where an answer belongs
 OWN_WORDS = 2.0  # how much a document of plain text is preferred to one that takes no patch
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"})
@@ -67,7 +67,7 @@ class GapAnswer:
     question: str
     said: tuple[Saying, ...]
     within: frozenset[str]  #: the collections whose readers alone read it by now
-    places: frozenset[str]  #: the collections of the documents that it may belong to
+    targets: frozenset[str]  #: collections whose documents it may be added to
     asked: int = 1  #: how many questions it answers
     is_kept: bool = True
 
@@ -141,7 +141,7 @@ async def answer_of(answer: kept.KeptAnswer, store: GapStore, log: QuestionLog) 
     return GapAnswer(
         id=answer.id, question=answer.question,
         said=tuple(Saying(words=each, by=by, url=url) for each in _paragraphs(answer.text)),
-        within=frozenset((answer.collection,)), places=frozenset((*(read or (DEFAULT_COLLECTION,)), answer.collection)),
+        within=frozenset((answer.collection,)), targets=frozenset((*(read or (DEFAULT_COLLECTION,)), answer.collection)),
         asked=max(len(turns), 1),
     )  # fmt: skip
 
@@ -156,7 +156,7 @@ def _of_web(turn: str, trace: Trace) -> GapAnswer | None:
     # The question may have words of all that was read where it was asked.
     read = frozenset(trace.collections)
     question = trace.standalone or trace.question
-    answer = GapAnswer(id=turn, question=question, said=said, within=read, places=read, is_kept=False)
+    answer = GapAnswer(id=turn, question=question, said=said, within=read, targets=read, is_kept=False)
     return answer if said else None
 
 
@@ -189,7 +189,7 @@ class Drafter:
 
     def _nearest(self, answer: GapAnswer) -> list[Passage]:
         """Passages of documents where it may belong, the nearest to its question and its words first."""
-        scope = Scope(collections=answer.places)
+        scope = Scope(collections=answer.targets)
         worth, passages = dict[str, float](), dict[str, Passage]()
         for text in (answer.question, f"{answer.question} {answer.said[0].words}"):
             found = self.library.retrieve(Query(text=text[: kept.TEXT_LIMIT], scope=scope, limit=NEAREST))

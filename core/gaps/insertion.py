@@ -73,7 +73,7 @@ def insert(document: Document, text: str, near: Passage, addition: AddedText) ->
         _Heading(start=each.start, end=each.end, level=each.level, text=heading_text(written))
         for each, written in found
     ]
-    at = _place_of(text, headings, near, addition)
+    at = _insertion_offset(text, headings, near, addition)
     newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
     paragraphs = [_wrapped(each, text, document.blocks) for each in addition.paragraphs]
     above = _above(headings, at)
@@ -100,7 +100,7 @@ def insert(document: Document, text: str, near: Passage, addition: AddedText) ->
     return Inserted(text=_put(text, end, paragraphs, newline), style="paragraph", section=section)
 
 
-def _place_of(text: str, headings: Sequence[_Heading], near: Passage, addition: AddedText) -> int:
+def _insertion_offset(text: str, headings: Sequence[_Heading], near: Passage, addition: AddedText) -> int:
     """Where a passage stands in a text that may have changed since it was read, or the section of it that has most of the
     words of the addition; else where its section begins."""
     beginning = near.text[:FOUND_BY]

@@ -95,7 +95,7 @@ def file_of(draft: GapDraft) -> tuple[str, str]:
     grounds = "\n\n".join(filter(None, (grounds_of(draft), warning_of(draft))))
     if patch := draft.patch:
         return f"{draft.name}.patch", f"{grounds}\n\n{where_it_applies(draft)}\n\n{patch}"
-    where = f"It belongs into {place_of(draft)}." if draft.entry else ""
+    where = f"It belongs into {target_of(draft)}." if draft.entry else ""
     words = "\n\n".join(written(draft.answer, True))
     by_hand = f"{draft.why} {where} Put it in by hand:".replace("  ", " ")
     return f"{draft.name}.md", f"{grounds}\n\n{by_hand}\n\n{words}\n"
@@ -109,7 +109,7 @@ def where_it_applies(draft: GapDraft) -> str:
     return f"It applies in the folder {PurePath(draft.root).name}: git apply FILE"
 
 
-def place_of(draft: GapDraft) -> str:
+def target_of(draft: GapDraft) -> str:
     """ "handbook/leave.md › Leave › Parental leave"."""
     source = [draft.entry.source] if draft.entry else []
     return " › ".join((*source, *draft.section))
@@ -125,7 +125,7 @@ async def publish(draft: GapDraft, settings: Settings) -> str | None:
     """The page of the pull request of a draft; None where its file states the answer by now. SourceUnavailable."""
     address = repository_of(draft)
     if address is None or draft.near is None:
-        raise ProposalRefused(f"{place_of(draft)} is in no repository of a host.")
+        raise ProposalRefused(f"{target_of(draft)} is in no repository of a host.")
     if not (token := settings.git_tokens.get(address.host, "")):
         raise ProposalRefused(f"A pull request needs a token: GIT_TOKENS={address.host}=TOKEN.")
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.conversation import Answer
-from core.grounding.citations import by_place, to_answer
+from core.grounding.citations import merge_footnotes, to_answer
 from core.grounding.claims import Claim, claims_of, introduced
 from core.grounding.quotes import quoted
 from core.grounding.strips import refine
@@ -68,7 +68,7 @@ def beginning(
     if len(claims_of(judged)) != len(verdicts):
         return None  # by itself it is taken for another language, whose sentences end elsewhere
     shown = edited(judged, {**verdicts, **later}, strips)
-    answer = by_place(to_answer(Draft(text=shown.text, composed=True), strips, shown.stated))
+    answer = merge_footnotes(to_answer(Draft(text=shown.text, composed=True), strips, shown.stated))
     if claims[last + 1].block == claims[last].block:  # the next sentence may take over its footnotes
         answer = replace(answer, text=_LAST_MARKS.sub("", answer.text))
     return answer if answer.text else None

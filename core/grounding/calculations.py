@@ -22,7 +22,7 @@ from core.wording import Wording, in_language, wording
 MOST = 12  # calculations of one draft
 READINGS = 64  # ways to read the numbers of one: "12" may be 12% and 12 million in one strip
 SMALL = Decimal("0.1")  # millions that are shown in ones
-MOST_PLACES = 6  # behind the point, where the writer does not say
+MOST_DECIMALS = 6  # behind the point, where the writer does not say
 UNIT = 12  # characters before a calculation that may name a currency
 GROUPED = 10_000  # from here on thousands are set apart in any case
 
@@ -83,7 +83,7 @@ def as_written(text: str, calculations: Iterable[Calculation]) -> str:
 def _calculation(
     match: re.Match[str], expression: str, claim: Claim | None, cited: Sequence[Strip], words: Wording,
 ) -> tuple[Calculation, int, int]:  # fmt: skip
-    """A calculation, and the part of the draft in whose place it is shown: with the unit that stands beside it."""
+    """A calculation, and the span of the draft that it replaces: with the unit that stands beside it."""
     text, (start, end) = match.string, match.span()
     try:
         beside = _Beside.of(text, start, end)
@@ -92,14 +92,14 @@ def _calculation(
         shown = f"({expression.strip().translate(_TYPED)[: expressions.LENGTH] or '?'})"
         reason = in_language(impossible.sentence, words.language)
         return Calculation(written=text[start:end], shown=shown, fault=reason), start, end
-    places: dict[int, tuple[Span, ...]] = {}
+    spans: dict[int, tuple[Span, ...]] = {}
     for each in chosen:
         offset, number = each.strip.start, each.strip.number
         span = (offset + each.quantity.start, offset + each.quantity.end)
-        places[number] = (*places.get(number, ()), span)
+        spans[number] = (*spans.get(number, ()), span)
     one = Calculation(
         written=text[beside.start : beside.end], shown=shown, inputs="; ".join(each.written for each in chosen),
-        places=places, doubts=doubts,
+        spans=spans, doubts=doubts,
     )  # fmt: skip
     return one, beside.start, beside.end
 
@@ -203,7 +203,7 @@ class _Writing:
 
     words: Wording
     digits: int | None  #: behind the point of the result, as the writer asks
-    places: int  #: the most behind the point of an input
+    decimals: int  #: the most behind the point of an input
     is_grouped: bool  #: inputs have a sign between their thousands
     common: tuple[str, int] | None  #: unit and scale of all inputs, which the steps then leave out
     labels: Mapping[str, str]  #: of measures, as the sentence or the sources have them
@@ -218,7 +218,9 @@ class _Writing:
         return cls(
             words=words,
             digits=digits,
-            places=max((-int(min(each.quantity.readings).as_tuple().exponent) for each in inputs), default=0),
+            decimals=max(
+                (-int(min(each.quantity.readings).as_tuple().exponent) for each in inputs), default=0
+            ),
             is_grouped=any(each.quantity.is_grouped for each in inputs),
             common=kinds.pop() if len(kinds) == 1 else None,
             labels=labels | ({beside.unit: beside.label} if beside.label else {}),
@@ -265,14 +267,14 @@ class _Writing:
     def _rounded(self, size: Decimal, digits: int | None, *, is_share: bool) -> Decimal:
         """Exact where it is short; else with one digit behind the point of a percentage, two of another number, and
         two or three that are not zero of a small one."""
-        places = digits
-        if places is None:
-            if -int(size.normalize().as_tuple().exponent) <= max(2, min(self.places, MOST_PLACES)):
+        decimals = digits
+        if decimals is None:
+            if -int(size.normalize().as_tuple().exponent) <= max(2, min(self.decimals, MOST_DECIMALS)):
                 return size
             most = 1 if is_share else 2
-            places = most if abs(size) >= 1 else min(MOST_PLACES, most - size.adjusted())
+            decimals = most if abs(size) >= 1 else min(MOST_DECIMALS, most - size.adjusted())
         with localcontext(prec=expressions.PRECISION):
-            return size.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+            return size.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
     def _digits(self, size: Decimal, *, keeps_zeros: bool) -> str:
         written = f"{abs(size):,f}" if self.is_grouped or abs(size) >= GROUPED else f"{abs(size):f}"

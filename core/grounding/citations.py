@@ -1,7 +1,7 @@
 """Footnotes: a draft cites strips as ``[n]``; an answer cites footnotes.
 
 Equal footnotes are merged and numbered in order of appearance. Each has a verbatim quote of its source. People
-see one number for each place of a document, and the quotes behind it.
+see one number for each location in a document, and the quotes behind it.
 """
 
 import re
@@ -122,16 +122,16 @@ def _columns(text: str, start: int, end: int) -> str:
     return ""
 
 
-def by_place(answer: Answer) -> Answer:
-    """The answer as people read it: footnotes at one place of a document share a number. Numbers count from 1
+def merge_footnotes(answer: Answer) -> Answer:
+    """The answer as people read it: footnotes to one location of a document share a number. Numbers count from 1
     in order of appearance; every citation keeps its quote."""
-    places: dict[tuple[str | None, ...], int] = {}
+    shared: dict[tuple[str | None, ...], int] = {}
     numbers: dict[int, int] = {}
     for one in answer.citations:
         address = (one.url or "").partition("#")[0]  # the anchor leads to the quote
-        place = (one.origin, one.collection, one.source, one.title, one.location, address)
-        numbers[one.number] = places.setdefault(place, len(places) + 1)
-    if len(places) == len(answer.citations):
+        key = (one.origin, one.collection, one.source, one.title, one.location, address)
+        numbers[one.number] = shared.setdefault(key, len(shared) + 1)
+    if len(shared) == len(answer.citations):
         return answer
     claims = claims_of(answer.text)
     marks = {

@@ -200,8 +200,8 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
         elif len(cells) == 1:
             head, above = [], headings if _LABEL.search(line[:ABOVE]) else ""
         label = next((cell for _, cell in cells if cell.strip()), "") if len(cells) > 1 else ""
-        for place, (offset, cell) in enumerate(cells):
-            column = head[place] if place < len(head) else ""
+        for index, (offset, cell) in enumerate(cells):
+            column = head[index] if index < len(head) else ""
             labels, higher = ((column,), "") if cell == label else ((column, label), above)
             for each in _numbers(cell, is_comma=is_comma, is_cell=len(cells) > 1):
                 beside = _LABEL.search(cell[max(0, each.start - ABOVE) : each.start])
@@ -217,10 +217,10 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
 
 def _corner(head: Sequence[str], below: Iterable[str]) -> str:
     """The first cell of a head where it stands above labels: what it says, it says of the whole table."""
-    place = 0 if head[0].strip() or len(head) == 1 else 1
-    rows = takewhile(lambda cells: len(cells) > place, map(_cells, below))
-    is_labels = not any(_NUMBER_ALONE.fullmatch(cells[place][1]) for cells in rows)
-    return head[place] if is_labels else ""
+    first = 0 if head[0].strip() or len(head) == 1 else 1
+    rows = takewhile(lambda cells: len(cells) > first, map(_cells, below))
+    is_labels = not any(_NUMBER_ALONE.fullmatch(cells[first][1]) for cells in rows)
+    return head[first] if is_labels else ""
 
 
 def _cells(line: str) -> list[tuple[int, str]]:

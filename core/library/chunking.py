@@ -159,7 +159,7 @@ class _Section:
         return sum(block.end - block.start for block in self.blocks if block.kind != "markup")
 
     @property
-    def place(self) -> str:
+    def heading_path(self) -> str:
         """The heading path as people read it; "A > B – D" for the joined sections B to D."""
         names = (f"{self.names[0]} – {self.names[-1]}",) if self.names else ()
         return " > ".join((*self.path, *names))
@@ -172,7 +172,7 @@ def cut(document: Document) -> list[Piece]:
     locations = _Locations(document)
     return [
         Piece(
-            path=section.path, location=locations.of(span, section.place),
+            path=section.path, location=locations.of(span, section.heading_path),
             text=document.text[span.start : span.end], start=span.start, end=span.end,
         )
         for section in _merged(_sections(document))

@@ -6,7 +6,7 @@ only says which candidates are scored.
 Every term begins with a prefix for its collection, so that a search reads and counts nothing of other
 collections. Where only some people may read a collection, the prefix is that of its base, and the collection's own
 number ends the term: a few such collections are searched by name, and hundreds of them as all terms that begin
-alike, without those that may not be read. The column ``scope`` has a passage's language and places: its document
+alike, without those that may not be read. The column ``scope`` has a passage's language and addresses: its document
 and each folder above. A search within a narrower scope matches their terms.
 """
 
@@ -26,20 +26,20 @@ from core.library.tables import WORDS_TABLE
 from core.storage.database import Connection, Database, among
 from core.text.language import LANGUAGES
 
-TOGETHER = 8  # places of one expression
+TOGETHER = 8  # partitions of one expression
 SET = "¦"  # between a term and its collection's number; no letter or digit, but FTS5 does not split at it
 AFTER = chr(ord(SET) + 1)  # ends the range of all terms that begin with a term and SET
 
-Kind = Literal["word", "language", "place"]
+Kind = Literal["word", "language", "address"]
 
 #: The first letter of a term whose collection only some people may read. Words have one of their own, so that
 #: a count of them counts nothing else.
-_LETTERS: dict[Kind, str] = {"word": "r", "language": "l", "place": "p"}
+_LETTERS: dict[Kind, str] = {"word": "r", "language": "l", "address": "p"}
 
 
 @value
-class Place:
-    """Where the passages of a collection are in the index."""
+class Partition:
+    """The part of the index that has the passages of a collection."""
 
     collection: int | None  #: its number; None: all collections beside the base
     base: int | None = None  #: beside which it is, if only some people may read it
@@ -52,7 +52,7 @@ class Place:
         return "" if self.base is None else f"{SET}{self.collection}"
 
     def phrase(self, term: str, kind: Kind = "word") -> str:
-        """An FTS5 phrase: this term here."""
+        """An FTS5 phrase: this term in the partition."""
         if self.collection is None:
             return f'"{self.before(kind)}{term}{SET}" *'
         return f'"{self.before(kind)}{term}{self.after}"'
@@ -60,22 +60,22 @@ class Place:
 
 @value
 class Within:
-    """A scope as places of the index."""
+    """A scope as partitions of the index."""
 
-    places: tuple[Place, ...]
-    addresses: tuple[str, ...] = ()  #: empty: the whole of the places
+    partitions: tuple[Partition, ...]
+    addresses: tuple[str, ...] = ()  #: empty: the whole of the partitions
 
     @property
     def is_mixed(self) -> bool:
         """True if it reaches passages that are not in the scope."""
-        return any(place.collection is None for place in self.places)
+        return any(partition.collection is None for partition in self.partitions)
 
     def parts(self) -> list[Self]:
-        """The same, in parts of a few places: FTS5 looks at each term of an expression for each row that it ranks."""
-        mixed = [place for place in self.places if place.collection is None]
-        named = [place for place in self.places if place.collection is not None]
+        """The same, in parts of a few partitions: FTS5 looks at each term of an expression for each row that it ranks."""
+        mixed = [partition for partition in self.partitions if partition.collection is None]
+        named = [partition for partition in self.partitions if partition.collection is not None]
         return [
-            type(self)(places=tuple(some[start : start + TOGETHER]), addresses=self.addresses)
+            type(self)(partitions=tuple(some[start : start + TOGETHER]), addresses=self.addresses)
             for some in (named, mixed)
             for start in range(0, len(some), TOGETHER)
         ]
@@ -99,33 +99,35 @@ class Within:
 
     @property
     def _below(self) -> str:
-        terms = [_place_term(address) for address in self.addresses]
-        return f"{{scope}} : ({self._any(terms, 'place')}) AND " if terms else ""
+        terms = [_address_term(address) for address in self.addresses]
+        return f"{{scope}} : ({self._any(terms, 'address')}) AND " if terms else ""
 
     def _and_any(self, words: Sequence[str]) -> str:
         return f" AND {{title body}} : ({self._any(words)})"
 
     def _any(self, terms: Iterable[str], kind: Kind = "word") -> str:
         quoted = (term.replace('"', '""') for term in terms)
-        return " OR ".join(place.phrase(term, kind) for term in quoted for place in self.places)
+        return " OR ".join(partition.phrase(term, kind) for term in quoted for partition in self.partitions)
 
 
-def places_of(numbers: Mapping[str, int]) -> dict[int, Place]:
-    """Places by the numbers of collections, of which each base is named too."""
+def partitions_of(numbers: Mapping[str, int]) -> dict[int, Partition]:
+    """Partitions by the numbers of collections; the base of each collection is among them."""
     bases = bases_of(numbers)
-    return {number: Place(collection=number, base=bases.get(number)) for number in numbers.values()}
+    return {number: Partition(collection=number, base=bases.get(number)) for number in numbers.values()}
 
 
-def words_row(indexed: Indexed, place: Place, address: str) -> tuple[str, str, str]:
+def words_row(indexed: Indexed, partition: Partition, address: str) -> tuple[str, str, str]:
     """Scope, title and body of a passage, as the table has them."""
     language, title, body = indexed
-    above = (f"{place.before('place')}{_place_term(each)}{place.after}" for each in ancestors(address))
-    scope = " ".join((*above, f"{place.before('language')}{language}{place.after}"))
-    return scope, _marked(place, title), _marked(place, body)
+    above = (
+        f"{partition.before('address')}{_address_term(each)}{partition.after}" for each in ancestors(address)
+    )
+    scope = " ".join((*above, f"{partition.before('language')}{language}{partition.after}"))
+    return scope, _marked(partition, title), _marked(partition, body)
 
 
 def indexed_from(scope: str, title: str, body: str) -> Indexed:
-    """The text that :func:`words_row` was made from, but for the places."""
+    """The text that :func:`words_row` was made from, but for the partition."""
     (language,) = bare(scope.rsplit(" ", 1)[-1])
     return language, " ".join(bare(title)), " ".join(bare(body))
 
@@ -139,13 +141,13 @@ def bare(words: str) -> list[str]:
     return words[len(before) : len(words) - len(after)].split(f"{after} {before}")
 
 
-def _marked(place: Place, words: str) -> str:
-    """Each of the words as a term of this place."""
-    before, after = place.before(), place.after
+def _marked(partition: Partition, words: str) -> str:
+    """Each of the words as a term of this partition."""
+    before, after = partition.before(), partition.after
     return before + words.replace(" ", f"{after} {before}") + after if words else ""
 
 
-def _place_term(address: str) -> str:
+def _address_term(address: str) -> str:
     """A short hash of an address, so SQL checks the address again. Longer than a language."""
     return blake2b(address.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
@@ -214,13 +216,13 @@ class NumberedScope(Scope):
         return json.dumps([*self.open, *(each for some in self.sets.values() for each in some)])
 
     def within(self, together: Collection[int]) -> Within:
-        """Places to search. ``together``: bases whose sets are searched with those that may not be read."""
-        named = [Place(collection=number) for number in self.open]
+        """Partitions to search. ``together``: bases whose sets are searched with those that may not be read."""
+        named = [Partition(collection=number) for number in self.open]
         for base, some in self.sets.items():
             beside = (None,) if base in together else some
-            named += [Place(collection=number, base=base) for number in beside]
+            named += [Partition(collection=number, base=base) for number in beside]
         addresses = tuple(address.rstrip("/") or "/" for address in self.addresses)
-        return Within(places=tuple(named), addresses=addresses)
+        return Within(partitions=tuple(named), addresses=addresses)
 
     @property
     def named(self) -> Within:
@@ -296,7 +298,7 @@ class Fts5Index:
         rows = self.database.rows(
             f"WITH known (language, expression) AS (VALUES {', '.join(['(?, ?)'] * len(LANGUAGES))}){_SPOKEN}",
             (
-                *(text for name in LANGUAGES for text in (name, named.in_language(name) if named.places else NOWHERE)),
+                *(text for name in LANGUAGES for text in (name, named.in_language(name) if named.partitions else NOWHERE)),
                 enough, json.dumps(sorted(numbered.many)), numbered.numbers, enough,
             ),
         )  # fmt: skip
@@ -309,7 +311,7 @@ class Fts5Index:
             return held
         within = numbered.within(self._cheap_together(numbered)) if scope.addresses else numbered.named
         rows = []
-        if within.places:
+        if within.partitions:
             query, more = (_COUNTED_IN, (numbered.numbers,)) if within.is_mixed else (_COUNTED, ())
             rows = self.database.rows(
                 f"WITH terms (word, expression) AS (VALUES {', '.join(['(?, ?)'] * len(words))}){query}",
@@ -338,10 +340,10 @@ class Fts5Index:
     ) -> None:
         (name,) = writing.execute("SELECT name FROM collections WHERE number = ?", (collection,)).fetchone()
         bases = writing.execute("SELECT name, number FROM collections WHERE name = ?", (base_of(name),))
-        place = places_of({name: collection, **dict(bases.fetchall())})[collection]
+        partition = partitions_of({name: collection, **dict(bases.fetchall())})[collection]
         writing.executemany(
             "INSERT INTO words (rowid, scope, title, body) VALUES (?, ?, ?, ?)",
-            ((passage, *words_row(indexed, place, address)) for passage, indexed in passages),
+            ((passage, *words_row(indexed, partition, address)) for passage, indexed in passages),
         )
 
     def delete(self, writing: Connection, document: int, passages: Sequence[int]) -> None:  # noqa: ARG002 - the ids are enough

@@ -48,8 +48,8 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
     counts = Counter(body)
     pairs = {first: second for first, second in pairwise(weights) if counts[first] and counts[second]}
     together = Counter[str]()  # how often the second term of a pair follows the first within REACH
-    for place, term in enumerate(body) if pairs else ():
-        if term in pairs and pairs[term] in body[place + 1 : place + 1 + REACH]:
+    for index, term in enumerate(body) if pairs else ():
+        if term in pairs and pairs[term] in body[index + 1 : index + 1 + REACH]:
             together[term] += 1
     for term in set(title):
         counts[term] += TITLE_COUNTS

@@ -90,26 +90,26 @@ class Library:
         self, paths: Iterable[Path], *, collection: str = DEFAULT_COLLECTION, notify: Notify = _do_nothing
     ) -> SyncReport:
         """Sync paths with the disk, now and at every refresh; what is named here is forgotten no more."""
-        places = [resolve_path(path) for path in paths]
+        addresses = [resolve_path(path) for path in paths]
         roots = self.store.roots
-        new = frozenset(places) - roots.rules(collection).roots
-        begun = {(collection, place) for place in places} - self._ingesting
+        new = frozenset(addresses) - roots.rules(collection).roots
+        begun = {(collection, address) for address in addresses} - self._ingesting
         self._ingesting |= begun
         try:
-            roots.add(collection, places)
-            report = self._sync(collection, places, retry=True, notify=notify)
+            roots.add(collection, addresses)
+            report = self._sync(collection, addresses, retry=True, notify=notify)
         finally:
             self._ingesting -= begun
-        for place in new:
-            if not Path(place).is_dir() and self.store.entry(collection, place) is None:
-                roots.drop(collection, place)
+        for address in new:
+            if not Path(address).is_dir() and self.store.entry(collection, address) is None:
+                roots.drop(collection, address)
         return report
 
     def refresh(self, *, notify: Notify = _do_nothing) -> SyncReport:
         """Sync everything that was ingested from the disk; files that are gone are forgotten until they are back."""
         report = SyncReport()
-        for collection, places in self._places_here().items():
-            settled = [place for place in places if (collection, place) not in self._ingesting]
+        for collection, roots in self._local_roots().items():
+            settled = [root for root in roots if (collection, root) not in self._ingesting]
             report += self._sync(collection, settled, retry=False, notify=notify)
         now = time.monotonic()
         # It is noted for all processes; seldom, as people read it in minutes.
@@ -124,15 +124,15 @@ class Library:
         noted = self.store.get_meta(REFRESHED)
         return None if noted is None else max(0.0, time.time() - float(noted))
 
-    def _sync(self, collection: str, places: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
-        listing = scan(places, self.store.roots.rules(collection))
+    def _sync(self, collection: str, roots: Sequence[str], *, retry: bool, notify: Notify) -> SyncReport:
+        listing = scan(roots, self.store.roots.rules(collection))
         known = {entry.address: entry for entry in self.store.files(collection)}
         unreadable = self.store.roots.unreadable(collection)
-        plan = plan_sync(listing, known, unreadable, places, retry=retry)
+        plan = plan_sync(listing, known, unreadable, roots, retry=retry)
         return apply_plan(plan, known, self.store, collection, notify)
 
-    def _places_here(self) -> dict[str, list[str]]:
-        """The places to sync; in PostgreSQL, those on this machine: what was read on another one stays."""
+    def _local_roots(self) -> dict[str, list[str]]:
+        """The roots to sync; in PostgreSQL, those on this machine: what was read on another one stays."""
         is_shared = self.store.database.dialect != "sqlite"
         here: dict[str, list[str]] = {}
         for collection, root in self.store.roots.all():
@@ -162,13 +162,13 @@ class Library:
         """Read every file here again and drop all vectors; pages from the web and files elsewhere stay."""
         self.store.forget_vectors()
         self.vectors.erase()
-        places = self._places_here()
+        local_roots = self._local_roots()
         for entry in self.store.entries():
-            if any(is_within(entry.address, root) for root in places.get(entry.collection, ())):
+            if any(is_within(entry.address, root) for root in local_roots.get(entry.collection, ())):
                 self.store.remove(entry.collection, entry.address)
         self.store.reindex()
         report = SyncReport()
-        for collection, roots in places.items():
+        for collection, roots in local_roots.items():
             report += self._sync(collection, roots, retry=True, notify=notify)
         self.store.set_meta(MODEL, "")
         return report
@@ -188,14 +188,14 @@ class Library:
 
         def is_meant(entry: Entry) -> bool:
             base = base_of(entry.collection)
-            return any(base == named and is_within(entry.address, place) for named, place in meant)
+            return any(base == named and is_within(entry.address, address) for named, address in meant)
 
         gone = list(filter(is_meant, self.store.entries()))
         with self.store.transaction():
             for entry in gone:
                 self.store.remove(entry.collection, entry.address)
-            for named, place in sorted(meant):
-                self.store.roots.forget(named, place)
+            for named, address in sorted(meant):
+                self.store.roots.forget(named, address)
         if gone:
             self.store.erase_deleted()
             self.on_forget([entry.source for entry in gone])

@@ -106,7 +106,7 @@ class SourceLinks:
         entries = self.store.named(citation.collection, citation.source) if line is None else ()
         if len(entries) == 1 and entries[0].address.startswith("/"):
             may_read = self.store.roots.rules(citation.collection).includes
-            return int(_place_in(entries[0], citation, may_read).get("line", "0")) or None
+            return int(_location_fields(entries[0], citation, may_read).get("line", "0")) or None
         return line
 
     def _in_page(self, citation: Citation, url: str) -> str:
@@ -141,10 +141,10 @@ class SourceLinks:
         page = path.parent if path.stem.lower() in _INDEX else path.with_suffix("")
         names = {"path": str(path), "page": str(page) if page.parts else "", "source": entry.source}
         may_read = self.store.roots.rules(citation.collection).includes
-        return filled(template, names | _place_in(entry, citation, may_read))
+        return filled(template, names | _location_fields(entry, citation, may_read))
 
 
-def _place_in(entry: Entry, citation: Citation, may_read: Callable[[str], bool]) -> dict[str, str]:
+def _location_fields(entry: Entry, citation: Citation, may_read: Callable[[str], bool]) -> dict[str, str]:
     """The lines and the heading of a quote, or its page; nothing for a file that has changed."""
     suffix = PurePosixPath(entry.address).suffix.lower()
     if suffix in OTHER_TEXT:

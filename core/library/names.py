@@ -180,20 +180,20 @@ def meant_among(
         addresses[collection, source] = address
         worth.setdefault((collection, source), {})[name] = rarity[name] * weight
         sure.setdefault((collection, source), set()).update({name} if weight == 1.0 else ())
-    newly = {place: fsum(names[name] for name in own & names.keys()) for place, names in worth.items()}
+    newly = {key: fsum(names[name] for name in own & names.keys()) for key, names in worth.items()}
     enough = SHARED * max(newly.values(), default=0.0)
-    sets = {place: frozenset(names) for place, names in worth.items() if newly[place] >= enough}
-    sums = {place: fsum(worth[place].values()) for place in sets}
+    sets = {key: frozenset(names) for key, names in worth.items() if newly[key] >= enough}
+    sums = {key: fsum(worth[key].values()) for key in sets}
     every = frozenset(sets.values())
     largest = frozenset(some for some in every if not any(some < other for other in every))
     best = max(sums.values(), default=0.0)
-    first = sorted((place for place in sums if sets[place] in largest), key=lambda place: -sums[place])
-    likely = [place for place in first if sums[place] >= SHARED * best]
+    first = sorted((key for key in sums if sets[key] in largest), key=lambda key: -sums[key])
+    likely = [key for key in first if sums[key] >= SHARED * best]
     if len(likely) > MEANT:
         return NONE_MEANT
-    names = frozenset[str]().union(*(sure[place] for place in likely))
+    names = frozenset[str]().union(*(sure[key] for key in likely))
     return Meant(
-        likeness={place: sums[place] / fsum(rarity[name] for name in sets[place]) for place in likely},
-        addresses=tuple(addresses[place] for place in likely),
+        likeness={key: sums[key] / fsum(rarity[name] for name in sets[key]) for key in likely},
+        addresses=tuple(addresses[key] for key in likely),
         terms=names | {number for name in names for number in re.findall(r"\d+", name)},
     )

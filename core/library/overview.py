@@ -24,7 +24,7 @@ class CollectionSize:
 
 @value
 class CutPassage:
-    """A passage in its place in the document."""
+    """A passage and its position in the document."""
 
     number: int  #: counts from 1
     path: tuple[str, ...]  #: headings above it, outermost first

@@ -18,15 +18,15 @@ from core.library.documents import Scope
 from core.library.roots import span_below
 from core.storage.database import Connection, Database, Dialect, Tables, among, rows_among
 
-#: Places as rows of one JSON value, and the texts of such a row. One value for any number of
+#: Spans of addresses as rows of one JSON value, and the texts of such a row. One value for any number of
 #: them: SQLite limits the depth of an expression to 1,000.
-_PLACES: Mapping[Dialect, str] = {
-    "sqlite": "json_each(?) place",
-    "postgresql": "jsonb_array_elements(CAST(? AS jsonb)) place (value)",
+_SPAN_ROWS: Mapping[Dialect, str] = {
+    "sqlite": "json_each(?) span",
+    "postgresql": "jsonb_array_elements(CAST(? AS jsonb)) span (value)",
 }
-_PLACE: Mapping[Dialect, str] = {
-    "sqlite": "json_extract(place.value, '$[{}]')",
-    "postgresql": "(place.value ->> {})",
+_SPAN_FIELD: Mapping[Dialect, str] = {
+    "sqlite": "json_extract(span.value, '$[{}]')",
+    "postgresql": "(span.value ->> {})",
 }
 
 
@@ -36,13 +36,13 @@ def scope_condition(dialect: Dialect, scope: Scope) -> tuple[str, tuple[object, 
     condition = f"c.name {one_of}"
     if not scope.addresses:
         return condition, (names,)
-    place, begin, end = map(_PLACE[dialect].format, range(3))
+    address, begin, end = map(_SPAN_FIELD[dialect].format, range(3))
     within = (
-        f"d.id IN (SELECT x.id FROM documents x JOIN {_PLACES[dialect]}"
-        f" ON x.address = {place} OR (x.address >= {begin} AND x.address < {end}))"
+        f"d.id IN (SELECT x.id FROM documents x JOIN {_SPAN_ROWS[dialect]}"
+        f" ON x.address = {address} OR (x.address >= {begin} AND x.address < {end}))"
     )
-    places = json.dumps([tuple(span_below(address)) for address in scope.addresses])
-    return f"{condition} AND {within}", (names, places)
+    spans = json.dumps([tuple(span_below(each)) for each in scope.addresses])
+    return f"{condition} AND {within}", (names, spans)
 
 
 MARK = "\x1f"  # the unit separator, between a base and its readers: names that people choose have printable signs

@@ -114,16 +114,16 @@ def _agreement(title: Collection[str], question: Mapping[str, float]) -> float:
 
 def _closest_share(body: Sequence[str], question: Mapping[str, float]) -> float:
     """The question's best share in WINDOW consecutive terms."""
-    places = [place for place, term in enumerate(body) if term in question]
+    positions = [position for position, term in enumerate(body) if term in question]
     inside: Counter[str] = Counter()
     first, share, best = 0, 0.0, 0.0
-    for place in places:
-        while places[first] <= place - WINDOW:
-            left = body[places[first]]
+    for position in positions:
+        while positions[first] <= position - WINDOW:
+            left = body[positions[first]]
             inside[left] -= 1
             share -= 0.0 if inside[left] else question[left]
             first += 1
-        inside[body[place]] += 1
-        share += question[body[place]] if inside[body[place]] == 1 else 0.0
+        inside[body[position]] += 1
+        share += question[body[position]] if inside[body[position]] == 1 else 0.0
         best = max(best, share)
     return best

@@ -222,9 +222,9 @@ class Candidates:
         """The best passages, preferring sources that were cited before. ``anew`` ranks their ids once more."""
         scores = rerank(self._scored(cited), self.asked)
         by_score = sorted(scores, key=lambda number: (-scores[number], int(number)))
-        places = [scores[number] for number in by_score]
+        best_scores = [scores[number] for number in by_score]
         ranked = list(anew(by_score))[: 2 * limit]
-        scores |= dict(zip(ranked, places, strict=False))  # a score is that of a rank
+        scores |= dict(zip(ranked, best_scores, strict=False))  # a score is that of a rank
         ordered = sameness.newer_first(
             ranked, lambda n: sameness.Dated.of(self.passages[n], self.words[n][1], scores[n]), least=TIE
         )

@@ -24,15 +24,15 @@ def ancestors(address: str) -> Iterator[str]:
         yield "/"
 
 
-def is_within(address: str, place: str) -> bool:
-    """True if an address is the place itself or below it; a slash at the end does not matter."""
-    bare = place.rstrip("/")
+def is_within(address: str, other: str) -> bool:
+    """True if an address is the other or below it; a slash at the end does not matter."""
+    bare = other.rstrip("/")
     return address.rstrip("/") == bare or address.startswith(bare + "/")
 
 
-def span_below(place: str) -> tuple[str, str, str]:
-    """The place, and the bounds of the addresses below it, for SQL that can use an index."""
-    bare = place.rstrip("/")
+def span_below(address: str) -> tuple[str, str, str]:
+    """The address, and the bounds of those below it, for SQL that can use an index."""
+    bare = address.rstrip("/")
     return bare, bare + "/", bare + "0"  # "0" follows "/" in ASCII
 
 
@@ -44,15 +44,15 @@ def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[
     """
     if not name.strip():
         return set()
-    places = {name.rstrip("/")}
+    addresses = {name.rstrip("/")}
     if "://" not in name:  # addresses of sources need not look like a URL
         with suppress(OSError, RuntimeError, ValueError):  # a cycle of links, an unknown user, a NUL
-            places.add(str(Path(name).expanduser().resolve()))
+            addresses.add(str(Path(name).expanduser().resolve()))
     by_address = {
-        (collection, place)
+        (collection, above)
         for collection, address, _ in known
-        for place in places
-        if is_within(address, place)
+        for above in addresses
+        if is_within(address, above)
     }
     if by_address and "://" not in name:
         return by_address
@@ -65,19 +65,19 @@ def resolve_name(name: str, known: Sequence[tuple[str, str, str]]) -> set[tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRules:
-    """Which files a collection reads: the nearest root or forgotten place above a file decides."""
+    """Rules for the files that a collection reads: the nearest root or forgotten address above a file decides."""
 
     roots: frozenset[str]
     forgotten: frozenset[str] = frozenset()
 
     def includes(self, address: str) -> bool:
-        places = (place for place in ancestors(address) if place in self.roots or place in self.forgotten)
-        nearest = next(places, None)
+        above = (each for each in ancestors(address) if each in self.roots or each in self.forgotten)
+        nearest = next(above, None)
         return nearest is not None and nearest not in self.forgotten
 
     def root_of(self, address: str) -> str:
         """The outermost root above a file, so that its source does not depend on the order of ingestion."""
-        return [place for place in ancestors(address) if place in self.roots][-1]
+        return [each for each in ancestors(address) if each in self.roots][-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,16 +123,16 @@ class Roots:
             for table in ("roots", "unreadable"):
                 writing.execute(f"DELETE FROM {table} {below}", (collection, address))
 
-    def forget(self, collection: str, place: str) -> None:
+    def forget(self, collection: str, address: str) -> None:
         """Drop everything at or below this address; a root above it does not bring it back."""
-        above = {address for address in ancestors(place) if address != place}
+        above = {each for each in ancestors(address) if each != address}
         has_root_above = bool(above & self.rules(collection).roots)
         below = "collection = ? AND (address = ? OR (address >= ? AND address < ?))"
         with self.database.transaction() as writing:
             for table in ("roots", "forgotten", "unreadable"):
-                writing.execute(f"DELETE FROM {table} WHERE {below}", (collection, *span_below(place)))
+                writing.execute(f"DELETE FROM {table} WHERE {below}", (collection, *span_below(address)))
             if has_root_above:
-                writing.execute("INSERT INTO forgotten VALUES (?, ?)", (collection, place))
+                writing.execute("INSERT INTO forgotten VALUES (?, ?)", (collection, address))
 
     def unreadable(self, collection: str) -> dict[str, UnreadableFile]:
         """The files that could not be read, or not wholly, by address."""

@@ -247,18 +247,18 @@ def newer_first(ranked: Sequence[T], of: Callable[[T], Dated], *, least: float =
     order = [(of(each), each) for each in ranked]
     if len({dated.day for dated, _ in order} - {""}) < 2:
         return list(ranked)
-    for place in range(len(order)):
-        while newer := _newer_behind([dated for dated, _ in order], place, least):
+    for index in range(len(order)):
+        while newer := _newer_behind([dated for dated, _ in order], index, least):
             latest = max(newer, key=lambda later: (order[later][0].day, -later))
-            order.insert(place, order.pop(latest))
+            order.insert(index, order.pop(latest))
     return [each for _, each in order]
 
 
-def _newer_behind(order: Sequence[Dated], place: int, least: float) -> list[int]:
-    here = order[place]
+def _newer_behind(order: Sequence[Dated], index: int, least: float) -> list[int]:
+    here = order[index]
     return [
         later
-        for later, each in enumerate(order[place + 1 :], start=place + 1)
+        for later, each in enumerate(order[index + 1 :], start=index + 1)
         if is_newer(each, here) and (here.question or each.score >= least * here.score)
     ]
 

@@ -27,7 +27,7 @@ class SourceDocuments:
     def readers(self) -> ReaderSets:
         return ReaderSets(self.store.database)
 
-    def places(self, addresses: Iterable[str]) -> dict[str, set[str]]:
+    def collections_of(self, addresses: Iterable[str]) -> dict[str, set[str]]:
         """The collections in which these addresses have a document; one, by address."""
         family, names = in_family(self.collection)
         query = "SELECT d.address, c.name FROM documents d JOIN collections c ON c.number = d.collection"
@@ -51,7 +51,7 @@ class SourceDocuments:
     def put(self, document: NewDocument, readers: Collection[str] | None) -> bool:
         """Write a document where these people read it, and nowhere else; whether it is new."""
         with self.store.transaction() as writing:
-            old = self.places([document.address]).get(document.address, set())
+            old = self.collections_of([document.address]).get(document.address, set())
             for collection in old - {document.collection}:
                 self.store.remove(collection, document.address)
             if readers is not None:
@@ -66,7 +66,7 @@ class SourceDocuments:
         """
         target = collection_for(self.collection, readers)
         with self.store.transaction():
-            old = self.places([address]).get(address, set())
+            old = self.collections_of([address]).get(address, set())
             entry = self.store.entry(min(old - {target}), address) if old - {target} else None
             if entry is not None:
                 query = 'SELECT path, location, text, start, "end", line FROM passages WHERE document = ?'
@@ -90,7 +90,7 @@ class SourceDocuments:
     def remove(self, address: str) -> bool:
         """Remove a document wherever it is; False if there is none."""
         with self.store.transaction():
-            old = self.places([address]).get(address, set())
+            old = self.collections_of([address]).get(address, set())
             for collection in old:
                 self.store.remove(collection, address)
         return bool(old)

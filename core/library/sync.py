@@ -80,15 +80,15 @@ def resolve_path(path: Path) -> str:
 
 def list_files(paths: Iterable[Path]) -> Listing:
     """The files at these paths, in order; SettingsError for a path that does not exist."""
-    places = frozenset(map(resolve_path, paths))
-    return scan(places, PathRules(roots=places))
+    roots = frozenset(map(resolve_path, paths))
+    return scan(roots, PathRules(roots=roots))
 
 
-def scan(places: Iterable[str], rules: PathRules) -> Listing:
-    """The files at these places that the rules include, each once; a place that is gone contains none."""
+def scan(paths: Iterable[str], rules: PathRules) -> Listing:
+    """The files at these paths that the rules include, each once; a path that is gone contains none."""
     found = _Scan(rules)
-    for place in sorted(places):
-        found.visit(Path(place))
+    for path in sorted(paths):
+        found.visit(Path(path))
     return Listing(
         files=tuple(found.files.values()), failed=tuple(found.failed.values()), notes=tuple(found.notes())
     )
@@ -103,17 +103,17 @@ class _Scan:
     failed: dict[str, Failure] = field(default_factory=dict)
     older: dict[str, None] = field(default_factory=dict)  #: addresses of files of older programs, in order
 
-    def visit(self, place: Path) -> None:
+    def visit(self, path: Path) -> None:
         """Add a file, or the files below a folder except those in hidden and generated folders."""
         try:
-            is_folder = stat.S_ISDIR(place.stat().st_mode)
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
         except OSError as fault:
             self._on_trouble(fault)
             return
         if not is_folder:
-            self._add(place)
+            self._add(path)
             return
-        for here, folders, names in os.walk(place, onerror=self._on_trouble):
+        for here, folders, names in os.walk(path, onerror=self._on_trouble):
             folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED_FOLDERS)
             for name in sorted(names):
                 suffix = Path(name).suffix.lower()
@@ -220,11 +220,11 @@ def plan_sync(
     listing: Listing,
     known: Mapping[str, Entry],
     unreadable: Mapping[str, UnreadableFile],
-    places: Collection[str],
+    paths: Collection[str],
     *,
     retry: bool,
 ) -> SyncPlan:
-    """Compare the disk with the store; what the store has at or below ``places`` and the disk has not is gone.
+    """Compare the disk with the store; what the store has at or below ``paths`` and the disk has not is gone.
 
     Files that were not read, or not wholly, are tried again if they changed, or all of them with ``retry``.
     """
@@ -238,13 +238,13 @@ def plan_sync(
     still_unreadable = [] if retry else [f for f in left.values() if f.address not in known]
     done = {file.address for file in (*same, *still_unreadable)}
 
-    def in_places(address: str) -> bool:
-        return any(is_within(address, place) for place in places)
+    def is_in_scope(address: str) -> bool:
+        return any(is_within(address, path) for path in paths)
 
     return SyncPlan(
         read=tuple(file for file in listing.files if file.address not in done),
         renamed=tuple((known[f.address], f) for f in same if f.source != known[f.address].source),
-        gone=tuple(e for e in known.values() if e.address not in on_disk and in_places(e.address)),
+        gone=tuple(e for e in known.values() if e.address not in on_disk and is_in_scope(e.address)),
         unchanged=len(same),
         failed=(
             *listing.failed,
@@ -254,7 +254,7 @@ def plan_sync(
             *listing.notes,
             *(SourceNote(source=left[a].source, text=unreadable[a].reason) for a in sorted(partial)),
         ),
-        cleared=tuple(a for a in unreadable if a not in done and in_places(a)),
+        cleared=tuple(a for a in unreadable if a not in done and is_in_scope(a)),
     )
 
 

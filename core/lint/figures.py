@@ -150,7 +150,7 @@ def _versions(text: str) -> Iterator[StatedValue]:
     for each in _VERSION.finditer(text):
         if each[1].lower() not in months and not _NAMED.fullmatch(f"{each[1]} "):
             numbers = [int(part) for part in each[2].split(".")[:3]]
-            worth = sum(part * 1000.0 ** (2 - place) for place, part in enumerate(numbers))
+            worth = sum(part * 1000.0 ** (2 - index) for index, part in enumerate(numbers))
             counts = f"version of {each[1].lower().rstrip('s')}"
             yield StatedValue(kind="number", counts=counts, worth=worth, start=each.start(2), end=each.end())
 
@@ -184,8 +184,8 @@ def _counted(text: str, worth: float, unit: str, start: int, end: int) -> Iterat
     if not unit:
         further = _FURTHER.match(text, end)
         behind = further.end() if further else end
-        for place, word in enumerate(_WORD.finditer(text, behind)):
-            if place >= AHEAD or re.search(r"[.,;:()]", text[behind : word.start()]):
+        for index, word in enumerate(_WORD.finditer(text, behind)):
+            if index >= AHEAD or re.search(r"[.,;:()]", text[behind : word.start()]):
                 break
             name = word[0].lower()
             name = name.rstrip("s") if name.rstrip("s") in _UNITS else name

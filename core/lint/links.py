@@ -118,15 +118,15 @@ class LinkedSite:
         folder = PurePosixPath(page.path).parent
         here = folder / PurePosixPath(page.path).stem  # where a site has a folder for each page
         for base in (folder, here):
-            place = normpath((base / path).as_posix())
-            if place.startswith(".."):
+            target = normpath((base / path).as_posix())
+            if target.startswith(".."):
                 return True, None  # outside of what was ingested
-            stem = place.removesuffix(".html").removesuffix(".htm")
+            stem = target.removesuffix(".html").removesuffix(".htm")
             ends = (".md", ".mdx", "/index.md", "/README.md", "/_index.md")
-            for name in (place, *(f"{stem}{end}" for end in ends)):
+            for name in (target, *(f"{stem}{end}" for end in ends)):
                 if normpath(name) in self.pages:
                     return True, self.pages[normpath(name)]
-            if (self.root / place).exists():
+            if (self.root / target).exists():
                 return True, None
         return False, None
 
@@ -142,8 +142,8 @@ def sites_of(entries: Iterable[Entry]) -> list[LinkedSite]:
     for entry in entries:
         if (page := page_of(entry)) is not None:
             roots.setdefault((entry.collection, entry.root), {})[page.path] = page
-    places = ((Path(root), pages) for (_, root), pages in roots.items())
-    return [LinkedSite(root if root.is_dir() else root.parent, pages) for root, pages in places]
+    folders = ((Path(root), pages) for (_, root), pages in roots.items())
+    return [LinkedSite(root if root.is_dir() else root.parent, pages) for root, pages in folders]
 
 
 def dead_links(site: LinkedSite) -> Iterator[LintFinding]:

@@ -139,12 +139,12 @@ _WHY = "One says “{}”, the other “{}”."
 _WHY_DENIED = "One says that it is so, the other that it is not."
 
 
-def _contradiction(pair: Pair, places: int) -> LintFinding:
+def _contradiction(pair: Pair, count: int) -> LintFinding:
     why = _WHY_DENIED if pair.difference == "denial" else _WHY.format(*pair.words)
-    if places > 1:
-        why += f" These two pages differ in {places} such places: one may be an older version of the other."
+    if count > 1:
+        why += f" These two pages differ in {count} such places: one may be an older version of the other."
     both = (pair.one.place, pair.other.place)
-    return LintFinding(kind="contradiction", why=why, places=both, is_sure=places > 0)
+    return LintFinding(kind="contradiction", why=why, places=both, is_sure=count > 0)
 
 
 def duplicates(texts: Sequence[Text], changed: Collection[int]) -> tuple[list[LintFinding], int]:

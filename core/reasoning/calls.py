@@ -45,7 +45,7 @@ Send = Callable[[Messages], Awaitable[Any]]  # asks the model
 TRACING = "ls_structured_output_format"  # an argument for LangSmith that is built at every call
 #: Classes that have the model call a tool with its reply, unless they are told otherwise; some models cannot be made to.
 WITH_TOOLS = frozenset({"ChatAnthropic"})
-OBJECTS_TRIED = 30  # places in a reply at which the object may begin
+OBJECTS_TRIED = 30  # offsets in a reply at which the object may begin
 DECODER = json.JSONDecoder(strict=False)  # a model may leave line breaks in a string as they are
 
 

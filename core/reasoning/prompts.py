@@ -115,9 +115,9 @@ def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]],
     """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)". ``seen``:
     the paths of those of which passages are there already."""
     lines = [" ".join(f"{contents.title} ({contents.source})".split())]
-    for place, section in contents.shown(query_terms(question), seen, SECTIONS_SHOWN):
+    for index, section in contents.shown(query_terms(question), seen, SECTIONS_SHOWN):
         path = " ".join(" > ".join(section.path).split())[-PATH_SHOWN:]
-        lines.append(f"{number}.{place} {path}" + (f" ({section.pages})" if section.pages else ""))
+        lines.append(f"{number}.{index} {path}" + (f" ({section.pages})" if section.pages else ""))
     return "\n".join(lines)
 
 

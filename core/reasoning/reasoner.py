@@ -159,11 +159,11 @@ class Rejected:
 class Calculation:
     """A figure of a draft that code computed from numbers of the strips, or could not."""
 
-    written: str  #: what the draft had in its place
+    written: str  #: what the draft had instead
     #: the figure, and in parentheses how it comes about; of one that failed, what was to be computed
     shown: str
     inputs: str = ""  #: its numbers as the strips have them, with signs between them
-    places: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)  #: of its numbers, by strip
+    spans: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)  #: of its numbers, by strip
     doubts: tuple[str, ...] = ()
     fault: str = ""  #: why it failed, as a sentence for people; empty: it did not
 

@@ -101,7 +101,7 @@ def document_of(
         document = parser_process.with_pieces(document)
     pieces, suffix = cut(document), PurePosixPath(item.name).suffix.lower()
     return NewDocument(
-        collection=record.collection_of(item), address=record.place_of(item.id), root=record.address,
+        collection=record.collection_of(item), address=record.address_of(item.id), root=record.address,
         source=item.source, title=item.title or document.title, url=item.url,
         hash=hashlib.sha256(data).hexdigest(), size=len(data), modified=0,
         pieces=with_lines(pieces, suffix, data) if document.has_lines else pieces,
@@ -167,7 +167,7 @@ class Sightings:
             if entry.seen_at is not None:
                 seen[entry.id] = entry.seen_at
             elif (record := records.get((base_of(entry.collection), entry.root))) is not None:
-                item = entry.address.removeprefix(record.place_of(""))
+                item = entry.address.removeprefix(record.address_of(""))
                 items.setdefault(record, {})[item] = entry
         for record, known in items.items():
             left = self.sources.last_seen(record.number, known)

@@ -16,7 +16,7 @@ from core.sources.confluence import source as confluence
 from core.sources.documents import parse_item
 from core.sources.drive import files as folders
 from core.sources.drive import source as drive
-from core.sources.git import address as git_places
+from core.sources.git import address as git_addresses
 from core.sources.git import source as git
 from core.sources.github import client as issues
 from core.sources.github import source as github
@@ -28,14 +28,14 @@ from core.sources.website import source as website
 
 KINDS: Mapping[str, port.SourceKind] = {
     "git": port.SourceKind(
-        prefixes=git_places.PREFIXES, canonical=git_places.canonical_address, guide=git_places.GUIDE,
-        label=lambda address: git_places.parse(address).name, place=git_places.place_of,
-        without_version=git_places.without_branch, open=git.open_git, parse=git.parse_git,
+        prefixes=git_addresses.PREFIXES, canonical=git_addresses.canonical_address, guide=git_addresses.GUIDE,
+        label=lambda address: git_addresses.parse(address).name, identity=git_addresses.identity_of,
+        without_version=git_addresses.without_branch, open=git.open_git, parse=git.parse_git,
     ),
     "website": port.SourceKind(
         prefixes=pages.PREFIXES, canonical=lambda text: pages.parse(text).address, guide=pages.GUIDE,
         label=pages.label_of, typed=pages.label_of,
-        place=lambda address: address.partition("://")[2],  # over https or without
+        identity=lambda address: address.partition("://")[2],  # over https or without
         # Without it, the address of a first page would mean that page alone.
         options=lambda address: () if pages.parse(address).is_sitemap else ("--follow",),
         open=website.open_website, parse=pages.parse_page,
@@ -83,7 +83,7 @@ def source_address(
         return pasted
     if follow and name.startswith(("http://", "https://")):
         return pages.parse(name).address
-    return pages.sitemap_address(name) or git_places.local_address(name)
+    return pages.sitemap_address(name) or git_addresses.local_address(name)
 
 
 def source_labels(

@@ -1,4 +1,4 @@
-"""The port of a source: a place outside the disk's folders where a team keeps its texts, its credentials, and
+"""The port of a source: a system outside the disk where a team keeps its texts, its credentials, and
 the file in which it remembers what makes its next look cheap, which may vanish and is made anew.
 
 A source has an address. One thing in it, a file, a page or a thread, is an item, and becomes one document of the
@@ -195,7 +195,7 @@ class SourceItem:
     name: str  #: whose suffix says how it is parsed
     source: str  #: how people name it, on one line
     title: str = ""  #: empty: as the document says, or its name
-    url: str | None = None  #: opens the place in a browser
+    url: str | None = None  #: opens it in a browser
     changed_at: float | None = None  #: seconds since the epoch; None: unknown
     #: E-mail addresses, and ``@`` with a domain for all addresses there; empty: nobody. None: whoever may read the
     #: collection. What a source cannot map to addresses is left out.
@@ -245,7 +245,7 @@ class PreparedSource(Protocol):
 
 @runtime_checkable
 class FollowedSource(Protocol):
-    """A source whose place tells of each change: single items can be read again before the next sync."""
+    """A source that reports each change: single items can be read again before the next sync."""
 
     async def look(self, ids: Sequence[str]) -> SourceBatch:
         """These items as they are now; those that are not there are gone."""
@@ -314,9 +314,9 @@ class AddressKind:
     label: Callable[[str], str]
     typed: Callable[[str], str] = str  #: a kept address as a person types it, and reads it
     options: Callable[[str], tuple[str, ...]] = lambda _: ()  #: that are typed behind it to have it ingested
-    #: of a kept address, what it means however it was written: two sources of which one lies in the other share items
-    place: Callable[[str], str] = str
-    #: a kept address without what chooses one of several versions of the same place, as a branch does
+    #: what a kept address means however it was written: two sources, one within the other, share items
+    identity: Callable[[str], str] = str
+    #: a kept address without what chooses one of several versions of the same texts, as a branch does
     without_version: Callable[[str], str] = str
 
 

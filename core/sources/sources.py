@@ -62,7 +62,7 @@ class SourceSyncs:
         one in which there is nothing to read is not kept. SettingsError for what is no source."""
         kept = await self.resolve(address, collection)
         typed = partial(typed_of, kinds=self.kinds)
-        add = partial(self.store.add, every=every, now=self.now(), typed=typed, place=self._place_of)
+        add = partial(self.store.add, every=every, now=self.now(), typed=typed, identity=self._identity_of)
         number, is_new = await asyncio.to_thread(add, collection, kept)
         report = await self.sync(number, notify=notify, retries=True)
         record = await asyncio.to_thread(self.store.get, number)
@@ -95,7 +95,7 @@ class SourceSyncs:
             removed = 0
             for record, items in self.store.reopen(author):
                 documents = documents_of(record, self.library)
-                removed += sum(documents.remove(record.place_of(each)) for each in items)
+                removed += sum(documents.remove(record.address_of(each)) for each in items)
                 self.store.read_soon(record.number, self.now())
             return removed
 
@@ -204,9 +204,9 @@ class SourceSyncs:
     def _failure(self, address: str, reason: str) -> Failure:
         return Failure(source=typed_of(address, self.kinds), reason=reason, is_source=True)
 
-    def _place_of(self, address: str) -> str:
+    def _identity_of(self, address: str) -> str:
         kind = port.kind_of(address, self.kinds)
-        return kind.place(address) if kind else address
+        return kind.identity(address) if kind else address
 
     def _folder(self, number: int) -> Path:
         return folder_of(self.settings.data_dir, number)
@@ -237,15 +237,15 @@ def forget_in_sources(
         return False
     is_any, meant = False, resolve_name(name, [*library.known(collection), *labels])
     for record in store.all():
-        places = [place for where, place in meant if where == record.collection]
-        if any(is_within(record.address, place) for place in places):
+        addresses = [address for where, address in meant if where == record.collection]
+        if any(is_within(record.address, address) for address in addresses):
             is_any = True
             store.forget(record.number)
             shutil.rmtree(folder_of(data_dir, record.number), ignore_errors=True)
             continue
-        for place in places:
-            if is_within(place, record.address):
-                store.forget_place(record, place)
+        for address in addresses:
+            if is_within(address, record.address):
+                store.forget_below(record, address)
     return is_any
 
 
@@ -259,7 +259,7 @@ class SourceSchedule:
 
     store: SourceStore
     enqueue: Callable[[Command], Awaitable[None]]
-    place: Conversation  #: whose commands go to who does the work
+    conversation: Conversation  #: whose commands go to who does the work
     prefix: str  #: begins the ids of commands
     now: Callable[[], float] = time.time
     due: asyncio.Event = field(default_factory=asyncio.Event)  #: set to have it looked at once
@@ -303,8 +303,7 @@ class SourceSchedule:
             await self.enqueue(self._command(record, name, f"look-{record.number}-{change}", details))
 
     def _command(self, record: SourceRecord, name: str, task: str, details: dict[str, Any]) -> Command:
-        place, thread = self.place, f"source-{record.number}"
-        conversation = replace(place, thread=thread)
+        conversation = replace(self.conversation, thread=f"source-{record.number}")
         return Command(
             id=f"{self.prefix}{task}", conversation=conversation, author="", name=name, said_at=self.now(),
             details={"source": record.number, **details},

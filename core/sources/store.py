@@ -44,7 +44,7 @@ class SourceRecord:
         """The time at which all of it was last seen, in seconds since the epoch."""
         return self.added_at if self.synced_at is None else self.synced_at
 
-    def place_of(self, item: str) -> str:
+    def address_of(self, item: str) -> str:
         """The address of an item's document."""
         return f"{self.address}/{item}"
 
@@ -150,16 +150,16 @@ class SourceStore(Tables):
         every: float | None,
         now: float,
         typed: Callable[[str], str] = str,
-        place: Callable[[str], str] = str,
+        identity: Callable[[str], str] = str,
     ) -> tuple[int, bool]:
         """The number of a source, and whether it is new; SettingsError if it overlaps another of its
         collection. ``every``: seconds between two syncs, 0 for none, None as before. ``typed``: an address as a
-        person reads it; ``place``: what it means, however it was written."""
+        person reads it; ``identity``: what it means, however it was written."""
         with self.database.transaction() as writing:
             found = writing.execute("SELECT address FROM sources WHERE collection = ?", (collection,))
             there = {str(each) for (each,) in found.fetchall()}
             for other in () if address in there else sorted(there):
-                if overlap(place(address), place(other)):
+                if overlap(identity(address), identity(other)):
                     raise SettingsError(
                         f"{typed(address)} and {typed(other)} share files, and the latter is a source of this collection already. "
                         "Forget it first, or choose another --collection."
@@ -340,12 +340,12 @@ class SourceStore(Tables):
             " WHERE s.number = ?",
             number,
         )
-        return frozenset(place for (place,) in rows if place is not None) if rows else None
+        return frozenset(address for (address,) in rows if address is not None) if rows else None
 
-    def keeps(self, number: int, place: str) -> bool:
+    def keeps(self, number: int, address: str) -> bool:
         """True if the document at this address is still wanted: its source is there, and it was not forgotten."""
         forgotten = self.forgotten(number)
-        return forgotten is not None and not any(is_within(place, gone) for gone in forgotten)
+        return forgotten is not None and not any(is_within(address, gone) for gone in forgotten)
 
     def forget(self, number: int) -> None:
         """Delete all that is stored of a source."""
@@ -355,19 +355,19 @@ class SourceStore(Tables):
                 self.write(f"DELETE FROM {table} WHERE source = ?", number)
         self.database.erase_deleted(ERASED)
 
-    def forget_place(self, record: SourceRecord, place: str) -> None:
+    def forget_below(self, record: SourceRecord, address: str) -> None:
         """Delete the items at or below an address in a source, and note that they are not to be read again."""
-        number, below = record.number, span_below(place.removeprefix(f"{record.address}/"))
+        number, below = record.number, span_below(address.removeprefix(f"{record.address}/"))
         with self.database.transaction():
             query = "DELETE FROM source_items WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))"
             self.write(query, number, *below)
             query = "INSERT INTO forgotten_source_items VALUES (?, ?) ON CONFLICT DO NOTHING"
-            self.write(query, number, place)
+            self.write(query, number, address)
         self.database.erase_deleted(ERASED)
 
 
-def overlap(place: str, other: str) -> bool:
-    return is_within(place, other) or is_within(other, place)
+def overlap(address: str, other: str) -> bool:
+    return is_within(address, other) or is_within(other, address)
 
 
 def _item(row: Row) -> SourceItem:

@@ -43,7 +43,7 @@ PAGE = 500  # items or documents that are compared at once
 LONGEST_WAIT = 900.0
 WAITS = 8  # times in a row that it waits without having read anything
 CANCEL_TIMEOUT = 3.0  # seconds that a document gets to be written which is being read at a stop
-FAILURES_TOLD = 100  # items
+FAILURES_SHOWN = 100  # items
 SINGLES = "Pages that were indexed alone before, and are read with it now: {count:,}."
 CHANGES = 3  # times that an item may change while it is fetched, until the next sync
 
@@ -119,19 +119,21 @@ class SyncRun:
         return SyncReport(
             added=self.added, changed=self.changed, removed=self.removed, notes=(*notes, *self._unread),
             skipped=max(0, counts.read - self.added - self.changed),
-            failed=self.store.failed(self.record.number, limit=FAILURES_TOLD),
+            failed=self.store.failed(self.record.number, limit=FAILURES_SHOWN),
         )  # fmt: skip
 
     def _find_missing(self) -> None:
         """Make due what should be in the library and is not, as after it was rebuilt."""
         record, number = self.record, self.record.number
         for ids in self.store.pages(number, "state = 'read'", limit=PAGE):
-            there = self._documents.places(map(record.place_of, ids))
+            held = self._documents.collections_of(map(record.address_of, ids))
             known = (each.item for each in self.store.known(number, ids).values())
             found = (
-                (each.id, there.get(record.place_of(each.id)), record.collection_of(each)) for each in known
+                (each.id, held.get(record.address_of(each.id)), record.collection_of(each)) for each in known
             )
-            self.store.make("due", number, [item for item, places, wanted in found if places != {wanted}])
+            self.store.make(
+                "due", number, [item for item, collections, wanted in found if collections != {wanted}]
+            )
         for ids in self.store.pages(number, "state = 'failed'", limit=PAGE) if self.retries else ():
             self.store.make("due", number, ids)
 
@@ -190,8 +192,8 @@ class SyncRun:
         self.store.put(number, renewed, listing=listing, state="read")
         self.store.see(number, done - {item.id for item in renewed}, listing=listing)
         for item in renewed:
-            place, changed_at = self.record.place_of(item.id), plausible(item.changed_at, self.now)
-            self._documents.note_change(place, source=item.source, url=item.url, changed_at=changed_at)
+            address, changed_at = self.record.address_of(item.id), plausible(item.changed_at, self.now)
+            self._documents.note_change(address, source=item.source, url=item.url, changed_at=changed_at)
         return wanted
 
     def _regroup(
@@ -204,17 +206,17 @@ class SyncRun:
             before = known.get(item.id)
             if before is None or before.item.readers == item.readers:
                 continue
-            place = self.record.place_of(item.id)
-            if self._documents.move(place, item.readers):
-                self._require_kept(place)
+            address = self.record.address_of(item.id)
+            if self._documents.move(address, item.readers):
+                self._require_kept(address)
             elif unchanged(item, before) is not None:
                 missing.append(item)
         return missing
 
-    def _require_kept(self, place: str) -> None:
+    def _require_kept(self, address: str) -> None:
         """Remove a document that was written after it, or its source, was forgotten. SourceForgotten."""
-        if not self.store.keeps(self.record.number, place):
-            self._documents.remove(place)
+        if not self.store.keeps(self.record.number, address):
+            self._documents.remove(address)
             raise SourceForgotten
 
     def _kept(self, items: Iterable[port.SourceItem]) -> list[port.SourceItem]:
@@ -222,8 +224,8 @@ class SyncRun:
         forgotten = self.store.forgotten(self.record.number)
         if forgotten is None:
             raise SourceForgotten
-        place = self.record.place_of
-        return [each for each in items if not any(is_within(place(each.id), gone) for gone in forgotten)]
+        address_of = self.record.address_of
+        return [each for each in items if not any(is_within(address_of(each.id), gone) for gone in forgotten)]
 
     def _leave_unread(self, listed: Sequence[port.UnreadItem], listing: int) -> None:
         """Leave what cannot be looked at now; what was never seen before is a failure. SourceForgotten."""
@@ -288,7 +290,7 @@ class SyncRun:
         self._regroup([item], known)
 
     def _index(self, item: port.SourceItem, data: bytes) -> None:
-        place = self.record.place_of(item.id)
+        address = self.record.address_of(item.id)
         try:
             with resting(), parser_process.apart():
                 document = document_of(self.record, item, data, self.parse, now=self.now)
@@ -297,24 +299,24 @@ class SyncRun:
             return
         give_way()
         is_new = self._documents.put(document, item.readers)
-        self._require_kept(place)
+        self._require_kept(address)
         if self.store.mark(self.record.number, item, "read"):
             self.added, self.changed = self.added + is_new, self.changed + (not is_new)
-            if document.unread and len(self._unread) < FAILURES_TOLD:
+            if document.unread and len(self._unread) < FAILURES_SHOWN:
                 self._unread.append(SourceNote(source=item.source, text=document.unread))
         else:  # somebody who wrote it asked meanwhile not to be read: it is due again
-            self._documents.remove(place)
+            self._documents.remove(address)
 
     def _fail(self, item: port.SourceItem, reason: str) -> None:
         """Note why an item could not be read. Its older version must not be quoted any more."""
-        self.removed += self._documents.remove(self.record.place_of(item.id))
+        self.removed += self._documents.remove(self.record.address_of(item.id))
         self.store.mark(self.record.number, item, "failed", reason)
 
     def _remove(self, ids: Sequence[str]) -> None:
         """Cut off, the next sync does it first: a source might still hand out what it lists no more."""
         self.store.make("gone", self.record.number, ids)
         for each in ids:
-            self.removed += self._documents.remove(self.record.place_of(each))
+            self.removed += self._documents.remove(self.record.address_of(each))
         self.store.drop(self.record.number, ids)
 
     def _remove_all(self, where: str, *values: object) -> None:
@@ -325,7 +327,7 @@ class SyncRun:
         """Remove what a full listing did not have, and documents that no item is known of."""
         self._remove_all("listed_in < ?", listing)
         self._progress()  # of a source that was added anew after it was forgotten, no item is known here
-        after, begin = "", len(self.record.place_of(""))
+        after, begin = "", len(self.record.address_of(""))
         while addresses := self._documents.below(after=after, limit=PAGE):
             after = addresses[-1]
             known = self.store.known(self.record.number, [each[begin:] for each in addresses])

@@ -1,4 +1,4 @@
-"""The place of a process's stores: files of its data folder, or in the PostgreSQL of ``DATABASE_URL``."""
+"""The stores of a process: files of its data folder, or in the PostgreSQL of ``DATABASE_URL``."""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor

@@ -52,8 +52,8 @@ class QuotedDocuments:
 
     async def unknown(self, platform: str, since: float) -> list[str]:
         """Turns of a platform that answered from documents since then, and are not here yet."""
-        place = f"{platform}/"
-        return [turn for (turn,) in await self.database.rows(_UNKNOWN, (since, place, place, AT_ONCE))]
+        prefix = f"{platform}/"
+        return [turn for (turn,) in await self.database.rows(_UNKNOWN, (since, prefix, prefix, AT_ONCE))]
 
     async def put(self, turn: str, documents: Iterable[QuotedDocument]) -> None:
         """The documents in which the quotes of an answer stand now."""

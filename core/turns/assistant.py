@@ -229,7 +229,7 @@ class Assistant:
     async def _open(
         self, conversation: Conversation, is_worth_writing: Callable[[State], bool] = lambda _: False
     ) -> TurnCheckpoints:
-        """The stored state of a conversation, and for one turn the place of its checkpoints."""
+        """The stored state of a conversation, and for one turn its checkpoints."""
         store = cast("Checkpoints", self.graph.checkpointer)  # a copy that knows our types
         return TurnCheckpoints(store, await store.aget_tuple(_config(conversation)), is_worth_writing)
 

@@ -158,10 +158,10 @@ class Turns:
             yield run
             return
         async with self._step(work, "alone"):
-            place = ""  # how far a turn has come; of a command nobody knows
+            checkpoint = ""  # how far a turn has come; of a command nobody knows
             with suppress(FootnoteError):
-                place = await self.assistant.newest_checkpoint(work.conversation)
-            run = run.begun_at(place)
+                checkpoint = await self.assistant.newest_checkpoint(work.conversation)
+            run = run.begun_at(checkpoint)
             if run.is_hopeless:
                 yield run
                 return

@@ -27,7 +27,7 @@ from core.wording import Sentence
 logger = logging.getLogger(__name__)
 
 CUT_OFF = 2  # runs beside others, until a turn runs alone
-ALONE = 3  # runs alone that began at one place and were cut off, until a turn is given up
+ALONE = 3  # runs alone that began at one checkpoint and were cut off, until a turn is given up
 #: Attributes of a workflow: how many runs a stop of their process cut off, and those alone.
 STOPS, LONE = "stops", "alone"
 
@@ -228,7 +228,7 @@ async def persist(
 
 @value
 class LoneRuns:
-    """The newest runs alone that began at one place."""
+    """The newest runs alone that began at one checkpoint."""
 
     place: str = ""  #: how far the turn had come: the newest checkpoint of its conversation
     count: int = 0
@@ -268,10 +268,10 @@ class TurnRun:
     def is_suspect(self) -> bool:
         return self.cut_off >= CUT_OFF
 
-    def begun_at(self, place: str) -> TurnRun:
+    def begun_at(self, checkpoint: str) -> TurnRun:
         """The run alone that begins there now; a hopeless one where enough were cut off there."""
-        before = LoneRuns(place=place, stops=self.stops)  # those that were cut off at this place so far
-        if self.lone.place == place:
+        before = LoneRuns(place=checkpoint, stops=self.stops)  # those that were cut off at it so far
+        if self.lone.place == checkpoint:
             was_stopped = self.stops > self.lone.stops  # a stop of the process cuts off nothing
             before = replace(before, count=self.lone.count - was_stopped)
         if before.count >= ALONE:

@@ -21,7 +21,7 @@ from benchmarks.draft_labels import Item, Which, plain, read_items, shown
 from benchmarks.drafts import GRADER, WRITER, asked_of, documents_of, share
 from bots.testing.report import Section, Table
 from core.conversation import Outcome, Progress, unwatched, value
-from core.grounding.citations import by_place
+from core.grounding.citations import merge_footnotes
 from core.grounding.claims import claims_of
 from core.settings import Settings
 
@@ -82,7 +82,7 @@ async def asked(item: Item, which: Which, *, is_watched: bool, speed: float, jud
             outcome = await asked_of(
                 item.question, docs, settings, watcher.report if is_watched else unwatched
             )
-    answer = by_place(outcome.answer).text if outcome.answer else ""
+    answer = merge_footnotes(outcome.answer).text if outcome.answer else ""
     whole = outcome.timing_ms["total"] / 1000
     began = gemini.calls[0].started if gemini.calls else 0.0
     return Asked(

@@ -134,7 +134,7 @@ async def _drafts(
 
 def _answer(taken: Taken) -> GapAnswer:
     said = (Saying(words=taken.words, by="Ann"),)
-    return GapAnswer(id=taken.id, question=taken.question, said=said, within=HERE, places=HERE)
+    return GapAnswer(id=taken.id, question=taken.question, said=said, within=HERE, targets=HERE)
 
 
 def _applies(draft: GapDraft, docs: Path) -> bool:

@@ -33,7 +33,7 @@ from core.conversation import (
 )
 from core.errors import QuestionRejected
 from core.graph.approval import checked_query
-from core.grounding.citations import by_place
+from core.grounding.citations import merge_footnotes
 from core.library.readers import base_of
 from core.wording import Sentence
 
@@ -112,7 +112,7 @@ def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: f
         outcome = Outcome(kind="answered", turn_id=turn.id, answer=held.beginning, language=basis.language)
     if outcome is None:
         return basis
-    answer = by_place(outcome.answer) if outcome.answer else None
+    answer = merge_footnotes(outcome.answer) if outcome.answer else None
     cited = answer.citations if answer else outcome.closest
     read_from = {*outcome.collections, *(each.collection for each in cited)} - {""}
     if closed := read_from - collections:

@@ -29,7 +29,7 @@ async def _shown(visit: Visit, *, fault: str = "", opened: str = "", status: int
     notes = {each.answer: each.url for each in await visit.site.gaps.finder.store.drafts()}
     return visit.show(
         "draft.html", status=status, title=f"A change: {answer.question[:80]}", answer=answer, draft=draft,
-        place=proposals.place_of(draft), warning=proposals.warning_of(draft),
+        place=proposals.target_of(draft), warning=proposals.warning_of(draft),
         applies=proposals.where_it_applies(draft) if draft.patch else "",
         lines=(draft.patch or answer.text).splitlines(), fault=fault,
         opened=opened or notes.get(answer.id, ""), may_open=_may_open(visit, draft),
@@ -87,7 +87,7 @@ async def _draft(visit: Visit, answer: KeptAnswer) -> drafts.GapDraft | None:
     )
     found = await drafts.answer_of(answer, site.gaps.finder.store, site.log)
     read = visit.session.collections
-    return await drafter.draft(found if read is None else replace(found, places=found.places & read))
+    return await drafter.draft(found if read is None else replace(found, targets=found.targets & read))
 
 
 def _may_open(visit: Visit, draft: drafts.GapDraft) -> bool:

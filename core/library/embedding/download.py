@@ -45,7 +45,7 @@ def alone(lock: Path) -> Iterator[None]:
         raise DownloadError(f"{lock.parent} cannot be written") from trouble
 
 
-def put_in_place(
+def receive_whole(
     target: Path, receive_into: Callable[[Path], None], is_whole: Callable[[Path], bool], fault: str
 ) -> None:
     """A file takes its name when it is whole; an interrupted download is resumed. DownloadError with ``fault``."""

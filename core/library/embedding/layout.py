@@ -98,19 +98,19 @@ def _first(*files: Path) -> Path:
 
 def _pooling(folder: Path, modules: Mapping[str, str]) -> tuple[tuple[str, ...], bool, bool]:
     """The modes, whether they are stated, and whether prefixes take part."""
-    place = modules.get("Pooling")
-    if place is None:
+    subfolder = modules.get("Pooling")
+    if subfolder is None:
         return ("mean",), False, True
-    file = folder / place / "config.json"
+    file = folder / subfolder / "config.json"
     if not file.is_file():
-        raise Unusable(f"has no {place}/config.json, which says how its tokens are pooled")
+        raise Unusable(f"has no {subfolder}/config.json, which says how its tokens are pooled")
     config = _object(file)
     stated = config.get("pooling_mode")
     if stated is None:
         stated = [mode for key, mode in _MODES.items() if config.get(key) is True] or ["mean"]
     modes = (stated,) if isinstance(stated, str) else tuple(stated if isinstance(stated, list) else ())
     if not modes or any(mode not in POOLINGS for mode in modes):
-        raise Unusable(f"pools its tokens in a way that is not known here ({place}/config.json)")
+        raise Unusable(f"pools its tokens in a way that is not known here ({subfolder}/config.json)")
     return modes, True, config.get("include_prompt") is not False
 
 

@@ -74,7 +74,7 @@ def fetch(
     if not archive.is_unpacked:
         with download.alone(archive.packed.with_name(archive.packed.name + ".lock")):
             fault = "what arrived is not the file that was published"
-            download.put_in_place(archive.packed, receive_into, is_whole, fault)
+            download.receive_whole(archive.packed, receive_into, is_whole, fault)
             unpack(archive)
 
 

@@ -77,7 +77,7 @@ class Repository:
         """Where the files of the pinned commit are; of each ONNX file a folder of its own."""
         assert self.commit is not None
         suffix = f"-{self.model.removesuffix('.onnx').replace('/', '-')}" if self.model else ""
-        return self._place / f"{self.commit}{suffix}"
+        return self._repo_folder / f"{self.commit}{suffix}"
 
     @property
     def name(self) -> str:
@@ -85,13 +85,13 @@ class Repository:
         return f"{PREFIX}{self.repo}{f'/{self.model}' if self.model else ''}@{self.commit}"
 
     @property
-    def _place(self) -> Path:
+    def _repo_folder(self) -> Path:
         return self.home / self.repo.replace("/", "--")
 
     @property
     def _revisions(self) -> dict[str, str]:
         try:
-            found = json.loads((self._place / REVISIONS).read_text(encoding="utf-8"))
+            found = json.loads((self._repo_folder / REVISIONS).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
         return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
@@ -99,14 +99,16 @@ class Repository:
     def fetch(self, hub: Hub, *, announce: download.Announce, progress: download.Progress) -> None:
         """Download what is not here yet; nothing is asked of the hub for what is. Raises DownloadError, Unusable."""
         if not self.is_here:
-            with download.alone(self._place / ".lock"):
+            with download.alone(self._repo_folder / ".lock"):
                 self._fetch(hub, announce, progress)
 
     def _fetch(self, hub: Hub, announce: download.Announce, progress: download.Progress) -> None:
         snapshot = hub.snapshot(self.repo, self.commit or self.revision)
         small, large = choose(snapshot, self.model)
         if self.commit is None:
-            download.write_json(self._place / REVISIONS, {**self._revisions, self.revision: snapshot.commit})
+            download.write_json(
+                self._repo_folder / REVISIONS, {**self._revisions, self.revision: snapshot.commit}
+            )
         files = [hub.describe(snapshot, path) for path in (*small, *large)]
         size = sum(file.size for file in files)
         announce(f"Downloading {self.repo} at {snapshot.commit[:12]} ({size / 1e6:.0f} MB, once)…")
@@ -121,7 +123,7 @@ class Repository:
             target = self.folder / file.path
             receive_into = partial(_receive, file, hub.timeout, partial(in_all, done))
             fault = f"what arrived as {file.path} has not the digest that the hub gave"
-            download.put_in_place(target, receive_into, file.is_whole, fault)
+            download.receive_whole(target, receive_into, file.is_whole, fault)
             done, sums[file.path] = done + file.size, download.sha256_of(target)
         download.note_files(self.folder, sums, repository=self.repo, commit=snapshot.commit, hub=hub.endpoint)
 

@@ -24,24 +24,24 @@ class Reranker:
     """The network of a ``RERANKER``, loaded at its first use."""
 
     setting: str
-    place: Repository | Path  #: of a hub, or a folder
+    location: Repository | Path  #: of a hub, or a folder
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _session: NetworkSession | None = field(default=None, repr=False)
     _fails: bool = field(default=False, repr=False)  #: it was tried, and cannot be used
 
     @property
     def is_here(self) -> bool:
-        return self.place.is_here if isinstance(self.place, Repository) else self.place.is_dir()
+        return self.location.is_here if isinstance(self.location, Repository) else self.location.is_dir()
 
     @property
     def name(self) -> str:
-        return self.place.name if isinstance(self.place, Repository) else str(self.place)
+        return self.location.name if isinstance(self.location, Repository) else str(self.location)
 
     def fetch(self, hub: Hub, *, announce: Announce, progress: Progress) -> None:
         """Download it, if it is of a hub and not here. Raises SettingsError."""
-        if isinstance(self.place, Repository):
+        if isinstance(self.location, Repository):
             with naming(f"RERANKER={self.setting}"):
-                self.place.fetch(hub, announce=announce, progress=progress)
+                self.location.fetch(hub, announce=announce, progress=progress)
 
     def order(self, question: str, passages: Sequence[str]) -> list[int] | None:
         """The indices of the passages, best first; None if it is not here or cannot be run."""
@@ -68,8 +68,10 @@ class Reranker:
         """The network, ready to run. Raises SettingsError."""
         with self._lock:
             if self._session is None:
-                place = self.place
-                folder, model = (place.folder, place.model) if isinstance(place, Repository) else (place, "")
+                location = self.location
+                folder, model = (
+                    (location.folder, location.model) if isinstance(location, Repository) else (location, "")
+                )
                 with naming(f"RERANKER={self.setting}"):
                     layout = read_layout(folder, model=model, is_ranking=True)
                 self._session = open_session(layout, folder)
@@ -82,5 +84,5 @@ def reranker_for(setting: str) -> Reranker | None:
         return None
     with naming(f"RERANKER={setting}"):
         is_hub = setting.startswith(PREFIX)
-        place = Repository.named(setting, is_ranking=True) if is_hub else Path(setting).expanduser()
-    return Reranker(setting=setting, place=place)
+        location = Repository.named(setting, is_ranking=True) if is_hub else Path(setting).expanduser()
+    return Reranker(setting=setting, location=location)

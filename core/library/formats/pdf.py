@@ -93,7 +93,7 @@ def parse(
 
 
 def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[PrintedLine]:
-    return [PrintedLine(text=text, page=number, top=top + place) for place, text in enumerate(texts)]
+    return [PrintedLine(text=text, page=number, top=top + index) for index, text in enumerate(texts)]
 
 
 def _unread(data: bytes, pages: Sized, damaged: Sized, scanned: Sized) -> str:
@@ -122,25 +122,25 @@ def with_outline(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]
 
 
 def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> dict[int, tuple[int, int]]:
-    """By the place of their first line, how many lines the entries' headings have, and their level. Those that say the
+    """By the index of their first line, how many lines the entries' headings have, and their level. Those that say the
     same to the letter are found first, then those with a word or two more, as "File 3 setup.sty" for "3 setup.sty".
     """
     found: dict[int, tuple[int, int]] = {}
-    free = {place for place, line in enumerate(page) if not line.table}
+    free = {index for index, line in enumerate(page) if not line.table}
     candidates: list[tuple[range, _Candidate]] = []
-    for count, place in product((1, 2), range(len(page))):
-        places = range(place, place + count)
-        if free.issuperset(places):
-            text = " ".join(page[each].text for each in places)
-            candidates += [(places, _Candidate(text))] if len(text) <= 2 * TITLE else []
+    for count, index in product((1, 2), range(len(page))):
+        indices = range(index, index + count)
+        if free.issuperset(indices):
+            text = " ".join(page[each].text for each in indices)
+            candidates += [(indices, _Candidate(text))] if len(text) <= 2 * TITLE else []
     left = list(entries)
     for to_the_letter in (True, False):
         for level, title in tuple(left):
             wanted = _Candidate(title)
-            for places, each in candidates:
-                if each.says(wanted, to_the_letter=to_the_letter) and free.issuperset(places):
-                    found[places.start] = len(places), level
-                    free.difference_update(places)
+            for indices, each in candidates:
+                if each.says(wanted, to_the_letter=to_the_letter) and free.issuperset(indices):
+                    found[indices.start] = len(indices), level
+                    free.difference_update(indices)
                     left.remove((level, title))
                     break
     return found
@@ -192,16 +192,16 @@ def _names(line: PrintedLine, below: PrintedLine) -> bool:
 
 def without_running_heads(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
     """Each page's lines without headers, footers and numbers; the first page keeps its title."""
-    placed = [sorted(lines, key=lambda line: line.top) for lines in pages]
+    by_height = [sorted(lines, key=lambda line: line.top) for lines in pages]
     counts = Counter(
         mask
-        for page, lines in enumerate(placed)
+        for page, lines in enumerate(by_height)
         for mask in {m for line in (*lines[:EDGE], *lines[-EDGE:]) for m in _masks(line.text, page)}
     )
     enough = max(RUNNING_HEAD_PAGES, RUNNING_HEAD_SHARE * len(pages))
     running = {mask for mask, count in counts.items() if count >= enough}
     bare = []
-    for page, (lines, ordered) in enumerate(zip(pages, placed, strict=True)):
+    for page, (lines, ordered) in enumerate(zip(pages, by_height, strict=True)):
         heads: list[PrintedLine] = []
         for edge in (ordered[:EDGE], ordered[: -EDGE - 1 : -1]):
             for line in edge:

@@ -1,4 +1,4 @@
-"""The pages of a PDF file as PDFium reads them: lines of words with their places and letters, tables as one line."""
+"""The pages of a PDF file as PDFium reads them: lines of words with their positions and letters, tables as one line."""
 
 import ctypes
 import logging
@@ -125,7 +125,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
                 if characters > TEXT_LIMIT:
                     raise DocumentError(TOO_MUCH_TEXT)
                 report_progress(number, count)
-            labels = [_utf16(raw.FPDF_GetPageLabel, document, place)[:LABEL] for place in range(count)]
+            labels = [_utf16(raw.FPDF_GetPageLabel, document, index)[:LABEL] for index in range(count)]
             file.labels = labels if any(labels) else []
         finally:
             document.close()
@@ -165,10 +165,10 @@ def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:
     entries: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in islice(document.get_toc(), ENTRY_LIMIT):
         destination = entry.get_dest()
-        place = destination.get_index() if destination else None
+        index = destination.get_index() if destination else None
         title = _utf16(raw.FPDFBookmark_GetTitle, entry.raw).strip()
-        if place is not None and title and len(entries[place + 1]) < ENTRIES:
-            entries[place + 1].append((min(entry.level + 1, 6), title))
+        if index is not None and title and len(entries[index + 1]) < ENTRIES:
+            entries[index + 1].append((min(entry.level + 1, 6), title))
     return dict(entries)
 
 
@@ -181,7 +181,7 @@ def _read_page(document: Any, number: int, fonts: dict[int, bool], file: Printed
         file.annotated = file.annotated or _is_annotated(page)
         drawn = raw.FPDFPage_CountObjects(page)
         if len(lines) <= HEADS:
-            kinds = {raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, place)) for place in range(drawn)}
+            kinds = {raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, index)) for index in range(drawn)}
             if kinds & {raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_FORM}:  # a form may hold one
                 file.pictured.add(number)
         if not drawn:
@@ -193,8 +193,8 @@ def _read_page(document: Any, number: int, fonts: dict[int, bool], file: Printed
 def _is_annotated(page: Any) -> bool:
     from pypdfium2 import raw
 
-    for place in range(min(raw.FPDFPage_GetAnnotCount(page), ANNOTATION_LIMIT)):
-        annotation = raw.FPDFPage_GetAnnot(page, place)
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), ANNOTATION_LIMIT)):
+        annotation = raw.FPDFPage_GetAnnot(page, index)
         kind = raw.FPDFAnnot_GetSubtype(annotation)
         raw.FPDFPage_CloseAnnot(annotation)
         if kind in (raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT):
@@ -210,7 +210,7 @@ def _lines_of(page: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
         count = text.count_chars()
         if count > TEXT_LIMIT:
             return [], count
-        letters = "".join(map(chr, (raw.FPDFText_GetUnicode(text.raw, place) for place in range(count))))
+        letters = "".join(map(chr, (raw.FPDFText_GetUnicode(text.raw, index) for index in range(count))))
         words = [(found, _matrix(text.raw, found.start())) for found in _WORD.finditer(letters)]
         # By how many quarters words are turned against the clock, most of them.
         turns = Counter(round(atan2(matrix.b, matrix.a) / (pi / 2)) % 4 for _, matrix in words)
@@ -248,12 +248,12 @@ def _lines(
         yield line
 
 
-def _matrix(text: Any, place: int) -> Any:
+def _matrix(text: Any, index: int) -> Any:
     """How a letter is drawn: its size and direction."""
     from pypdfium2 import raw
 
     matrix = raw.FS_MATRIX()
-    raw.FPDFText_GetMatrix(text, place, ctypes.byref(matrix))
+    raw.FPDFText_GetMatrix(text, index, ctypes.byref(matrix))
     return matrix
 
 
@@ -272,11 +272,11 @@ def _upright(first: Any, last: Any, quarter: int, height: float) -> tuple[float,
     )[quarter]
 
 
-def _is_bold(text: Any, place: int, fonts: dict[int, bool]) -> bool:
+def _is_bold(text: Any, index: int, fonts: dict[int, bool]) -> bool:
     """``fonts``: those that were looked at, by their address."""
     from pypdfium2 import raw
 
-    drawn = raw.FPDFText_GetTextObject(text, place)
+    drawn = raw.FPDFText_GetTextObject(text, index)
     font = raw.FPDFTextObj_GetFont(drawn) if drawn else None
     address = ctypes.cast(font, ctypes.c_void_p).value if font else None
     if address is None:
@@ -289,11 +289,11 @@ def _is_bold(text: Any, place: int, fonts: dict[int, bool]) -> bool:
 
 
 def _tables(lines: Sequence[Sequence[Word]]) -> list[PrintedTable]:
-    order = {id(word): place for place, word in enumerate(chain.from_iterable(lines))}
+    order = {id(word): index for index, word in enumerate(chain.from_iterable(lines))}
 
     def is_in_order(rows: Sequence[Sequence[Word]]) -> bool:
-        places = [order[id(word)] for row in rows for cell in row for word in cell.parts]
-        return places == list(range(places[0], places[0] + len(places)))
+        positions = [order[id(word)] for row in rows for cell in row for word in cell.parts]
+        return positions == list(range(positions[0], positions[0] + len(positions)))
 
     rows = [cells_of(row) for row in rows_of(list(chain.from_iterable(lines)))]
     if sum(len(row) > 1 for row in rows) < ROWS:

@@ -168,15 +168,15 @@ def _foot(block: Sequence[Row], last: int, columns: Sequence[_Column]) -> int:
 def _words(block: Sequence[Row]) -> PrintedTable | None:
     """A table of short cells, as many in each row; None if they do not stand below each other."""
     width = max(map(len, block))
-    places = [place for place, row in enumerate(block) if len(row) == width]
-    rows = [block[place] for place in places]
-    if width < 2 or len(rows) < ROWS or places[-1] - places[0] + 1 != len(rows) or width > COLUMNS:
+    indices = [index for index, row in enumerate(block) if len(row) == width]
+    rows = [block[index] for index in indices]
+    if width < 2 or len(rows) < ROWS or indices[-1] - indices[0] + 1 != len(rows) or width > COLUMNS:
         return None
     is_list = all(_NUMBERED.fullmatch(row[0].text) for row in rows)
     if is_list or any(len(cell.text) > SHORT_CELL for row in rows for cell in row):
         return None
     height = median(cell.height for row in rows for cell in row)
-    columns = [_Column([row[place] for row in rows]) for place in range(width)]
+    columns = [_Column([row[index] for row in rows]) for index in range(width)]
     overlap = any(one.right > other.left for one, other in pairwise(columns))
     if overlap or not all(column.is_aligned(height) for column in columns):
         return None
@@ -204,24 +204,24 @@ class _Line:
 
 
 def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, height: float) -> PrintedTable:
-    names: dict[int, list[str]] = {place: [] for place in range(len(columns))}
+    names: dict[int, list[str]] = {index: [] for index in range(len(columns))}
     corner: list[str] = []
     lines: list[_Line] = []
-    first = next((place for place, row in enumerate(block) if _is_data(row)), len(block))
+    first = next((index for index, row in enumerate(block) if _is_data(row)), len(block))
     over = [n for n in range(first) if any(_is_value(cell, columns, start) for cell in block[n])]
     last_head = max(over, default=-1)
     for number, row in enumerate(block):
         if number <= last_head or (not lines and len(row) == 1 and _UNIT.fullmatch(row[0].text)):
             heads = [cell for cell in row if _is_value(cell, columns, start)]
-            for place, text in _spread(heads, columns, height).items():
-                names[place] += [text] if text not in names[place] else []
+            for index, text in _spread(heads, columns, height).items():
+                names[index] += [text] if text not in names[index] else []
             corner += [cell.text for cell in row if not _is_value(cell, columns, start)]
         else:
             lines.append(_line(row, columns))
     rows = list(_with_sections(_whole(lines, height), height))
     return PrintedTable(
-        corner=" ".join(corner), heads=tuple(" ".join(names[place]) for place in range(len(columns))),
-        rows=tuple((label, *(values.get(place, "") for place in range(len(columns)))) for label, values in rows),
+        corner=" ".join(corner), heads=tuple(" ".join(names[index]) for index in range(len(columns))),
+        rows=tuple((label, *(values.get(index, "") for index in range(len(columns)))) for label, values in rows),
         edges=tuple(column.right for column in columns), leeway=1.5 * height, words=_ids(block),
     )  # fmt: skip
 
@@ -234,43 +234,45 @@ def _is_value(cell: Word, columns: Sequence[_Column], start: float) -> bool:
 def _spread(heads: Sequence[Word], columns: Sequence[_Column], height: float) -> dict[int, str]:
     """The names of one line by column: each above those that it covers, or in whose middle it stands."""
     own: dict[int, list[int]] = {number: [] for number in range(len(heads))}
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         best = max(own, key=lambda number: column.overlap(heads[number]), default=None)
         if best is not None:
             narrower = min(column.right - column.left, heads[best].right - heads[best].left)
             if column.overlap(heads[best]) > 0.2 * narrower:
-                own[best].append(place)
+                own[best].append(index)
     found: dict[int, str] = {}
-    taken = {place for places in own.values() for place in places}
+    taken = {index for indices in own.values() for index in indices}
     for number, head in enumerate(heads):
         middle = (head.left + head.right) / 2
-        places = own[number] or [min(range(len(columns)), key=lambda p: abs(columns[p].middle - middle))]
-        free = [p for p in range(len(columns)) if p in places or p not in taken]
-        covers = head.right - head.left > 2 * (columns[places[0]].right - columns[places[0]].left)
+        indices = own[number] or [min(range(len(columns)), key=lambda p: abs(columns[p].middle - middle))]
+        free = [p for p in range(len(columns)) if p in indices or p not in taken]
+        covers = head.right - head.left > 2 * (columns[indices[0]].right - columns[indices[0]].left)
         is_wide = bool(covers or _PERIOD.search(head.text))
         leeway = (ROUGH if is_wide and len(heads) == 1 else LEEWAY) * height
-        for place in _centred(middle, places, free, columns, leeway, is_wide=is_wide):
-            found[place] = f"{found.get(place, '')} {head.text}".strip()
+        for index in _centred(middle, indices, free, columns, leeway, is_wide=is_wide):
+            found[index] = f"{found.get(index, '')} {head.text}".strip()
     return found
 
 
 def _centred(
     middle: float,
-    places: Sequence[int],
+    indices: Sequence[int],
     free: Sequence[int],
     columns: Sequence[_Column],
     leeway: float,
     *,
     is_wide: bool,
 ) -> range:
-    """The columns from one to another, those at ``places`` among them, in whose middle a name stands; where one is the
+    """The columns from one to another, those at ``indices`` among them, in whose middle a name stands; where one is the
     middle of several, ``is_wide`` says whether the name is that of all.
     """
     spans = [
         range(one, other + 1)
         for one in free
         for other in free
-        if one <= places[0] and other >= places[-1] and all(place in free for place in range(one, other + 1))
+        if one <= indices[0]
+        and other >= indices[-1]
+        and all(index in free for index in range(one, other + 1))
     ]
 
     def distance(span: range) -> float:
@@ -284,12 +286,12 @@ def _line(row: Row, columns: Sequence[_Column]) -> _Line:
     values: dict[int, list[str]] = {}
     label: list[Word] = []
     for cell in row:
-        place = max(range(len(columns)), key=lambda place: columns[place].overlap(cell))
-        is_value = columns[place].overlap(cell) > 0 and (
+        index = max(range(len(columns)), key=lambda index: columns[index].overlap(cell))
+        is_value = columns[index].overlap(cell) > 0 and (
             cell is not row[0] or is_amount(cell.text) or (len(row) > 1 and cell.left >= columns[0].left)
         )
         if is_value:
-            values.setdefault(place, []).append(cell.text)
+            values.setdefault(index, []).append(cell.text)
         elif label and any(values):
             middle = (cell.left + cell.right) / 2
             nearest = min(range(len(columns)), key=lambda p: abs(columns[p].middle - middle))
@@ -299,7 +301,7 @@ def _line(row: Row, columns: Sequence[_Column]) -> _Line:
     return _Line(
         label=_LEADERS.sub("", " ".join(cell.text for cell in label)).strip(),
         left=label[0].left if label else 0.0, right=label[-1].right if label else 0.0,
-        values={place: " ".join(texts) for place, texts in values.items()}, middle=_middle(row),
+        values={index: " ".join(texts) for index, texts in values.items()}, middle=_middle(row),
         has_number=any(is_amount(text) for texts in values.values() for text in texts),
     )  # fmt: skip
 
@@ -314,8 +316,8 @@ def _whole(lines: Sequence[_Line], height: float) -> list[_Line]:
         is_near = number > 0 and line.middle - lines[number - 1].middle <= WRAPPED * height
         if before and is_near and _belongs(before, line, below, widest, height):
             before.label = f"{before.label} {line.label}".strip()
-            for place, text in line.values.items():
-                before.values[place] = f"{before.values.get(place, '')} {text}".strip()
+            for index, text in line.values.items():
+                before.values[index] = f"{before.values.get(index, '')} {text}".strip()
             before.has_number |= line.has_number
         else:
             whole.append(replace(line, values=dict(line.values)))

@@ -46,11 +46,11 @@ def _slide(slide: Any, number: int) -> Iterator[Part]:
     for alternative in [*slide.element.iter(f"{_MC}AlternateContent")]:
         shown, owner = alternative.find(f"{_MC}Choice"), alternative.getparent()
         if shown is not None and owner is not None:  # what newer programs show goes before a picture of it
-            place = owner.index(alternative)
-            owner[place : place + 1] = list(shown)
+            index = owner.index(alternative)
+            owner[index : index + 1] = list(shown)
     titles = [shape for shape in slide.shapes if _placeholder(shape) in _TITLES]
     title = " ".join(" ".join(text for text, _ in _paragraphs(shape.element)) for shape in titles)
-    body = [part for shape in _placed(slide.shapes) if shape not in titles for part in _shape(shape, slide)]
+    body = [part for shape in _in_order(slide.shapes) if shape not in titles for part in _shape(shape, slide)]
     notes = slide.notes_slide.notes_placeholder if slide.has_notes_slide else None
     lines = [text for text, _ in _paragraphs(notes.element)] if notes is not None else []
     yield from slide_parts(title, body, lines, number)
@@ -76,16 +76,16 @@ def _placeholder(shape: Shape) -> str | None:
     return "" if found is None else found.get("type")
 
 
-def _placed(shapes: Iterable[Shape]) -> list[Shape]:
+def _in_order(shapes: Iterable[Shape]) -> list[Shape]:
     """From top to bottom, and from left to right."""
 
-    def place(shape: Shape) -> tuple[int, int]:
+    def position(shape: Shape) -> tuple[int, int]:
         try:
             return shape.top or 0, shape.left or 0
         except (AttributeError, ValueError):  # of what python-pptx does not know
             return 0, 0
 
-    return sorted(shapes, key=place)
+    return sorted(shapes, key=position)
 
 
 def _shape(shape: Shape, slide: Any) -> Iterator[Part]:
@@ -93,7 +93,7 @@ def _shape(shape: Shape, slide: Any) -> Iterator[Part]:
     if kind in _ON_EVERY_SLIDE:
         return
     if element.tag == f"{_P}grpSp":
-        for inner in _placed(shape.shapes):
+        for inner in _in_order(shape.shapes):
             yield from _shape(inner, slide)
     elif element.tag == f"{_P}graphicFrame":
         yield from _graphic(shape, slide)

@@ -74,8 +74,8 @@ def _columns(words: Sequence[Word], usual: float) -> list[list[Word]]:
 
     def is_beside(word: Word) -> bool:
         """True if a number stands in its row."""
-        place = bisect_left(amounts, word.middle - SAME_ROW * word.height)
-        return place < len(amounts) and amounts[place] < word.middle + SAME_ROW * word.height
+        index = bisect_left(amounts, word.middle - SAME_ROW * word.height)
+        return index < len(amounts) and amounts[index] < word.middle + SAME_ROW * word.height
 
     joined: list[list[Word]] = []
     was_running = True
@@ -195,15 +195,15 @@ def continued(before: PrintedTable, table: PrintedTable) -> PrintedTable:
         return replace(table, corner=before.corner) if is_same and not table.corner else table
     nearest = [min(range(len(before.edges)), key=partial(_gap, before, edge)) for edge in table.edges]
     pairs = {
-        place: own
-        for own, (place, edge) in enumerate(zip(nearest, table.edges, strict=True))
-        if _gap(before, edge, place) <= table.leeway
+        index: own
+        for own, (index, edge) in enumerate(zip(nearest, table.edges, strict=True))
+        if _gap(before, edge, index) <= table.leeway
     }
     if len(pairs) < min(len(before.edges), len(table.edges)):
         return table
     alone = set(range(len(table.edges))) - set(pairs.values())  # columns that were empty on the page before
     columns = sorted(
-        [(edge, before.heads[place], pairs.get(place)) for place, edge in enumerate(before.edges)]
+        [(edge, before.heads[index], pairs.get(index)) for index, edge in enumerate(before.edges)]
         + [(table.edges[own], "", own) for own in alone]
     )
     rows = tuple(
@@ -215,5 +215,5 @@ def continued(before: PrintedTable, table: PrintedTable) -> PrintedTable:
     )  # fmt: skip
 
 
-def _gap(table: PrintedTable, edge: float, place: int) -> float:
-    return abs(table.edges[place] - edge)
+def _gap(table: PrintedTable, edge: float, index: int) -> float:
+    return abs(table.edges[index] - edge)

@@ -76,7 +76,7 @@ def shown_markdown(text: str, *, is_mdx: bool = False) -> str:
     code = _code_in(text)
     tags = [*_template_tags(text, code, is_markdown=True), *_modules(text, code)]
     if is_mdx:
-        taken = Places([*code.spans, *((tag.start, tag.end) for tag in tags)])
+        taken = Spans([*code.spans, *((tag.start, tag.end) for tag in tags)])
         tags += _braces(text, taken)
     return _without(text, tags, _padded)
 
@@ -86,7 +86,7 @@ def shown_html(text: str) -> str:
     text = _FIGURE.sub(lambda found: _FIGURE_AS[found[0].lower()], text)
     if not _CANDIDATE.search(text):
         return text
-    code = Places(match.span() for match in islice(_ELEMENT.finditer(text), ELEMENT_LIMIT))
+    code = Spans(match.span() for match in islice(_ELEMENT.finditer(text), ELEMENT_LIMIT))
     return _without(text, _template_tags(text, code, is_markdown=False), _as_paragraph)
 
 
@@ -121,7 +121,7 @@ def _padded(tag: _Tag, text: str) -> str:
     return "".join(padded)
 
 
-def _template_tags(text: str, code: "Places", *, is_markdown: bool) -> Iterator[_Tag]:
+def _template_tags(text: str, code: "Spans", *, is_markdown: bool) -> Iterator[_Tag]:
     ends = _Ends(text)
     position = 0
     while opening := _OPENING.search(text, position):
@@ -246,7 +246,7 @@ def _is_alone(text: str, tag: _Tag) -> bool:
     return not _WORD.search(text[first : tag.start]) and not _WORD.search(text[tag.end : last])
 
 
-def _modules(text: str, code: "Places") -> Iterator[_Tag]:
+def _modules(text: str, code: "Spans") -> Iterator[_Tag]:
     """The imports and exports of MDX, which begin a line and may go over several."""
     for line in re.finditer(r"^(?=(?:import|export)\s)", text, re.MULTILINE):
         start = line.start()
@@ -273,7 +273,7 @@ def _balanced(text: str, start: int) -> int | None:
     return len(text) if depth <= 0 and len(text) <= start + STATEMENT_LIMIT else None
 
 
-def _braces(text: str, taken: "Places") -> Iterator[_Tag]:
+def _braces(text: str, taken: "Spans") -> Iterator[_Tag]:
     """The expressions of MDX: a literal is its words."""
     for found in _EXPRESSION.finditer(text):
         if not taken.around(found.start()):
@@ -289,8 +289,8 @@ _ELEMENT = re.compile(r"(?is)<(pre|code|samp|kbd|textarea|script|style)\b[^<>]*>
 _BLANK_LINES = re.compile(r"(?:\r\n?|\n)(?:[ \t]*(?:\r\n?|\n))+")
 
 
-class Places:
-    """Stretches of a text, in order, none within another."""
+class Spans:
+    """Spans of a text, in order, none within another."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self.spans: list[tuple[int, int]] = []
@@ -301,7 +301,7 @@ class Places:
                 self.spans.append((start, end))
 
     def around(self, at: int) -> tuple[int, int] | None:
-        """The stretch that holds this offset."""
+        """The span that holds this offset."""
         index = bisect_right(self.spans, at, key=lambda span: span[0]) - 1
         return self.spans[index] if index >= 0 and at < self.spans[index][1] else None
 
@@ -316,14 +316,14 @@ class Places:
             yield reached, end
 
 
-def _code_in(text: str) -> Places:
+def _code_in(text: str) -> Spans:
     """The code of Markdown: fences at any depth, indented blocks, code spans and elements of HTML."""
     indented = (
         (block.start, block.end)
         for block in markdown.parse(text).blocks
         if block.kind == "code" and not FENCE.match(text, block.start)
     )
-    blocks = Places([*_fenced(text), *indented])
+    blocks = Spans([*_fenced(text), *indented])
     found = [*blocks.spans]
     for start, end in blocks.gaps(len(text)):
         # No blank line interrupts a code span.
@@ -331,7 +331,7 @@ def _code_in(text: str) -> Places:
         for first, last in pairwise(edges):
             found += ((first + a, first + b) for a, b in code_spans(text[first:last]))
         found += (match.span() for match in islice(_ELEMENT.finditer(text, start, end), ELEMENT_LIMIT))
-    return Places(found)
+    return Spans(found)
 
 
 def _fenced(text: str) -> Iterator[tuple[int, int]]:

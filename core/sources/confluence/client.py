@@ -28,8 +28,8 @@ MARK = "confluence+"
 CLOUD_HOSTS = (".atlassian.net", ".jira.com")  # how the names of hosts in the cloud end
 CLOUD_CONTEXT = "/wiki"
 
-#: Where the context ends and what Confluence itself calls its places begins.
-_PLACE = re.compile(
+#: The paths of Confluence itself, before which the context ends.
+_OWN_PATH = re.compile(
     r"/(?:spaces|display|pages|x|rest|plugins|dashboard\.action|index\.action|login\.action)(?=/|$)"
 )
 _KEY = re.compile(r"~?[\w.:@-]+")  # of a space; that of a person begins with a tilde
@@ -46,7 +46,7 @@ _FORMS = (
 class ConfluenceAddress:
     """A Confluence, and what is read of it."""
 
-    place: str  #: its host, with the port if it is not 443
+    netloc: str  #: its host, with the port if it is not 443
     context: str = ""  #: the path before its own, with a slash at the beginning and none at the end
     key: str = ""  #: of one space; empty: all of them, unless a page is named
     page: str = ""  #: the id of the page at the top of what is read
@@ -55,7 +55,7 @@ class ConfluenceAddress:
     @property
     def base(self) -> str:
         """The URL below which Confluence lies."""
-        return f"https://{self.place}{self.context}"
+        return f"https://{self.netloc}{self.context}"
 
     @property
     def host(self) -> str:
@@ -89,16 +89,16 @@ def parse(text: str) -> ConfluenceAddress:
         )
     if url.scheme != "https" or not host:
         raise _no_address(bare)
-    found = _PLACE.search(url.path)
+    found = _OWN_PATH.search(url.path)
     context = (url.path[: found.start()] if found else url.path).rstrip("/")
     if not context and host.endswith(CLOUD_HOSTS):
         context = CLOUD_CONTEXT
     named = f"[{host}]" if ":" in host else host
-    place = named if port in (None, 443) else f"{named}:{port}"
+    netloc = named if port in (None, 443) else f"{named}:{port}"
     key, page, title = _named(url.path[found.start() :] if found else "", url.query)
     if key is None:
         raise _no_address(bare)
-    return ConfluenceAddress(place=place, context=context, key=key, page=page, title=title)
+    return ConfluenceAddress(netloc=netloc, context=context, key=key, page=page, title=title)
 
 
 def _no_address(text: str) -> SettingsError:
@@ -109,7 +109,7 @@ def _no_address(text: str) -> SettingsError:
 
 
 def _named(path: str, query: str) -> tuple[str | None, str, str]:
-    """The key of the space, and the id or the title of the page; None for a place that holds no pages."""
+    """The key of the space, and the id or the title of the page; None for an address that holds no pages."""
     if path == "/pages/viewpage.action":
         asked = {name: texts[0] for name, texts in parse_qs(query).items()}
         key, page, title = asked.get("spaceKey", ""), asked.get("pageId", ""), asked.get("title", "")
@@ -119,8 +119,8 @@ def _named(path: str, query: str) -> tuple[str | None, str, str]:
             return None, "", ""
         named = {name: unquote_plus(text or "") for name, text in found.groupdict().items()}
         key, page, title = (named.get(name, "") for name in ("key", "page", "title"))
-    is_place = _KEY.fullmatch(key) if key else bool(page) or not path.startswith("/pages/")
-    if not is_place or (page and not _ID.fullmatch(page)):
+    is_valid = _KEY.fullmatch(key) if key else bool(page) or not path.startswith("/pages/")
+    if not is_valid or (page and not _ID.fullmatch(page)):
         return None, "", ""
     return key, page, "" if page else title
 
@@ -207,7 +207,7 @@ class ConfluenceClient:
     async def _follow(self, url: str) -> web.Response:
         """The answer of where a file's address leads: this host with credentials, any other without."""
         parts = urlsplit(url)
-        if f"{parts.scheme}://{parts.netloc}" == f"https://{self.address.place}":
+        if f"{parts.scheme}://{parts.netloc}" == f"https://{self.address.netloc}":
             return await self.http.ask(url, headers=ANY)
         if parts.scheme != "https" or not parts.hostname or parts.username is not None:
             raise source.ItemUnreadable("lies at an address that is not followed")

@@ -42,7 +42,7 @@ class ReadRestriction:
 
 @value
 class ContentParent:
-    """The place that a page lies below."""
+    """What a page lies below: another page, a folder and the like."""
 
     id: str
     kind: str = "page"  #: or folder, whiteboard, database, embed
@@ -178,7 +178,7 @@ SEARCH_LIMIT = 200  # of a search with restrictions; a lower limit of the server
 ATTACHMENTS = ("= attachment", "version,container")
 LISTS: Mapping[ContentKind, str] = {"page": "pages", "blogpost": "blogposts"}
 #: What pages may lie below beside pages, and where v2 has it.
-PLACES: Mapping[str, str] = {
+PARENT_PATHS: Mapping[str, str] = {
     "page": "pages", "folder": "folders", "whiteboard": "whiteboards", "database": "databases", "embed": "embeds",
 }  # fmt: skip
 #: Classes that all who use a Confluence belong to: "Get available space roles", of those who administer it there are
@@ -237,11 +237,11 @@ class CloudApi(ConfluenceEndpoints):
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
         return await self.client.all(SEARCH, search_in(space, *ATTACHMENTS), attachment_of)
 
-    async def parent_of(self, place: ContentParent) -> ContentParent | None:
+    async def parent_of(self, child: ContentParent) -> ContentParent | None:
         """The parent of something that was not listed. RecordRefused."""
-        if place.kind not in PLACES:
-            raise RecordRefused(f"a {place.kind} is not known")
-        return _parent(await self.client.get(f"{V2}/{PLACES[place.kind]}/{place.id}"))
+        if child.kind not in PARENT_PATHS:
+            raise RecordRefused(f"a {child.kind} is not known")
+        return _parent(await self.client.get(f"{V2}/{PARENT_PATHS[child.kind]}/{child.id}"))
 
     async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
         """Whom its permissions let view a space; not set: everybody. RecordRefused where they are not shown."""

@@ -88,9 +88,9 @@ class DataCenterApi(cloud.ConfluenceEndpoints):
             cloud.SEARCH, cloud.search_in(space, *cloud.ATTACHMENTS), cloud.attachment_of
         )
 
-    async def parent_of(self, place: cloud.ContentParent) -> cloud.ContentParent | None:
+    async def parent_of(self, child: cloud.ContentParent) -> cloud.ContentParent | None:
         return _parent(
-            await self.client.get(f"{cloud.V1}/content/{place.id}", expand="ancestors", status="any")
+            await self.client.get(f"{cloud.V1}/content/{child.id}", expand="ancestors", status="any")
         )
 
     async def viewers_of(self, space: cloud.ConfluenceSpace) -> cloud.ReadRestriction:

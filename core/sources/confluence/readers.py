@@ -20,7 +20,7 @@ from core.sources.source import Memory, SourceUnavailable
 
 KEPT = 86_400.0  # seconds that an e-mail address is remembered
 DEPTH_LIMIT = 200  # ancestors of a page
-SPACES_TOLD = 5  # by their keys
+SPACES_SHOWN = 5  # by their keys
 EVERY_SPACE = "*"
 PEOPLE = "people"  # in the memory: an address and when it was asked for, by account id or name
 
@@ -45,8 +45,8 @@ NOTES: Mapping[str, str] = {
 
 
 @value
-class PagePlace:
-    """The place of a page, and its readers."""
+class PageAccess:
+    """The ancestors of a page, and its readers."""
 
     above: tuple[str, ...]  #: ids of its ancestors, from its parent to the top
     readers: frozenset[str] | None  #: e-mail addresses; None: it is not restricted
@@ -74,27 +74,27 @@ class PageReaders:
 
     async def of_all(
         self, space: ConfluenceSpace, contents: Sequence[ConfluenceContent]
-    ) -> Mapping[str, PagePlace]:
-        """The places of a space's pages and their readers, by id."""
+    ) -> Mapping[str, PageAccess]:
+        """The ancestors and readers of a space's pages, by id."""
         own = {each.id: each.restriction for each in contents}
         parents = {each.id: each.parent for each in contents}
         for each in contents:
             if each.restriction is None:
                 own[each.id], _ = await self._look_up(ContentParent(id=each.id), is_listed=True)
-            place = each.parent
-            while place is not None and place.id not in parents:
-                own[place.id], parents[place.id] = await self._look_up(place)
-                place = parents[place.id]
+            parent = each.parent
+            while parent is not None and parent.id not in parents:
+                own[parent.id], parents[parent.id] = await self._look_up(parent)
+                parent = parents[parent.id]
         allowed = {page: await self._allowed(restriction) for page, restriction in own.items()}
         chains = {each.id: tuple(_chain(each.id, parents)) for each in contents}
         of_space = await self.of_space(space)
-        places = dict[str, PagePlace]()
+        access = dict[str, PageAccess]()
         for page, chain in chains.items():
             # Who is in all of them.
             named = [each for each in (of_space, *map(allowed.__getitem__, chain)) if each is not None]
             readers = frozenset.intersection(*named) if named else None
-            places[page] = PagePlace(above=chain[1:], readers=readers)
-        return places
+            access[page] = PageAccess(above=chain[1:], readers=readers)
+        return access
 
     async def of_space(self, space: ConfluenceSpace) -> frozenset[str] | None:
         """The viewers of a space; None: everybody. Nobody, where its permissions are not shown."""
@@ -117,18 +117,18 @@ class PageReaders:
         return allowed
 
     async def _look_up(
-        self, place: ContentParent, *, is_listed: bool = False
+        self, node: ContentParent, *, is_listed: bool = False
     ) -> tuple[ReadRestriction | None, ContentParent | None]:
-        """A restriction that was not listed, and what the place lies below; neither if it may not be looked at."""
-        if place.id not in self._looked_up:
+        """A restriction that was not listed, and the parent of what has it; neither if it may not be looked at."""
+        if node.id not in self._looked_up:
             try:
-                restriction = await self.api.restriction_of(place.id)
-                parent = None if is_listed else await self.api.parent_of(place)
-                self._looked_up[place.id] = restriction, parent
+                restriction = await self.api.restriction_of(node.id)
+                parent = None if is_listed else await self.api.parent_of(node)
+                self._looked_up[node.id] = restriction, parent
             except RecordRefused:
-                self.unknown.add(place.id)
-                self._looked_up[place.id] = None, None
-        return self._looked_up[place.id]
+                self.unknown.add(node.id)
+                self._looked_up[node.id] = None, None
+        return self._looked_up[node.id]
 
     async def _allowed(self, restriction: ReadRestriction | None) -> frozenset[str] | None:
         """Whom one restriction allows; None: everybody. Nobody, where it is not known."""
@@ -175,8 +175,8 @@ class PageReaders:
 
 
 def _spaces(keys: Sequence[str]) -> str:
-    named = ", ".join(keys[:SPACES_TOLD])
-    more = f" and {len(keys) - SPACES_TOLD} more" if len(keys) > SPACES_TOLD else ""
+    named = ", ".join(keys[:SPACES_SHOWN])
+    more = f" and {len(keys) - SPACES_SHOWN} more" if len(keys) > SPACES_SHOWN else ""
     return f"the space {named}" if len(keys) == 1 else f"the spaces {named}{more}"
 
 

@@ -26,7 +26,7 @@ from core.sources.confluence import cloud
 from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
-from core.sources.confluence.readers import PEOPLE, PagePlace, PageReaders, known_emails
+from core.sources.confluence.readers import PEOPLE, PageAccess, PageReaders, known_emails
 from core.sources.http import Json, open_http
 
 DEFAULT_GROUP = "confluence-users"  # into which every new user comes
@@ -91,10 +91,10 @@ class ConfluenceSource:
             if space.key not in self._listed:
                 contents = await self.api.contents(space)
                 attachments = await self.api.attachments(space)
-                places = await self.readers.of_all(space, contents)
-                if self._top and self._top not in places:
+                pages = await self.readers.of_all(space, contents)
+                if self._top and self._top not in pages:
                     raise source.SourceUnavailable("The page at the top is not there any more.")
-                found = self._listed_items(space, contents, attachments, places)
+                found = self._listed_items(space, contents, attachments, pages)
                 self._listed[space.key] = {item.id: item for item in found}
                 self.api.client.forget_lists()
             return self._listed[space.key]
@@ -104,7 +104,7 @@ class ConfluenceSource:
         space: cloud.ConfluenceSpace,
         contents: Sequence[cloud.ConfluenceContent],
         attachments: Sequence[cloud.ConfluenceAttachment],
-        places: Mapping[str, PagePlace],
+        pages: Mapping[str, PageAccess],
     ) -> Iterator[source.SourceItem]:
         """Pages in the order of the listing, each with its attachments."""
         titles = {each.id: each.title for each in contents}
@@ -112,14 +112,14 @@ class ConfluenceSource:
         for each in attachments:
             files.setdefault(each.container, []).append(each)
         for content in contents:
-            place = places[content.id]
-            if self._top and self._top not in (content.id, *place.above):
+            page = pages[content.id]
+            if self._top and self._top not in (content.id, *page.above):
                 continue
-            above = place.above  # as far as it is part of what is read
+            above = page.above  # as far as it is part of what is read
             if self._top:
                 above = above[: above.index(self._top) + 1] if self._top in above else ()
             named = [titles[each] for each in reversed(above) if each in titles]
-            item = self._page_item(space, content, place, named)
+            item = self._page_item(space, content, page, named)
             yield item
             for file in files.get(content.id, ()):
                 if PurePosixPath(file.title).suffix.lower() in SUFFIXES:
@@ -133,7 +133,7 @@ class ConfluenceSource:
         self,
         space: cloud.ConfluenceSpace,
         content: cloud.ConfluenceContent,
-        place: PagePlace,
+        page: PageAccess,
         above: Sequence[str],
     ) -> source.SourceItem:
         if self.address.is_page:  # it lies below the page at the top
@@ -145,7 +145,7 @@ class ConfluenceSource:
         return source.SourceItem(
             id=f"{folder}{content.id}", version=str(content.version), name=f"{content.id}{SUFFIX}",
             source=printable("/".join((label, *above, content.title))), title=printable(content.title),
-            url=self._url(content.link), changed_at=content.changed_at, readers=place.readers,
+            url=self._url(content.link), changed_at=content.changed_at, readers=page.readers,
         )  # fmt: skip
 
     def _url(self, link: str) -> str | None:

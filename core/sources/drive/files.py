@@ -186,7 +186,7 @@ class DriveTree:
     #: the folder or the shortcut by which a node is reached
     via: dict[str, str] = field(default_factory=dict)
 
-    def has_place_for(self, file: DriveFile) -> bool:
+    def holds(self, file: DriveFile) -> bool:
         """True if a file belongs to the source, as far as is known."""
         return (
             not self.root

@@ -223,7 +223,7 @@ class TreeReader:
                 self._drop(old)
             return None
         node = files.file_of(given)
-        if not self._is_kept(node) or not self.tree.has_place_for(node):
+        if not self._is_kept(node) or not self.tree.holds(node):
             if old is not None:
                 self._drop(old)
             return None

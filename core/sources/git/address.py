@@ -64,10 +64,10 @@ class GitAddress:
     def remote(self) -> str:
         """The URL of the repository."""
         user = f"{self.user}@" if self.user else ""
-        return f"{self.scheme}://{user}{self.place}{_escaped(self.path, '%#?') if self.scheme == 'file' else self.path}"
+        return f"{self.scheme}://{user}{self.netloc}{_escaped(self.path, '%#?') if self.scheme == 'file' else self.path}"
 
     @property
-    def place(self) -> str:
+    def netloc(self) -> str:
         """Its host, with the port if it is not the scheme's own."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
@@ -83,9 +83,9 @@ class GitAddress:
         page = next((page for begin, page in PAGES.items() if self.host.startswith(begin)), None)
         if page is None:
             return None
-        place = self.place if self.scheme == "https" else self.host
+        netloc = self.netloc if self.scheme == "https" else self.host
         bare = self.path.removesuffix(".git")
-        return f"https://{place}{bare}{page.format(commit=commit, path=quote(path, safe='/'))}"
+        return f"https://{netloc}{bare}{page.format(commit=commit, path=quote(path, safe='/'))}"
 
 
 def parse(text: str) -> GitAddress:
@@ -125,8 +125,8 @@ def without_branch(address: str) -> str:
     return f"{repository}{sign}{folder}" if folder else repository
 
 
-def place_of(address: str) -> str:
-    """The place of a kept address, however it is reached: by https or ssh, with ".git" or without."""
+def identity_of(address: str) -> str:
+    """The identity of a kept address, however it is reached: by https or ssh, with ".git" or without."""
     parsed = parse(address)
     path = parsed.path.removesuffix("/.git").removesuffix(".git")
     # Hosts of repositories do not tell upper case from lower.
@@ -138,10 +138,10 @@ def place_of(address: str) -> str:
 def local_address(name: str) -> str | None:
     """The address of a repository on this disk that was typed as ``PATH#FOLDER@BRANCH``; None for anything else."""
     path, sign, fragment = name.partition("#")
-    place = Path(path).expanduser()
-    if not sign or Path(name).expanduser().exists() or not is_repository(place):
+    folder = Path(path).expanduser()
+    if not sign or Path(name).expanduser().exists() or not is_repository(folder):
         return None
-    return canonical_address(f"git+file://{_escaped(str(place.resolve()), '%#?')}#{fragment}")
+    return canonical_address(f"git+file://{_escaped(str(folder.resolve()), '%#?')}#{fragment}")
 
 
 def is_repository(folder: Path) -> bool:
@@ -169,10 +169,10 @@ def canonical_address(text: str) -> str:
     address = parse(text)
     if address.scheme != "file":
         return address.address
-    place = Path(address.path).resolve()
-    if not is_repository(place):
-        raise SettingsError(f"{place} is not a git repository.")
-    return replace(address, path=str(place)).address
+    folder = Path(address.path).resolve()
+    if not is_repository(folder):
+        raise SettingsError(f"{folder} is not a git repository.")
+    return replace(address, path=str(folder)).address
 
 
 def item_of(path: str, folder: str) -> str:
@@ -213,7 +213,7 @@ def credentials_of(text: str, settings: Settings) -> Sequence[Credential]:
     page, rights = next(found for begin, found in TOKEN_PAGES.items() if address.host.startswith(begin))
     token = Credential(
         setting="GIT_TOKENS", entry=f"{address.host}=TOKEN",
-        made_at=page.format(host=address.place, path=address.path.removesuffix(".git")), rights=rights,
+        made_at=page.format(host=address.netloc, path=address.path.removesuffix(".git")), rights=rights,
         is_set=address.host in settings.git_tokens, is_needed=False,
     )  # fmt: skip
     return (token,)

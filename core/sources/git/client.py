@@ -124,7 +124,7 @@ class Git:
         if address.scheme == "https" and (token := self.tokens.get(address.host)):
             login = base64.b64encode((token if ":" in token else f"{USER}:{token}").encode()).decode()
             # For this host alone, whatever else it names.
-            settings[f"http.https://{address.place}/.extraHeader"] = f"Authorization: Basic {login}"
+            settings[f"http.https://{address.netloc}/.extraHeader"] = f"Authorization: Basic {login}"
         return settings
 
 

@@ -44,10 +44,10 @@ async def propose(
 ) -> str | None:
     """The page of the pull request; None if nothing is left to change. SourceUnavailable."""
     head = {"Authorization": f"Bearer {token.partition(':')[2] or token}", "Accept": "application/json"}
-    place = address.place if address.scheme == "https" else address.host
-    urls = [f"https://{place}"]
-    if is_cloud := place == "github.com" or place.endswith(".ghe.com"):
-        urls = [f"https://api.{place}"]
+    netloc = address.netloc if address.scheme == "https" else address.host
+    urls = [f"https://{netloc}"]
+    if is_cloud := netloc == "github.com" or netloc.endswith(".ghe.com"):
+        urls = [f"https://api.{netloc}"]
     async with open_http(*urls, private=private, connections=1, name=address.host, headers=head) as client:
         kind = GitHub if is_cloud else await _kind_at(client, urls[0])
         api = "" if is_cloud else kind.api

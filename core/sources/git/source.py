@@ -104,12 +104,12 @@ class GitSource:
         return ("--", self.address.folder) if self.address.folder else ()
 
     def _item(self, path: str, blob: str, commit: str, changed_at: float | None) -> source.SourceItem:
-        name, place = item_of(path, self.address.folder), self.address.name
+        name, label = item_of(path, self.address.folder), self.address.name
         if path == self.address.folder:
-            place = place.removesuffix(f"/{name}")
+            label = label.removesuffix(f"/{name}")
         return source.SourceItem(
             id=name, version=client.version_of(blob, self.included.get(path, ()), self._tree),
-            name=PurePosixPath(name).name, source=printable(f"{place}/{name}"),
+            name=PurePosixPath(name).name, source=printable(f"{label}/{name}"),
             url=self.address.page_of(path, commit), changed_at=changed_at,
         )  # fmt: skip
 

@@ -49,14 +49,14 @@ class IssuesAddress:
     kind: IssueKind
 
     @property
-    def place(self) -> str:
+    def netloc(self) -> str:
         """The host, with the port if it is not the usual one."""
         return self.host if self.port is None else f"{self.host}:{self.port}"
 
     @property
     def address(self) -> str:
         """The form that is kept."""
-        return f"{MARK}https://{self.place}/{self.repository}/{self.kind}"
+        return f"{MARK}https://{self.netloc}/{self.repository}/{self.kind}"
 
     @property
     def repository(self) -> str:
@@ -66,13 +66,13 @@ class IssuesAddress:
     def api(self) -> str:
         """The URL of its API: https://docs.github.com/enterprise-server/rest/quickstart."""
         if self.host == PUBLIC or self.host.endswith(RESIDENT):
-            return f"https://api.{self.place}"
-        return f"https://{self.place}/api/v3"
+            return f"https://api.{self.netloc}"
+        return f"https://{self.netloc}/api/v3"
 
     def page_of(self, number: int) -> str:
         """The page of one of them."""
         kind = "issues" if self.kind == "issues" else "pull"
-        return f"https://{self.place}/{self.repository}/{kind}/{number}"
+        return f"https://{self.netloc}/{self.repository}/{kind}/{number}"
 
 
 def parse(text: str) -> IssuesAddress:
@@ -120,7 +120,7 @@ def credentials_of(text: str, settings: Settings) -> Sequence[source.Credential]
     address = parse(text)
     token = source.Credential(
         setting="GIT_TOKENS", entry=f"{address.host}=TOKEN",
-        made_at=f"https://{address.place}/settings/personal-access-tokens/new",
+        made_at=f"https://{address.netloc}/settings/personal-access-tokens/new",
         rights="Issues: read-only, Pull requests: read-only",
         is_set=bool(settings.git_tokens.get(address.host)), is_needed=False,
     )  # fmt: skip

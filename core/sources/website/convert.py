@@ -113,11 +113,11 @@ def normal_url(link: str, base: str) -> str | None:
         return None
     if url.scheme not in DEFAULT_PORTS or not host or url.username is not None:
         return None
-    place = f"[{host}]" if ":" in host else host
+    netloc = f"[{host}]" if ":" in host else host
     if port is not None and port != DEFAULT_PORTS[url.scheme]:
-        place += f":{port}"
+        netloc += f":{port}"
     path, query = _escaped(url.path or "/"), _escaped(url.query)
-    written = urlunsplit((url.scheme, place, path, query, ""))
+    written = urlunsplit((url.scheme, netloc, path, query, ""))
     return written if len(written) <= URL_LIMIT else None
 
 

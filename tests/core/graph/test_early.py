@@ -19,7 +19,7 @@ from fakes.scripted import (
 )
 
 from core.conversation import Usage
-from core.grounding.citations import by_place
+from core.grounding.citations import merge_footnotes
 from core.reasoning.reasoner import Draft, Plan
 from core.wording import Sentence
 
@@ -64,7 +64,7 @@ async def test_the_first_sentence_is_shown_while_the_rest_is_written_and_the_end
     first = next(filter(None, shown))
     assert words(first) == "The tower is 300 metres tall."
     assert next(each.stage for each in seen if each.answer) == "writing"
-    assert all(by_place(outcome.answer).text.startswith(each) for each in shown)
+    assert all(merge_footnotes(outcome.answer).text.startswith(each) for each in shown)
     assert words(outcome.answer.text) == words(f"{TALL} {BUILT} {FLOORS} {STEPS} {LIFTS}")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.grounding.beginning import around_quotes, beginning, closed
-from core.grounding.citations import by_place, to_answer
+from core.grounding.citations import merge_footnotes, to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Verdict, edited, statements_of
 from core.reasoning.reasoner import Draft
@@ -42,7 +42,11 @@ def answer_to(draft: str, rejected: frozenset[int]) -> str:
     statements = statements_of(claims_of(draft), STRIPS)
     verdicts = {each.number: verdict(each.cites, each.number in rejected) for each in statements}
     kept = edited(draft, verdicts, STRIPS) if statements else None
-    return by_place(to_answer(Draft(text=kept.text, composed=True), STRIPS, kept.stated)).text if kept else ""
+    return (
+        merge_footnotes(to_answer(Draft(text=kept.text, composed=True), STRIPS, kept.stated)).text
+        if kept
+        else ""
+    )
 
 
 def verdict(cites, is_rejected=False) -> Verdict:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from core.conversation import Answer
-from core.grounding.citations import by_place, footnotes_for, grounding_of, to_answer
+from core.grounding.citations import footnotes_for, grounding_of, merge_footnotes, to_answer
 from core.grounding.strips import refine
 from core.library.documents import Passage, Retrieved
 from core.reasoning.reasoner import Draft, Grade, Strip
@@ -70,7 +70,7 @@ def assert_whole(answer: Answer, *texts: str) -> None:
 
 def assert_same_with_places(answer: Answer) -> None:
     """One number for each place, without gaps; no word and no quote is lost."""
-    shown = by_place(answer)
+    shown = merge_footnotes(answer)
     places = {(citation.source, citation.location): citation.number for citation in shown.citations}
     assert sorted(places.values()) == sorted(set(numbers_in(shown.text))) == list(range(1, len(places) + 1))
     assert {citation.quote for citation in shown.citations} == {one.quote for one in answer.citations}
@@ -272,7 +272,7 @@ def test_places_that_are_the_same_share_a_number_and_keep_their_quotes():
     text = "It keeps 300 entries. [1] It is quick. [1]\n\n- Logs: a day. [2]\n- Restart the workers. [1][2]"
 
     answer = composed(text, guide, other)
-    shown = by_place(answer)
+    shown = merge_footnotes(answer)
 
     assert [citation.number for citation in answer.citations] == [1, 2, 3, 4]
     assert (
@@ -291,7 +291,7 @@ def test_what_looks_like_a_footnote_in_code_stays_where_places_share_a_number(hi
     pieces = ("The cache is quick.", "```python\ncache.clear()  # x[1]\n```", "It keeps 300 entries.")
     answer = quoted(*(replace(strip_of(hit, piece), number=n) for n, piece in enumerate(pieces, start=1)))
 
-    shown = by_place(answer)
+    shown = merge_footnotes(answer)
 
     assert numbers_in(answer.text) == [1, 2, 3]
     assert numbers_in(shown.text) == [1, 1, 1]

@@ -258,7 +258,7 @@ def test_never_more_than_twenty_are_read_and_the_scores_stay_those_of_the_search
 
 class Reversed(Reranker):
     def __init__(self):
-        super().__init__(setting="reversed", place=Path("/"))
+        super().__init__(setting="reversed", location=Path("/"))
         self.read = []
 
     def order(self, question, passages):
@@ -294,7 +294,7 @@ def test_until_it_is_downloaded_passages_stay_as_they_were(library, tmp_path, mo
 
 
 def test_one_that_cannot_be_run_is_told_once_and_left(ranker, caplog):
-    (ranker.place / "onnx" / "model.onnx").write_bytes(b"no network")
+    (ranker.location / "onnx" / "model.onnx").write_bytes(b"no network")
 
     with caplog.at_level(logging.WARNING):
         assert [ranker.order("cats", ["cats", "dogs"]) for _ in range(3)] == [None, None, None]

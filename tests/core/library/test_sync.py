@@ -115,12 +115,12 @@ def entry_of(file):
     )
 
 
-def plan(files=(), known=(), *, unreadable=(), places=("/docs",), retry=False):
+def plan(files=(), known=(), *, unreadable=(), paths=("/docs",), retry=False):
     return plan_sync(
         Listing(files=tuple(files)),
         {entry.address: entry for entry in known},
         {file.address: file for file in unreadable},
-        places,
+        paths,
         retry=retry,
     )
 
@@ -137,7 +137,7 @@ def test_a_file_whose_size_or_date_changed_is_read(change):
 def test_what_is_known_and_was_not_found_is_gone_below_the_places_that_were_looked_at():
     known = [entry_of(file_at(address)) for address in ("/docs/a.md", "/docs/sub/b.md", "/docs-old/c.md")]
 
-    gone = plan(known=[replace(known[2], root="/docs-old"), *known[:2]], places=("/docs/sub",)).gone
+    gone = plan(known=[replace(known[2], root="/docs-old"), *known[:2]], paths=("/docs/sub",)).gone
 
     assert [entry.address for entry in gone] == ["/docs/sub/b.md"]
 

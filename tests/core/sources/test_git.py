@@ -352,8 +352,8 @@ async def test_a_source_within_another_is_refused(desk, server, repository):
 )
 def test_two_addresses_of_the_same_files_are_known(one, other, is_same):
     places = (
-        KINDS["git"].place(KINDS["git"].canonical(one)),
-        KINDS["git"].place(KINDS["git"].canonical(other)),
+        KINDS["git"].identity(KINDS["git"].canonical(one)),
+        KINDS["git"].identity(KINDS["git"].canonical(other)),
     )
 
     assert (overlap(*places), overlap(*reversed(places))) == (is_same, is_same)

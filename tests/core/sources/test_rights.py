@@ -181,7 +181,7 @@ async def test_a_document_that_was_moved_by_nobody_knows_whom_goes_back(desk, sh
     """As a process leaves it that was killed in between."""
     await ingest(desk)
     record = desk.syncs.store.all()[0]
-    entry = desk.library.store.entry(collection_for("default", PILOTS), record.place_of("p3.md"))
+    entry = desk.library.store.entry(collection_for("default", PILOTS), record.address_of("p3.md"))
     documents = desk.library.store
     assert entry is not None
     with documents.transaction() as writing:

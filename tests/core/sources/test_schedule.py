@@ -40,7 +40,7 @@ def desk(settings, clock, shelf):
 def schedule_of(desk, clock) -> tuple[SourceSchedule, Recorded]:
     recorded = Recorded()
     schedule = SourceSchedule(
-        store=desk.syncs.store, enqueue=recorded.enqueue, place=PLACE, prefix="cli-", now=clock.now
+        store=desk.syncs.store, enqueue=recorded.enqueue, conversation=PLACE, prefix="cli-", now=clock.now
     )
     return schedule, recorded
 
