@@ -160,7 +160,7 @@ _CHANNEL = re.compile(r"[a-z]+/\w+/\w+")
 def _url_bases(raw: str) -> dict[str, str]:
     """``URL`` or ``COLLECTION=URL``, separated by commas or white space; a bare URL is for the default collection."""
     from core.library.library import DEFAULT_COLLECTION
-    from core.library.links import template_of
+    from core.library.links import parse_template
 
     bases: dict[str, str] = {}
     for part in _BASES.split(raw):
@@ -171,7 +171,7 @@ def _url_bases(raw: str) -> dict[str, str]:
         if name in bases:
             raise ValueError(f"names the collection {name} twice")
         try:
-            bases[name] = template_of(found[2])
+            bases[name] = parse_template(found[2])
         except ValueError as fault:
             raise ValueError(f"of the collection {name} {fault}") from fault
     return bases

@@ -22,7 +22,7 @@ from core.errors import FootnoteError, NotFound, SettingsError
 from core.library.entries import Entry
 from core.library.library import DEFAULT_COLLECTION, Library
 from core.library.readers import base_of
-from core.sources.kinds import name_as_kept, only_version, parts_of, source_labels
+from core.sources.kinds import name_as_kept, only_version, source_labels, sources_at
 from core.sources.sources import forget_in_sources, open_source_store
 from core.storage.database import Database
 from core.storage.storage import Storage
@@ -154,7 +154,7 @@ def _forget(library: Library, storage: Storage, name: str, collection: str | Non
             with suppress(NotFound):
                 return library.forget(each, collection=collection, labels=labels)
         repository = name_as_kept(f"{name}#", ADDRESSES)  # a path may be that of a repository
-        parts = parts_of(sources, kept, ADDRESSES) or parts_of(sources, repository, ADDRESSES)
+        parts = sources_at(sources, kept, ADDRESSES) or sources_at(sources, repository, ADDRESSES)
         raise NotFound(_nothing_under(name, parts))
 
 

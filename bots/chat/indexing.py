@@ -29,7 +29,7 @@ from core.library.roots import is_within
 from core.library.source_documents import source_of_page
 from core.library.sync import Failure, SourceNote, SyncReport, list_files
 from core.settings import Settings
-from core.sources.kinds import source_address, typed_of
+from core.sources.kinds import as_typed, source_address
 from core.web.fetch import HTML_TYPES, GuardedFetcher, Resource
 
 RETRY_AFTER = 3600.0  # seconds before a failed download of the embedding network is tried again
@@ -114,7 +114,7 @@ def update_index(
     """Update everything indexed, and index new targets. SettingsError for a source that was not read yet."""
     for address in targets.sources:
         if not any(is_within(entry.address, address) for entry in library.store.entries()):
-            typed = typed_of(address, ADDRESSES)
+            typed = as_typed(address, ADDRESSES)
             raise SettingsError(f"Nothing of {typed} is indexed yet: `{ingest_command(address)}`.")
     report = library.refresh(notify=notify)
     roots = [root for _, root in library.store.roots.all()]
@@ -143,7 +143,7 @@ def _is_indexed(library: Library, path: Path) -> bool:
 
 def _ingest_page(library: Library, url: str, fetcher: GuardedFetcher, collection: str) -> SyncReport:
     if (source := source_of_page(library.store, collection, url)) is not None:
-        again = f"is read with {typed_of(source, ADDRESSES)} already: `{ingest_command(source, collection=collection)}`"
+        again = f"is read with {as_typed(source, ADDRESSES)} already: `{ingest_command(source, collection=collection)}`"
         note = SourceNote(source=url, text=f"{again} reads all of that again.")
         return SyncReport(skipped=1, notes=(note,))
     try:

@@ -23,7 +23,7 @@ from core.library.entries import Entry
 from core.library.overview import as_listed
 from core.settings import Settings
 from core.sources.documents import Sightings
-from core.sources.kinds import label_of, typed_of
+from core.sources.kinds import as_typed, label_of
 from core.sources.sources import open_source_store
 from core.sources.store import ListedSource
 from core.storage.database import version_in
@@ -52,7 +52,7 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
         return 0
     for each in listed:
         screen.write(
-            f"{typed_of(each.record.address)}\t{described(each, is_stale=each.record.number in stale)}"
+            f"{as_typed(each.record.address)}\t{described(each, is_stale=each.record.number in stale)}"
             f"\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:

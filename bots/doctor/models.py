@@ -164,9 +164,9 @@ def examine_embedding(configuration: Configuration) -> list[Finding]:
 def describe_fit(embedder: Embedder) -> str:
     """Whether the confidence that documents answer was fitted for what makes the vectors. Raises SettingsError."""
     from core.library.confidence import fitted
-    from core.library.embedding.scale import network_of
+    from core.library.embedding.scale import network_name
 
-    if network_of(embedder.name) in fitted():
+    if network_name(embedder.name) in fitted():
         return "The confidence in what is found was fitted for it."
     own = embedder.cosine_range
     used = "taken as they are" if own is None else "rescaled" if own.is_usable else "left out of it"

@@ -18,7 +18,7 @@ from bots.doctor.settings import Configuration
 from bots.doctor.stores import server_rows
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
-from core.sources.kinds import KINDS, check, typed_of
+from core.sources.kinds import KINDS, as_typed, check
 from core.sources.source import Credential, SourceKind, SourceThrottled, kind_of, read_owner_only
 from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
 from core.storage.database import Database, Dialect, Row, version_in
@@ -98,7 +98,7 @@ async def _faults(
         await asyncio.wait(late)
     found = {}
     for address, task in tasks.items():
-        silent = f"{typed_of(address, kinds)} did not answer within {ANSWER_TIME:g} s."
+        silent = f"{as_typed(address, kinds)} did not answer within {ANSWER_TIME:g} s."
         fault = failed(NAME, silent, "Look whether it is there.") if task in late else task.result()
         if fault is not None:
             found[address] = fault
@@ -145,7 +145,7 @@ def _fix_of(credential: Credential) -> str:
 
 def findings_of(source: ListedSource, fault: Finding | None, now: float) -> Iterator[Finding]:
     """The findings about one source. ``fault``: why it cannot be read now."""
-    record, counts, name = source.record, source.counts, typed_of(source.record.address, ADDRESSES)
+    record, counts, name = source.record, source.counts, as_typed(source.record.address, ADDRESSES)
     again = f"`{ingest_command(record.address, collection=record.collection)}`"
     if fault is not None:
         yield fault

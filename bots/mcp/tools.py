@@ -42,7 +42,7 @@ from core.graph.approval import checked_query
 from core.library.documents import Scope
 from core.library.entries import Entry
 from core.library.library import Library
-from core.library.passage_search import Hits, numbers_of, text_of_document
+from core.library.passage_search import Hits, document_numbers, text_of_document
 from core.settings import WebSearch
 
 PART = 60_000  # characters of a document that are sent at once
@@ -321,7 +321,7 @@ class Tools:
         collections = await self.service.collections(caller) if cited else frozenset()
         named = [(collection, source) for collection in collections for source in cited]
         async with self.service.library() as library:
-            numbers = await asyncio.to_thread(numbers_of, library.store, named)
+            numbers = await asyncio.to_thread(document_numbers, library.store, named)
         return results.answered(
             outcome,
             thread=conversation.thread,

@@ -27,7 +27,7 @@ from core.library.data_lock import INCOMPLETE, lock_data_dir
 from core.library.fts5 import indexed_from, partitions_of, words_row
 from core.library.vacuum import DATABASE
 from core.storage import sqlite
-from core.storage.archive import line_of, row_of
+from core.storage.archive import decode_row, encode_row
 from core.storage.database import Row
 from core.storage.storage import SQLITE, Storage, file_of
 
@@ -103,7 +103,7 @@ class FolderSource(FolderUploads):
                     logger.info("the vectors could not be copied, tries left: %d (%s)", left, fault)
                     continue
                 with found:
-                    yield from map(row_of, found)
+                    yield from map(decode_row, found)
                 return
 
     def embedded(self) -> dict[str, list[str]]:
@@ -146,7 +146,7 @@ def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[by
         with closing(ChromaIndex(copy)) as index:
             for collection, ids in passages.items():
                 for passage, vector in index.read(collection, ids):
-                    lines.write(line_of((collection, passage, vector.astype("<f4").tobytes())))
+                    lines.write(encode_row((collection, passage, vector.astype("<f4").tobytes())))
         lines.seek(0)
         opened.pop_all()
         return lines

@@ -14,7 +14,7 @@ from core.graph import rights
 from core.library.documents import ANSWER, Retrieval
 from core.library.library import Library
 from core.library.readers import ReaderSets
-from core.storage.database import AsyncDatabase, Database, values_of
+from core.storage.database import AsyncDatabase, Database, rows_as
 from core.storage.storage import Storage
 from core.text.language import language_of
 from core.traces.log import DAY, Log, QuestionLog
@@ -221,7 +221,7 @@ class Answers:
         """The last request to experts in a conversation."""
         query = "SELECT * FROM expert_requests WHERE conversation = ? ORDER BY asked_at DESC LIMIT 1"
         rows = await self.database.rows(query, (conversation.id,))
-        return next(iter(values_of(store.ExpertRequest, rows)), None)
+        return next(iter(rows_as(store.ExpertRequest, rows)), None)
 
     async def forget_requests(self, conversation: Conversation) -> None:
         await self.database.write("DELETE FROM expert_requests WHERE conversation = ?", (conversation.id,))

@@ -16,7 +16,7 @@ from core.library.chunking import cut
 from core.library.documents import ANSWER, Document, is_kept
 from core.library.entries import NewDocument
 from core.library.formats.markdown import parse as parse_markdown
-from core.storage.database import Database, Schema, among, columns_of, rows_among, values_of
+from core.storage.database import Database, Schema, among, column_names, rows_among, rows_as
 from core.wording import Sentence, wording
 
 NAME_SHOWN = 80  # characters of a name of a person or a channel
@@ -162,7 +162,7 @@ SCHEMA = Schema(
 #: What forgetting deletes from.
 ERASED = ("answers", "answer_versions", "answer_uses", "answer_disputes", "expert_requests")
 
-COLUMNS = columns_of(KeptAnswer)
+COLUMNS = column_names(KeptAnswer)
 _CHANGED = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
 _PUT = (
     f"INSERT INTO answers ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -254,7 +254,7 @@ def _version_row(answer: KeptAnswer, done: Change) -> tuple[object, ...]:
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:
     """The answers of which a condition holds, those kept last first."""
     query = f"SELECT {', '.join(COLUMNS)} FROM answers WHERE {where} ORDER BY kept_at DESC, id"
-    return values_of(KeptAnswer, database.rows(query, values))
+    return rows_as(KeptAnswer, database.rows(query, values))
 
 
 @value
@@ -291,7 +291,7 @@ def listed(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
     for answer, source in rows_among(database, query, ids):
         disputes.setdefault(answer, []).append(source)
     rows = rows_among(database, f"SELECT {', '.join(COLUMNS)}, {_USES} FROM answers WHERE id {{}}", ids)
-    answers = zip(values_of(KeptAnswer, (row[:-1] for row in rows)), rows, strict=True)
+    answers = zip(rows_as(KeptAnswer, (row[:-1] for row in rows)), rows, strict=True)
     found = {
         each.id: ListedAnswer(answer=each, used=int(row[-1]), disputed_by=tuple(disputes.get(each.id, ())))
         for each, row in answers

@@ -15,7 +15,7 @@ from core.answers.store import KeptAnswer
 from core.conversation import Conversation, value
 from core.library.readers import ReaderSets
 from core.library.sameness import are_same
-from core.storage.database import AsyncDatabase, Database, Row, Schema, rows_among, values_of
+from core.storage.database import AsyncDatabase, Database, Row, Schema, rows_among, rows_as
 from core.storage.storage import Storage
 from core.traces.log import QuestionLog
 from core.traces.search import ALL, QuestionFilter, search
@@ -285,7 +285,7 @@ class GapStore:
     async def drafts(self) -> tuple[DraftNote, ...]:
         """The drafts whose answer may be used still, the oldest first."""
         rows = await self.database.rows("SELECT * FROM gap_drafts ORDER BY made_at")
-        return tuple(values_of(DraftNote, rows))
+        return tuple(rows_as(DraftNote, rows))
 
     async def note_draft(self, draft: DraftNote) -> None:
         """Remember a draft; of each answer, the last one that is a pull request, else the last one."""

@@ -128,14 +128,16 @@ def numbers_of(source: str) -> frozenset[Decimal | str]:
     source = unicodedata.normalize("NFKC", source)
     known = _spelled()
     spelled = (Decimal(known[word]) for word in _SPELLING.findall(source.casefold()) if word in known)
-    written = (value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in values_of(found))
+    written = (
+        value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in possible_values(found)
+    )
     return frozenset((*spelled, *written))
 
 
 def _missing_numbers(claim: str, sources: Sequence[str]) -> Iterator[str]:
     written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
     for match in _NUMBER.finditer(written):
-        values, held = values_of(match.group()), frozenset().union(*map(numbers_of, sources))
+        values, held = possible_values(match.group()), frozenset().union(*map(numbers_of, sources))
         is_rounded = _ABOUT.search(written, max(0, match.start() - ABOUT), match.start())
         pairs = product(values, held) if is_rounded else ()
         sizes = ((a, b) for a, b in pairs if isinstance(a, Decimal) and isinstance(b, Decimal))
@@ -143,7 +145,7 @@ def _missing_numbers(claim: str, sources: Sequence[str]) -> Iterator[str]:
             yield match.group()
 
 
-def values_of(written: str) -> set[Decimal | str]:
+def possible_values(written: str) -> set[Decimal | str]:
     """The values that a number may have, since a point or comma may group thousands or mark decimals. A
     version or a date has no value and is compared as text."""
     plain = re.sub(r"['’\u00a0\u202f]", "", written)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from core.conversation import value
-from core.grounding.doubts import values_of
+from core.grounding.doubts import possible_values
 from core.reasoning.reasoner import Strip
 from core.text.language import sure_language
 
@@ -171,7 +171,9 @@ def quantity_at(text: str, start: int) -> Quantity | None:
 
 def _quantity(found: re.Match[str]) -> Quantity | None:
     digits = found["digits"]
-    readings = frozenset(each for each in values_of(digits.replace(" ", "")) if isinstance(each, Decimal))
+    readings = frozenset(
+        each for each in possible_values(digits.replace(" ", "")) if isinstance(each, Decimal)
+    )
     if not readings or len(digits) > DIGITS:
         return None
     scale, unit = vocabulary().meaning(found["money"], found["scale"], found["unit"])

@@ -47,7 +47,7 @@ class NewDocument(DocumentFields):
     unread: str = ""  #: what of it was not read; stored for files alone, see core/library/roots.py
 
 
-def words_of(document: NewDocument) -> list[Indexed]:
+def indexed_words(document: NewDocument) -> list[Indexed]:
     """The words of each piece, as indexed; those of the texts may have come from a worker."""
     is_made = all(piece.words for piece in document.pieces)
     pieces = document.pieces if is_made else throttle(document.pieces)

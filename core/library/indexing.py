@@ -101,7 +101,7 @@ def read_file(file: FoundFile, rules: PathRules, *, known: str = "") -> ReadFile
     path, data = Path(file.address), None
     try:
         data = read_bytes(path)
-        data, whole = includes.whole_of(data, path, Path(file.root), rules.includes)
+        data, whole = includes.bytes_with_includes(data, path, Path(file.root), rules.includes)
         included = includes.to_json(whole.files if whole else ())
         digest = hashlib.sha256(data).hexdigest()
         document = None if digest == known else drop_surrogates(parse_file(path, data))

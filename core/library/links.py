@@ -48,7 +48,7 @@ _IN_FRAGMENT = "!$&'()*+,;=:@/?"  # signs that are not escaped there, RFC 3986, 
 _SLASHES = re.compile(r"(?<!:)//+")
 
 
-def template_of(base: str) -> str:
+def parse_template(base: str) -> str:
     """A base as a template; ValueError with what is wrong with it."""
     used = set(_PLACEHOLDER.findall(base))
     if unknown := used - set(PLACEHOLDERS):
@@ -152,7 +152,7 @@ def _location_fields(entry: Entry, citation: Citation, may_read: Callable[[str],
         return {"pdf_page": page[1]} if page else {}
     try:
         path = Path(entry.address)
-        data, whole = includes.whole_of(read_bytes(path), path, Path(entry.root), may_read)
+        data, whole = includes.bytes_with_includes(read_bytes(path), path, Path(entry.root), may_read)
         text = decode(data)
     except DocumentError:
         return {}

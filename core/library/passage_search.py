@@ -48,7 +48,7 @@ async def find_passages(
         outcome = await asyncio.to_thread(complete, outcome)
     passages = [each.passage for each in found.passages]
     numbers = await asyncio.to_thread(
-        numbers_of, documents.library.store, ((each.collection, each.source) for each in passages)
+        document_numbers, documents.library.store, ((each.collection, each.source) for each in passages)
     )
     hits = tuple(
         PassageHit(
@@ -62,7 +62,7 @@ async def find_passages(
     return Hits(hits=hits, confidence=round(found.confidence, 4))
 
 
-def numbers_of(store: DocumentStore, named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+def document_numbers(store: DocumentStore, named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """The documents' numbers by collection and source. Blocks."""
     found = (each for name in sorted(set(named)) for each in store.named(*name))
     return {(each.collection, each.source): each.id for each in found}

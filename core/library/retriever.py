@@ -18,7 +18,7 @@ from core.library.documents import Passage, Retrieval, Retrieved, Scope, embedde
 from core.library.embedding import Vectors
 from core.library.embedding.embedder import Embedder, on_scale
 from core.library.embedding.reranker import Reranker
-from core.library.embedding.scale import network_of
+from core.library.embedding.scale import network_name
 from core.library.lexical import Words, bm25
 from core.library.names import Meant
 from core.library.rerank import Scored, rerank
@@ -101,7 +101,7 @@ class Retriever:
             question=text, weights=weights, frequencies=frequencies,
             passages=[hit for hit in hits if hit.passage.id not in found.beside],
             lexical=_best_first(found.lexical, found.beside), dense=_best_first(found.scaled, found.beside),
-            network=network_of(self.embedder.name) if self.embedder else "",
+            network=network_name(self.embedder.name) if self.embedder else "",
         )  # fmt: skip
         return Retrieval(
             passages=hits, weights=weights, confidence=confidence_of(observation), searched=searched,

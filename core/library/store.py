@@ -146,7 +146,7 @@ class DocumentStore:
         """The passages of a scope that a condition fits. ``then``: their order and limit, with values of its own."""
         where, scoped = scope_condition(self.database.dialect, scope)
         rows = self._rows(f"{self._passage} WHERE {condition} AND {where} {then}", (*values, *scoped, *at))
-        return [*map(passage_of, rows)]
+        return [*map(passage_from_row, rows)]
 
     def passages(self, ids: Iterable[str], scope: Scope) -> dict[str, Passage]:
         """The passages with these ids that are in the scope; others are left out."""
@@ -228,7 +228,7 @@ class DocumentStore:
     def put(self, document: stored.NewDocument) -> None:
         """Write a document and its passages in place of an older version; unchanged passages keep their vectors."""
         document = stored.storable(document, self.database.dialect)
-        words = stored.words_of(document)
+        words = stored.indexed_words(document)
         with self.transaction() as writing:
             embedded = stored.embedded_passages(writing, document)
             self.remove(document.collection, document.address)
@@ -294,7 +294,7 @@ class DocumentStore:
     def pending_vectors(self, *, limit: int) -> list[Passage]:
         """Passages that have no vector yet, oldest first."""
         rows = self._rows(f"{self._passage} WHERE p.embedded = 0 ORDER BY p.id LIMIT ?", (limit,))
-        return [*map(passage_of, rows)]
+        return [*map(passage_from_row, rows)]
 
     def count_pending_vectors(self) -> int:
         ((count,),) = self._rows("SELECT count(*) FROM passages WHERE embedded = 0")
@@ -361,7 +361,7 @@ def by_collection(rows: Iterable[tuple[int | str, str]]) -> dict[str, list[str]]
     return ids
 
 
-def passage_of(row: Sequence[Any]) -> Passage:
+def passage_from_row(row: Sequence[Any]) -> Passage:
     """A row of :data:`PASSAGE`."""
     number, collection, source, title, path, location, text, start, end, url, changed_at = row
     return Passage(

@@ -78,7 +78,7 @@ def _hedged() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, words()['hedges']))})", re.IGNORECASE)
 
 
-def assertions_of(reading: Reading) -> Iterator[Assertion]:
+def find_assertions(reading: Reading) -> Iterator[Assertion]:
     """The claims of a passage."""
     language = language_of(reading.passage.text)
     subject = frozenset(terms(reading.headings, language)) - STOP_WORDS

@@ -97,7 +97,7 @@ class Runs:
                 yield other
 
 
-def copy_of(one: Text, other: Text) -> Copy | None:
+def find_copy(one: Text, other: Text) -> Copy | None:
     """How two passages differ, if one is a copy of the other that has changed."""
     left, right = [each.words for each in one.lines], [each.words for each in other.lines]
     alike, changes = 0, list[tuple[Line | None, Line | None]]()

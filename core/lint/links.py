@@ -136,7 +136,7 @@ def _without_index(path: str) -> str:
     return re.sub(r"(?:\A|/)(?:index|readme|_index)\Z", "", bare, flags=re.IGNORECASE)
 
 
-def sites_of(entries: Iterable[Entry]) -> list[LinkedSite]:
+def find_sites(entries: Iterable[Entry]) -> list[LinkedSite]:
     """The Markdown pages of each ingested folder."""
     roots: dict[tuple[str, str], dict[str, LinkedPage]] = {}
     for entry in entries:
@@ -150,7 +150,7 @@ def dead_links(site: LinkedSite) -> Iterator[LintFinding]:
     """The dead links of a site's pages, in their order."""
     dead, from_root, lost = list[tuple[bool, LintFinding]](), 0, 0
     for page in site.pages.values():
-        for to, start, end in links_of(page.text):
+        for to, start, end in find_links(page.text):
             why, is_lost = _why_dead(site, page, to)
             from_root += to.startswith("/")
             lost += is_lost and to.startswith("/")
@@ -166,7 +166,7 @@ def outdated(site: LinkedSite) -> Iterator[LintFinding]:
     """The pages that were changed long before a page that cites them, each with the newest of those."""
     newest: dict[str, tuple[float, LinkedPage, int, int]] = {}
     for page in site.pages.values():
-        for to, start, end in links_of(page.text) if page.entry.changed_at else ():
+        for to, start, end in find_links(page.text) if page.entry.changed_at else ():
             path = unquote(to.partition("#")[0].partition("?")[0])
             found = site.at(page, path)[1] if path else None
             if found is not None and found.entry.changed_at and page.entry.changed_at:
@@ -184,7 +184,7 @@ def outdated(site: LinkedSite) -> Iterator[LintFinding]:
             )  # fmt: skip
 
 
-def links_of(text: str) -> Iterator[tuple[str, int, int]]:
+def find_links(text: str) -> Iterator[tuple[str, int, int]]:
     """The links of a Markdown text to pages of the same place, each with where it begins and ends."""
     bare = list(without_code(text))
     for block in split_blocks(text):

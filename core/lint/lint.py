@@ -15,11 +15,11 @@ from core.conversation import value
 from core.library.entries import Entry
 from core.library.readers import base_of
 from core.library.store import DocumentStore
-from core.lint.assertions import Assertion, assertions_of
+from core.lint.assertions import Assertion, find_assertions
 from core.lint.contradictions import Index, Pair, compared, is_likely, is_sure
-from core.lint.duplicates import Copy, Line, Runs, Text, copy_of, text_of
+from core.lint.duplicates import Copy, Line, Runs, Text, find_copy, text_of
 from core.lint.findings import Kind, LintFinding, Reading
-from core.lint.links import dead_links, outdated, sites_of
+from core.lint.links import dead_links, find_sites, outdated
 from core.lint.private import private_words
 from core.lint.spellings import spellings
 from core.lint.store import RULES, STATE, LintStore
@@ -62,7 +62,7 @@ def run_lint(
     def read() -> Iterator[Reading]:
         for done, (document, readings) in enumerate(throttle(kept.readings(numbers)), start=1):
             for reading in readings:
-                claims.extend(assertions_of(reading))
+                claims.extend(find_assertions(reading))
                 texts.extend(filter(None, (text_of(reading),)))
                 private.extend(private_words(reading) if document in readable else ())
                 yield reading
@@ -71,7 +71,7 @@ def run_lint(
     found = list(spellings(read()))
     pairs, looked = contradictions(claims, changed)
     copies, beside = duplicates(texts, changed)
-    sites = sites_of(entries)
+    sites = find_sites(entries)
     found += chain(private, *map(dead_links, sites), *map(outdated, sites), pairs, copies)
     kept.keep(found, numbers, drops=ALL_PAGES, state=state, now=now)
     return LintRun(documents=len(entries), changed=len(changed), comparisons=looked + beside)
@@ -153,7 +153,7 @@ def duplicates(texts: Sequence[Text], changed: Collection[int]) -> tuple[list[Li
     for one, other in _near(texts, Runs(texts).near, changed):
         looked += 1
         is_elsewhere = one.place.document != other.place.document
-        if (copy := copy_of(one, other)) is not None:
+        if (copy := find_copy(one, other)) is not None:
             found.append(_drift(copy))
         elif is_elsewhere and [line.words for line in one.lines] == [line.words for line in other.lines]:
             why = f"The same {one.length} words stand in both; a change of one leaves the other behind."

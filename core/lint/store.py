@@ -11,7 +11,7 @@ from typing import Any
 
 from core.conversation import value
 from core.errors import SettingsError
-from core.library.store import PASSAGE, DocumentStore, passage_of
+from core.library.store import PASSAGE, DocumentStore, passage_from_row
 from core.lint.findings import Kind, LintFinding, QuotedPlace, Reading, Verdict
 from core.storage.database import Database, Tables, among, rows_among
 from core.traces.trace import record_of
@@ -136,7 +136,7 @@ def single_passages(questions: Database, store: LintStore, now: float) -> Iterat
 
 
 def _reading(row: Sequence[Any]) -> Reading:
-    return Reading.of(int(row[0]), passage_of(row[2:]), row[1])
+    return Reading.of(int(row[0]), passage_from_row(row[2:]), row[1])
 
 
 def _finding(content: str) -> LintFinding:

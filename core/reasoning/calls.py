@@ -136,7 +136,7 @@ class StructuredModel:
         if self.tells_schema:
             messages = prompts.with_schema(messages, shape.model_json_schema())
         reply = await self._asks[shape](messages)
-        said = words_of(reply).lstrip()
+        said = reply_text(reply).lstrip()
         is_prose = bool(said) and not said.startswith("{")  # else it was cut short
         self.tells_schema |= reply.parsed is None and is_prose
         return reply
@@ -202,7 +202,7 @@ def _without_tracing(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
     return model.model_copy(update={"kwargs": arguments})
 
 
-def words_of(reply: Any) -> str:
+def reply_text(reply: Any) -> str:
     """The words of a model's message; of one that calls a tool, what it calls it with."""
     message = reply.raw if isinstance(reply, StructuredReply) else reply
     called = [call.get("args") for call in getattr(message, "tool_calls", None) or ()]
@@ -283,7 +283,7 @@ class Calls:
                     with waiting():
                         reply = await model.pace.measured(send(messages), length)
                 circuit.succeeded()
-                self._keep(model, messages, words_of(reply))
+                self._keep(model, messages, reply_text(reply))
                 return reply
             except Exception as error:  # the one boundary to the clients of all providers
                 # OpenAI's client raises a reply that was cut off. It holds the tokens, which cost as much as others.

@@ -21,7 +21,7 @@ from core.reasoning import faults, prompts, reasoner, replies
 from core.reasoning.calls import AskedModel, Calls, Limits, StreamedModel, StructuredModel, StructuredReply
 from core.reasoning.faults import CallFailed
 from core.reasoning.limits import NO_PRICES, Budget, Circuit, Prices
-from core.reasoning.pace import Pace, paces_of
+from core.reasoning.pace import Pace, load_paces
 from core.reasoning.prompts import Messages
 from core.reasoning.providers import Access, connect, disconnect, is_own, split_name
 from core.reasoning.reasoner import Ask, Draft, Grades, Grounded, Hear, Plan, Rejected, Statements, Strips
@@ -67,7 +67,7 @@ class ChatModels:
             writer=StreamedModel(connect("CHAT_MODEL", chat_model, access, is_streamed=True)),
             grader=StructuredModel(connect("GRADER_MODEL", grader_model, access)),
             timeout=access.timeout, limits=limits or Limits(), budget=budget, prices=prices,
-            paces=paces_of(own, longest=access.longest, database=database), keeps_exchanges=keeps_exchanges,
+            paces=load_paces(own, longest=access.longest, database=database), keeps_exchanges=keeps_exchanges,
         )  # fmt: skip
 
     def reasoner(self, *, turn_timeout: float, channel: str = "", person: str = "") -> ChatModelReasoner:

@@ -112,7 +112,7 @@ class Pace:
                 await self.database.write(_REMEMBER, values)
 
 
-def paces_of(
+def load_paces(
     models: Mapping[str, bool], *, longest: float, database: AsyncDatabase | None = None
 ) -> dict[str, Pace]:
     """The paces of models by name, whether each is on a server of one's own; those known are remembered."""

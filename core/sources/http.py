@@ -175,7 +175,7 @@ async def open_http(
 
     targets = [httpx.URL(url) for url in urls]
     addresses = {
-        origin_of(each): await addresses_of(fetch.ascii_host(each), fetch.port_of(each), private)
+        origin_of(each): await permitted_addresses(fetch.ascii_host(each), fetch.port_of(each), private)
         for each in targets
     }
     tls = await asyncio.to_thread(fetch.default_tls)
@@ -186,7 +186,7 @@ async def open_http(
         )
 
 
-async def addresses_of(host: str, port: int, private: Sequence[str]) -> tuple[str, ...]:
+async def permitted_addresses(host: str, port: int, private: Sequence[str]) -> tuple[str, ...]:
     """The IP addresses of a host that may be read. SourceUnavailable for one that may not be, or is not found."""
     try:
         found = tuple(dict.fromkeys(await fetch.resolve_host(host, port)))

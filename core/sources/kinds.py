@@ -113,7 +113,7 @@ def only_version(store: SourceStore, name: str, kinds: Mapping[str, port.Address
     return found.pop() if len(found) == 1 else None
 
 
-def parts_of(store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> list[str]:
+def sources_at(store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> list[str]:
     """The sources of this address, of whatever folder or version, as people type them; in order."""
     kind = port.kind_of(name, kinds)
     if kind is None:
@@ -124,7 +124,7 @@ def parts_of(store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind
     )
 
 
-def typed_of(address: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str:
+def as_typed(address: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str:
     """The address of a source as a person types it."""
     kind = port.kind_of(address, kinds)
     return kind.typed(address) if kind else address

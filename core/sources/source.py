@@ -272,7 +272,7 @@ def parse_as_file(item: SourceItem, data: bytes) -> Document:
     return parse_file(Path(item.name), data)
 
 
-def moment_of(text: object) -> float | None:
+def parse_moment(text: object) -> float | None:
     """A time in ISO 8601 as seconds since the epoch, in UTC where it names no zone; None for anything else."""
     try:
         moment = datetime.fromisoformat(str(text))

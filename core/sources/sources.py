@@ -27,7 +27,7 @@ from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources import source as port
-from core.sources.kinds import KINDS, source_labels, typed_of
+from core.sources.kinds import KINDS, as_typed, source_labels
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, documents_of, withdraw
 from core.storage.storage import Storage
@@ -61,7 +61,7 @@ class SourceSyncs:
         """Read a source now, and from then on ``every`` so many seconds; 0: no more, None: as before. A new
         one in which there is nothing to read is not kept. SettingsError for what is no source."""
         kept = await self.resolve(address, collection)
-        typed = partial(typed_of, kinds=self.kinds)
+        typed = partial(as_typed, kinds=self.kinds)
         add = partial(self.store.add, every=every, now=self.now(), typed=typed, identity=self._identity_of)
         number, is_new = await asyncio.to_thread(add, collection, kept)
         report = await self.sync(number, notify=notify, retries=True)
@@ -202,7 +202,7 @@ class SourceSyncs:
         return SyncReport(failed=(self._failure(record.address, reason),))
 
     def _failure(self, address: str, reason: str) -> Failure:
-        return Failure(source=typed_of(address, self.kinds), reason=reason, is_source=True)
+        return Failure(source=as_typed(address, self.kinds), reason=reason, is_source=True)
 
     def _identity_of(self, address: str) -> str:
         kind = port.kind_of(address, self.kinds)

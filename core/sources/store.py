@@ -15,7 +15,7 @@ from core.library.readers import collection_for
 from core.library.roots import is_within, span_below
 from core.library.sync import Failure
 from core.sources.source import SourceItem
-from core.storage.database import Row, Schema, Tables, columns_of, rows_among, values_of
+from core.storage.database import Row, Schema, Tables, column_names, rows_among, rows_as
 
 #: "gone": its document is being removed, and it is not read meanwhile, however the removal is cut off.
 ItemState = Literal["due", "read", "failed", "gone"]
@@ -128,7 +128,7 @@ SCHEMA = Schema(
 #: What forgetting deletes from.
 ERASED = ("sources", "source_items", "forgotten_source_items")
 
-_COLUMNS = columns_of(SourceRecord)
+_COLUMNS = column_names(SourceRecord)
 _ITEM = ("id", "version", "name", "label", "title", "url", "changed_at", "readers", "authors")
 _PUT = (
     f"INSERT INTO source_items (source, listed_in, state, {', '.join(_ITEM)}) VALUES ({', '.join('?' * (len(_ITEM) + 3))})"
@@ -198,7 +198,7 @@ class SourceStore(Tables):
 
     def _records(self, where: str, *values: object) -> list[SourceRecord]:
         query = f"SELECT {', '.join(_COLUMNS)} FROM sources WHERE {where} ORDER BY collection, address"
-        found = values_of(SourceRecord, self.rows(query, *values))
+        found = rows_as(SourceRecord, self.rows(query, *values))
         return [replace(each, is_listing=bool(each.is_listing)) for each in found]
 
     def start(self, number: int, now: float) -> SourceRecord | None:

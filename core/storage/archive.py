@@ -61,7 +61,7 @@ class ArchiveWriter:
         count, digest = 0, hashlib.sha256()
         with self._opened.open(name, "w", force_zip64=True) as target:
             for row in rows:
-                line = line_of(row)
+                line = encode_row(row)
                 digest.update(line)
                 target.write(line)
                 count += 1
@@ -121,7 +121,7 @@ class ArchiveReader:
             for line in source:
                 digest.update(line)
                 count += 1
-                yield row_of(line)
+                yield decode_row(line)
         self._check(name, Member(count=count, digest=digest.hexdigest()))
 
     def copy_file(self, name: str, target: Path) -> None:
@@ -168,11 +168,11 @@ def _reporting_damage() -> Iterator[None]:
         raise ValueError("a zip of another kind") from fault
 
 
-def line_of(row: Row) -> bytes:
+def encode_row(row: Row) -> bytes:
     """JSON, with its line feed."""
     encoded = json.dumps(row, ensure_ascii=False, default=lambda it: {_BYTES: base64.b64encode(it).decode()})
     return f"{encoded}\n".encode()
 
 
-def row_of(line: bytes) -> Row:
+def decode_row(line: bytes) -> Row:
     return tuple(base64.b64decode(it[_BYTES]) if isinstance(it, dict) else it for it in json.loads(line))

@@ -122,14 +122,14 @@ def rows_among(database: Database, query: str, wanted: Iterable[str], *values: o
     return database.rows(query.format(condition), (*values, texts))
 
 
-def columns_of(kind: Any) -> tuple[str, ...]:
+def column_names(kind: Any) -> tuple[str, ...]:
     """The columns of a table whose rows are values of this kind: its fields."""
     return tuple(field.name for field in fields(kind))
 
 
-def values_of(kind: Callable[..., T], rows: Iterable[Row]) -> list[T]:
+def rows_as(kind: Callable[..., T], rows: Iterable[Row]) -> list[T]:
     """Values of rows, whose columns are their fields in the same order."""
-    names = columns_of(kind)
+    names = column_names(kind)
     return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
 

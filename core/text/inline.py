@@ -103,13 +103,13 @@ def without_targets(text: str, *, inner_alone: bool = False) -> str:
     """The text with links reduced to their words; of ``inner_alone``, those that lead nowhere outside the document."""
     pattern, bare = _INNER_LINK if inner_alone else _LINK, text
 
-    def words_of(link: re.Match[str]) -> str:
+    def link_text(link: re.Match[str]) -> str:
         """Those of a link, unless it begins inside code, which is blank there."""
         return link[0] if bare[link.start()] == " " else link["words"]
 
     for _ in range(LINK_DEPTH if "](" in text else 0):
         bare = without_code(text)
-        text = pattern.sub(words_of, text)
+        text = pattern.sub(link_text, text)
     return text
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import accumulate
 
 from core.conversation import ModelTokens, value
-from core.storage.database import Connection, Database, columns_of, values_of
+from core.storage.database import Connection, Database, column_names, rows_as
 from core.traces.trace import Trace
 
 #: Seconds. A turn is counted under the first that it does not exceed, or after the last.
@@ -93,7 +93,7 @@ class LoggedQuestion:
         return UNSURE if not self.is_sure else self.outcome if self.is_whole else HALF
 
 
-COLUMNS = columns_of(LoggedQuestion)
+COLUMNS = column_names(LoggedQuestion)
 
 
 @value
@@ -174,7 +174,7 @@ def by_model(database: Database, since: str) -> tuple[ModelSums, ...]:
         " ORDER BY day, model",
         (since,),
     )
-    return tuple(values_of(ModelSums, rows))
+    return tuple(rows_as(ModelSums, rows))
 
 
 def _sums(key: str, database: Database, since: str) -> tuple[Sums, ...]:
@@ -209,7 +209,7 @@ def total_of(sums: Sequence[Sums]) -> Sums:
     )  # fmt: skip
 
 
-def seconds_of(share: float, within: Iterable[int]) -> float | None:
+def quantile(share: float, within: Iterable[int]) -> float | None:
     """The bound that this share of turns stays within, twice the last if none; None: no turns."""
     counts = list(accumulate(within))
     if not counts or not counts[-1]:

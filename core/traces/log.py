@@ -12,7 +12,7 @@ from typing import Any, Literal
 from core.conversation import Conversation, Decision, ModelExchange, Outcome, Turn, log_fields, value
 from core.errors import FootnoteError
 from core.reasoning.limits import NO_PRICES, Prices
-from core.storage.database import AsyncDatabase, Database, Schema, rows_among, values_of
+from core.storage.database import AsyncDatabase, Database, Schema, rows_among, rows_as
 from core.storage.storage import Storage
 from core.text.terms import comparable
 from core.traces import figures, names, quoted
@@ -213,7 +213,7 @@ class QuestionLog(Log):
         query = (
             "SELECT author, is_positive, fault, remark FROM ratings WHERE turn = ? ORDER BY given_at, author"
         )
-        given = values_of(GivenRating, await self.database.rows(query, (turn,)))
+        given = rows_as(GivenRating, await self.database.rows(query, (turn,)))
         return tuple(replace(each, is_positive=bool(each.is_positive)) for each in given)
 
     async def explain(self, turn: str, author: str, fault: Fault, remark: str) -> None:
@@ -304,7 +304,7 @@ def forget_texts(
 
 def logged(row: Sequence[Any]) -> LoggedQuestion:
     """The columns of :data:`COLUMNS`."""
-    (read,) = values_of(LoggedQuestion, [tuple(row)])
+    (read,) = rows_as(LoggedQuestion, [tuple(row)])
     return replace(read, is_sure=bool(read.is_sure), is_whole=bool(read.is_whole))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import astuple, dataclass
 
 from core.conversation import value
-from core.storage.database import AsyncDatabase, Connection, columns_of, values_of
+from core.storage.database import AsyncDatabase, Connection, column_names, rows_as
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS quoted_documents (
@@ -41,7 +41,7 @@ class QuotedDocument:
     version: str
 
 
-_COLUMNS = ", ".join(columns_of(QuotedDocument))
+_COLUMNS = ", ".join(column_names(QuotedDocument))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class QuotedDocuments:
     async def documents(self) -> list[QuotedDocument]:
         """Every one that is looked at, in each version that an answer quotes."""
         query = f"SELECT DISTINCT {_COLUMNS} FROM quoted_documents WHERE address <> '' AND lost_at IS NULL"
-        return values_of(QuotedDocument, await self.database.rows(query))
+        return rows_as(QuotedDocument, await self.database.rows(query))
 
     async def of_turn(self, turn: str) -> list[QuotedDocument]:
         query = f"SELECT {_COLUMNS} FROM quoted_documents WHERE turn = ? AND address <> ''"
-        return values_of(QuotedDocument, await self.database.rows(query, (turn,)))
+        return rows_as(QuotedDocument, await self.database.rows(query, (turn,)))
 
     async def turns_quoting(self, document: QuotedDocument) -> list[str]:
         """The turns whose answers quote this version of a document."""

@@ -13,7 +13,7 @@ from core.conversation import Command, Conversation, Decision, Outcome, Question
 from core.errors import StoreUnavailable
 from core.turns import queue
 from core.turns.messenger import ReplyRoute
-from core.turns.waiting import order_of
+from core.turns.waiting import queue_priority
 
 if TYPE_CHECKING:
     from dbos import EnqueueOptions
@@ -64,7 +64,7 @@ def enqueueing(work: Turn | Command) -> "EnqueueOptions":
         "workflow_id": work.id,
         "queue_name": queue.QUEUE,
         "queue_partition_key": work.id if is_apart else work.conversation.id,
-        "priority": order_of(work),
+        "priority": queue_priority(work),
         "app_version": queue.APPLICATION_VERSION,
         "serialization_type": WorkflowSerializationFormat.PORTABLE,
     }

@@ -61,7 +61,7 @@ PATCHES = (
 @cache
 def check_patched() -> None:
     """Look once, before anything is replaced. SettingsError if a DBOS is installed in which something that is replaced has another form."""
-    strange = [patch.name for patch in PATCHES if _form_of(patch.name) != patch.takes.split()]
+    strange = [patch.name for patch in PATCHES if _parameters(patch.name) != patch.takes.split()]
     if strange:
         raise SettingsError(
             f"The installed dbos is not one that Footnote knows ({', '.join(strange)} changed)."
@@ -69,7 +69,7 @@ def check_patched() -> None:
         )
 
 
-def _form_of(name: str) -> list[str] | None:
+def _parameters(name: str) -> list[str] | None:
     """Names of its parameters; None if there is no such thing."""
     try:
         found = resolve_name(f"dbos.{name}")

@@ -84,7 +84,7 @@ async def wait_for_earlier(seconds: float) -> None:
             return
 
 
-def order_of(turn: Turn | Command) -> int:
+def queue_priority(turn: Turn | Command) -> int:
     """A priority for the queue: milliseconds, earlier turns first, since two connections may reverse them. It
     wraps around every 24.8 days; only turns that wait across that moment could swap places. DBOS orders turns
     of the same millisecond by id: with SQLite it knows only the second in which they were stored."""

@@ -140,7 +140,7 @@ class Tavily:
         reply = await request.ask(self.name, send, within=self.timeout)
         request.require_ok(self.name, reply, TAVILY_SENTENCES)
         _, rows = read_json(self.name, reply)
-        return request.clean_hits((hit_of(row, "published_date") for row in rows), limit=limit)
+        return request.clean_hits((parse_hit(row, "published_date") for row in rows), limit=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ class SearXNG:
         answer, rows = read_json(self.name, reply)
         if not rows and answer.get("unresponsive_engines"):
             raise SearchTrouble("None of the engines behind SearXNG answered; try again in a minute.")
-        return request.clean_hits((hit_of(row, "publishedDate") for row in rows), limit=limit)
+        return request.clean_hits((parse_hit(row, "publishedDate") for row in rows), limit=limit)
 
 
 async def exchange(engine: str, method: str, url: str, **content: Any) -> request.EngineReply:
@@ -198,7 +198,7 @@ def read_json(engine: str, reply: request.EngineReply) -> tuple[Mapping[str, Any
     return answer, [row for row in rows if isinstance(row, dict)]
 
 
-def hit_of(row: Mapping[str, Any], published: str) -> request.Hit:
+def parse_hit(row: Mapping[str, Any], published: str) -> request.Hit:
     """A result as the engine sent it; a field that is missing or not a string is empty."""
     title, url, snippet, date = (
         value if isinstance(value := row.get(key), str) else ""

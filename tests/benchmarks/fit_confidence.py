@@ -45,7 +45,7 @@ from bots.testing.report import Section, Table
 from core.library import confidence
 from core.library.confidence import WORDS_ALONE
 from core.library.documents import Passage, Scope
-from core.library.embedding.scale import REFERENCE, network_of
+from core.library.embedding.scale import REFERENCE, network_name
 from core.library.library import Library
 from core.library.retriever import Query
 
@@ -323,7 +323,7 @@ def run(say: Say, *, model: str, data: Path = DATA, write: bool = False) -> Sect
             ),
         ]
         if write:
-            network = network_of(embedder.name) if embedder else ""
+            network = network_name(embedder.name) if embedder else ""
             if side == "vectors" or network in ("", REFERENCE):  # words alone are the same with any network
                 write_coefficients(network if side == "vectors" else "", fitted, rows)
     return Section(

@@ -271,7 +271,7 @@ def _plots(days: Sequence[str], daily: Sequence[traced.Sums], currency: str) -> 
         return Series(name=name, numbers=tuple(numbers))
 
     def lasting(name: str, share: float) -> Series:
-        numbers = (None if each is None else traced.seconds_of(share, each.within) for each in there)
+        numbers = (None if each is None else traced.quantile(share, each.within) for each in there)
         return Series(name=name, numbers=tuple(numbers))
 
     plots = [bar_plot("questions", "Questions", days, [counted("questions", "questions")])]
@@ -286,7 +286,7 @@ def _plots(days: Sequence[str], daily: Sequence[traced.Sums], currency: str) -> 
 
 def took(share: float, within: Sequence[int]) -> str:
     """ "≤ 5 s": what buckets can tell."""
-    seconds = traced.seconds_of(share, within)
+    seconds = traced.quantile(share, within)
     if seconds is None:
         return ""
     return f"≤ {seconds:g} s" if seconds <= traced.BOUNDS[-1] else f"> {traced.BOUNDS[-1]:g} s"

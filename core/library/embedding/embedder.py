@@ -15,7 +15,7 @@ from core.library.embedding.minilm import minilm
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect
 from core.library.embedding.repository import PREFIX, Repository, naming
-from core.library.embedding.scale import REFERENCE, CosineRange, network_of, rescaled
+from core.library.embedding.scale import REFERENCE, CosineRange, network_name, rescaled
 
 GEMINI = "google_genai:gemini-embedding-001"
 
@@ -48,7 +48,7 @@ class Embedder(Protocol):
 
 def on_scale(cosines: Sequence[float], embedder: Embedder | None) -> list[float]:
     """Cosines for the ranking and the confidence; those of a provider as they are. Raises as the embedder does."""
-    if embedder is None or not cosines or network_of(embedder.name) == REFERENCE:
+    if embedder is None or not cosines or network_name(embedder.name) == REFERENCE:
         return list(cosines)
     own = embedder.cosine_range
     return list(cosines) if own is None else rescaled(cosines, own)

@@ -10,7 +10,7 @@ from core.errors import SettingsError
 from core.library.embedding import Mask, Vectors
 from core.library.embedding.layout import NetworkLayout, Unusable, read_layout
 from core.library.embedding.provider import l2_normalised
-from core.library.embedding.scale import CosineRange, range_of
+from core.library.embedding.scale import CosineRange, measure_range
 from core.library.embedding.session import THREADS, NetworkSession, open_session
 
 
@@ -48,7 +48,7 @@ class OnnxEmbedder:
 
     @cached_property
     def cosine_range(self) -> CosineRange:
-        return range_of(self.embed_query, self.embed_documents)
+        return measure_range(self.embed_query, self.embed_documents)
 
     def embed_query(self, text: str) -> Vectors:
         vector: Vectors = self._embed([text], self.layout.query_prefix)[0]

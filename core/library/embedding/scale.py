@@ -47,7 +47,7 @@ FITTED = CosineRange(unrelated=0.044, related=0.607)  # of all-MiniLM-L6-v2
 REFERENCE = "all-MiniLM-L6-v2"  # the network whose cosines the coefficients were fitted on
 
 
-def network_of(name: str) -> str:
+def network_name(name: str) -> str:
     """A network by its own name, from that of an embedder: without owner, ONNX file, and revision or digest."""
     bare = name.partition("@")[0]
     if bare.startswith("hf:"):
@@ -55,7 +55,7 @@ def network_of(name: str) -> str:
     return REFERENCE if bare == "minilm" else bare
 
 
-def range_of(
+def measure_range(
     embed_query: Callable[[str], Vectors],
     embed_documents: Callable[[Sequence[str]], Vectors],
 ) -> CosineRange:

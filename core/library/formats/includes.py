@@ -66,7 +66,7 @@ def may_include(suffix: str, data: bytes) -> bool:
     return suffix.lower() in _INCLUDING and any(sign in data for sign in _SIGNS)
 
 
-def whole_of(
+def bytes_with_includes(
     data: bytes, path: Path, root: Path, may_read: Callable[[str], bool]
 ) -> tuple[bytes, Whole | None]:
     """(the bytes of a document with what it includes, and what that is); the same bytes where it includes nothing."""

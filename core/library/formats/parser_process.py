@@ -122,7 +122,7 @@ def _ask(workers: Pool, request: dict[str, Any], data: bytes) -> dict[str, Any]:
 def _document(reply: dict[str, Any]) -> Document:
     text = reply["text"]
     return Document(
-        title=reply["title"], text=text, url=reply["url"], blocks=tuple(map(block_of, reply["blocks"])),
+        title=reply["title"], text=text, url=reply["url"], blocks=tuple(map(block_from_row, reply["blocks"])),
         pieces=_pieces(reply, text), changed_at=reply["changed_at"], unread=reply["unread"],
     )  # fmt: skip
 
@@ -141,7 +141,7 @@ _BLOCK = tuple(each.name for each in fields(Block))
 row_of: Callable[[Block], tuple[Any, ...]] = attrgetter(*_BLOCK)  #: a block as it is sent
 
 
-def block_of(row: Sequence[Any]) -> Block:
+def block_from_row(row: Sequence[Any]) -> Block:
     return Block(**dict(zip(_BLOCK, row, strict=True)))
 
 

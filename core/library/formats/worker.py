@@ -23,7 +23,7 @@ from core.errors import DocumentError
 from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import ocr, pdf, webpage
-from core.library.formats.parser_process import LENGTH, Pool, block_of, frame, row_of
+from core.library.formats.parser_process import LENGTH, Pool, block_from_row, frame, row_of
 from core.library.formats.pdf_pages import reporting_to
 from core.library.formats.read import SUFFIXES
 from core.library.lexical import text_terms
@@ -96,7 +96,7 @@ def _set_limits(seconds: float, memory: int) -> None:
 def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
         if request["kind"] == "cut":  # the bot has parsed it itself
-            blocks = tuple(map(block_of, request["blocks"]))
+            blocks = tuple(map(block_from_row, request["blocks"]))
             document = Document(title="", text=data.decode(), blocks=blocks, unit=request["unit"])
             return {"pieces": _cut(document, request)}, b""
         document = _parse(request, data)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from core.conversation import value
 from core.sources.confluence.client import ConfluenceClient, RecordRefused
 from core.sources.http import Json
-from core.sources.source import moment_of
+from core.sources.source import parse_moment
 
 V1 = "rest/api"  # below the context, in both kinds
 PEOPLE_LIMIT = 200  # users of one answer
@@ -146,7 +146,7 @@ def viewers_among(found: Iterable[tuple[str, str]]) -> ReadRestriction:
     return ReadRestriction(is_set=True, users=users, groups=groups)
 
 
-def common_of(found: Json) -> dict[str, Any]:
+def common_fields(found: Json) -> dict[str, Any]:
     """The fields that pages and attachments have in common."""
     version: Json = found.get("version") or {}
     return {
@@ -154,7 +154,7 @@ def common_of(found: Json) -> dict[str, Any]:
         "title": str(found.get("title") or ""),
         "version": int(version.get("number") or 0),
         "link": str((found.get("_links") or {}).get("webui") or ""),
-        "changed_at": moment_of(version.get("createdAt") or version.get("when")),
+        "changed_at": parse_moment(version.get("createdAt") or version.get("when")),
     }
 
 
@@ -235,7 +235,7 @@ class CloudApi(ConfluenceEndpoints):
         return [replace(each, restriction=restrictions.get(each.id)) for each in found]
 
     async def attachments(self, space: ConfluenceSpace) -> Sequence[ConfluenceAttachment]:
-        return await self.client.all(SEARCH, search_in(space, *ATTACHMENTS), attachment_of)
+        return await self.client.all(SEARCH, search_in(space, *ATTACHMENTS), parse_attachment)
 
     async def parent_of(self, child: ContentParent) -> ContentParent | None:
         """The parent of something that was not listed. RecordRefused."""
@@ -297,7 +297,7 @@ def _viewer(found: Json) -> tuple[str, str] | None:
 
 def _content(found: Json) -> ConfluenceContent:
     created = str(found.get("createdAt") or "")[:10]
-    return ConfluenceContent(created=created, parent=_parent(found), **common_of(found))
+    return ConfluenceContent(created=created, parent=_parent(found), **common_fields(found))
 
 
 def _parent(found: Json) -> ContentParent | None:
@@ -306,7 +306,7 @@ def _parent(found: Json) -> ContentParent | None:
     return ContentParent(id=str(found["parentId"]), kind=str(found.get("parentType") or "page"))
 
 
-def attachment_of(found: Json) -> ConfluenceAttachment:
+def parse_attachment(found: Json) -> ConfluenceAttachment:
     """An attachment as a search of either API shows it."""
     container = str((found.get("container") or {}).get("id") or "")
-    return ConfluenceAttachment(container=container, **common_of(found))
+    return ConfluenceAttachment(container=container, **common_fields(found))

@@ -68,7 +68,7 @@ class DataCenterApi(cloud.ConfluenceEndpoints):
         return cloud.ConfluenceContent(
             kind="blogpost" if found.get("type") == "blogpost" else "page",
             created=str((found.get("history") or {}).get("createdDate") or "")[:10], parent=_parent(found),
-            restriction=self.listed_restriction(found), **cloud.common_of(found),
+            restriction=self.listed_restriction(found), **cloud.common_fields(found),
         )  # fmt: skip
 
     async def _steady(self, path: str, asked: Mapping[str, str | int], entry: Callable[[Json], T]) -> list[T]:
@@ -85,7 +85,7 @@ class DataCenterApi(cloud.ConfluenceEndpoints):
 
     async def attachments(self, space: cloud.ConfluenceSpace) -> Sequence[cloud.ConfluenceAttachment]:
         return await self._steady(
-            cloud.SEARCH, cloud.search_in(space, *cloud.ATTACHMENTS), cloud.attachment_of
+            cloud.SEARCH, cloud.search_in(space, *cloud.ATTACHMENTS), cloud.parse_attachment
         )
 
     async def parent_of(self, child: cloud.ContentParent) -> cloud.ContentParent | None:

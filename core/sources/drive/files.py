@@ -24,7 +24,7 @@ from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
 from core.settings import Settings
 from core.sources.http import Json
-from core.sources.source import Credential, SourceGuide, SourceItem, moment_of
+from core.sources.source import Credential, SourceGuide, SourceItem, parse_moment
 
 _GOOGLE = "application/vnd.google-apps."
 FOLDER = f"{_GOOGLE}folder"
@@ -98,7 +98,7 @@ class DriveFile:
         return bool(self.suffix)
 
 
-def file_of(given: Json) -> DriveFile:
+def parse_file(given: Json) -> DriveFile:
     """A file without its readers."""
     kind, name = str(given.get("mimeType", "")), str(given.get("name", ""))
     suffix = PurePosixPath(name).suffix.lower()
@@ -114,7 +114,7 @@ def file_of(given: Json) -> DriveFile:
         drive=str(given.get("driveId", "")), suffix=suffix,
         version=" ".join(filter(None, (exported or STORED, mark, LOCKED if is_locked else ""))),
         target=str(given.get("shortcutDetails", {}).get("targetId", "")) if kind == SHORTCUT else "",
-        url=given.get("webViewLink"), changed_at=moment_of(given.get("modifiedTime")),
+        url=given.get("webViewLink"), changed_at=parse_moment(given.get("modifiedTime")),
     )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _counts(permission: Json, now: float) -> bool:
     if permission.get("role") not in READING_ROLES or permission.get("deleted") or permission.get("view"):
         return False
     ends = permission.get("expirationTime")
-    return ends is None or (moment_of(ends) or 0.0) > now
+    return ends is None or (parse_moment(ends) or 0.0) > now
 
 
 def inherits(given: Json) -> bool:

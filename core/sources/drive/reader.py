@@ -147,7 +147,7 @@ class TreeReader:
 
     async def node(self, given: Json) -> files.DriveFile:
         """A file with its readers."""
-        file = files.file_of(given)
+        file = files.parse_file(given)
         if file.is_shortcut or not self._is_kept(file):
             return file
         if not file.drive:
@@ -222,7 +222,7 @@ class TreeReader:
             if old is not None and log == (old.drive if old.drive in self.tokens else OWN_LOG):
                 self._drop(old)
             return None
-        node = files.file_of(given)
+        node = files.parse_file(given)
         if not self._is_kept(node) or not self.tree.holds(node):
             if old is not None:
                 self._drop(old)

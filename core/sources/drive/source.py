@@ -112,7 +112,7 @@ class DriveSource:
                 raise source.SourceUnavailable(MISSING.format(label=self.label, email=self.email))
             if given is None:
                 return False
-            await reader.follow(files.file_of(given).drive)
+            await reader.follow(files.parse_file(given).drive)
             tree.put(await reader.node(given), via="")
         for found in () if self.root else await self.client.drives():
             drive, name = str(found["id"]), str(found.get("name", ""))
@@ -134,7 +134,7 @@ class DriveSource:
             raise
         if given.get("trashed"):
             return None
-        if not files.file_of(given).is_folder:
+        if not files.parse_file(given).is_folder:
             raise source.SourceUnavailable(
                 f"{self.label} is no folder: files are read with the folder that they lie in."
             )

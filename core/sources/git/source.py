@@ -26,7 +26,7 @@ from core.library.sync import SKIPPED_FOLDERS, printable
 from core.sources import source
 from core.sources.git import client
 from core.sources.git.address import DEFAULT_PORTS, GitAddress, is_repository, item_of, parse
-from core.sources.http import addresses_of
+from core.sources.http import permitted_addresses
 
 HISTORY = 1_000  # commits that are looked through for when a file changed last
 TIP = "refs/footnote/tip"  # the commit that was fetched last, with its history
@@ -301,7 +301,7 @@ async def open_git(text: str, context: source.SourceContext) -> AsyncIterator[Gi
             raise source.SourceUnavailable(f"{git.folder} is no git repository any more.")
     else:
         port = address.port or DEFAULT_PORTS[address.scheme]
-        pinned = await addresses_of(address.host, port, settings.private_hosts)
+        pinned = await permitted_addresses(address.host, port, settings.private_hosts)
         git = client.Git(address=address, folder=context.folder, tokens=settings.git_tokens, pinned=pinned)
         await _make_repository(git)
     blobs = client.Blobs(git=git)

@@ -178,7 +178,7 @@ class IssueRecord:
         return f"{self.updated} {self.comments} {self.state} {','.join(self.labels)}"
 
 
-def record_of(data: web.Json) -> IssueRecord:
+def parse_record(data: web.Json) -> IssueRecord:
     """The record of GitHub's "Issue"; one of a pull request has the key ``pull_request``."""
     pull, named = data.get("pull_request"), data.get("labels") or ()
     labels = (each if isinstance(each, str) else str(each.get("name") or "") for each in named)
@@ -194,7 +194,7 @@ def listed(data: web.Json) -> dict[str, Any]:
     """The part of an issue or of a comment that is kept to be compared: nothing that people wrote but the title."""
     kept = {name: data[name] for name in KEPT if name in data}
     if "labels" in data:
-        kept["labels"] = list(record_of(data).labels) if "number" in data else []
+        kept["labels"] = list(parse_record(data).labels) if "number" in data else []
     if "pull_request" in data:
         kept["pull_request"] = {"merged_at": (data["pull_request"] or {}).get("merged_at")}
     return kept

@@ -83,7 +83,7 @@ class IssueSource:
             before, numbers, count = numbers, set[int](), 0
             async with aclosing(self.repository.pages(f"issues?{urlencode(EVERYTHING)}")) as pages:
                 async for page in pages:
-                    records = [client.record_of(each) for each in page]
+                    records = [client.parse_record(each) for each in page]
                     numbers |= {each.number for each in records}
                     newest = max((newest, *(each.updated for each in records)))
                     began, count = began or self.repository.now, count + 1
@@ -124,14 +124,14 @@ class IssueSource:
             source=f"{client.label_of(self.address.address)}/{record.number}",
             title=" ".join(record.title.split()) or f"{self.address.repository}#{record.number}",
             url=self.address.page_of(record.number),
-            changed_at=source.moment_of(record.updated),
+            changed_at=source.parse_moment(record.updated),
         )
 
     async def _list_changes(self, since: Since) -> AsyncGenerator[source.SourceBatch, None]:
         seen, newest = dict[int, str](), since.issues
         async with aclosing(self._feed("issues", since.issues)) as feed:
             async for page in feed:
-                records = [client.record_of(each) for each in page]
+                records = [client.parse_record(each) for each in page]
                 seen |= {each.number: each.updated for each in records}
                 newest = max((newest, *(each.updated for each in records)))
                 yield self._batch(filter(self._is_mine, records), page, since.to_cursor())
@@ -194,7 +194,7 @@ class IssueSource:
             issue = await self.repository.issue(number)
         except source.ItemGone:
             return source.SourceBatch(gone=[str(number)], cursor=cursor)
-        record = client.record_of(issue)
+        record = client.parse_record(issue)
         if not self._is_mine(record):
             return source.SourceBatch(cursor=cursor)
         self._issues = {number: issue}
@@ -213,7 +213,7 @@ class IssueSource:
 
 def text_of_issue(issue: Json, said: Iterable[Json], name: str) -> AnchoredText:
     """``said``: comments, reviews and their comments; ``name``: of the issue, as people write it."""
-    record = client.record_of(issue)
+    record = client.parse_record(issue)
     title = " ".join(record.title.split())[:TITLE_LIMIT]
     about = " · ".join(filter(None, (name, record.state, ", ".join(record.labels))))
     first = (AnchoredPart(text=f"# {title}"), AnchoredPart(text=about), *_post(issue, ""))
@@ -258,7 +258,7 @@ def _iso(moment: float) -> str:
 
 
 def _earlier(text: str) -> str:
-    moment = source.moment_of(text)
+    moment = source.parse_moment(text)
     return "" if moment is None else _iso(moment - OVERLAP)
 
 

@@ -145,7 +145,7 @@ class PageListing:
         return page
 
     async def _take(self, results: Sequence[Json]) -> None:
-        pages = [page for each in results if (page := notion.page_of(each, self.api.serves)) is not None]
+        pages = [page for each in results if (page := notion.parse_page(each, self.api.serves)) is not None]
         await self._find([page for page in pages if self._seen.get(page.id) != page.edited])
 
     async def _find(self, pages: Sequence[notion.NotionPage]) -> None:
@@ -186,7 +186,7 @@ class PageListing:
             if each in self._seen:
                 continue
             try:
-                page = notion.page_of(await self.api.one("page", each), self.api.serves)
+                page = notion.parse_page(await self.api.one("page", each), self.api.serves)
             except client.NotionMissing:
                 page = None
             except client.NotionRefused as refused:

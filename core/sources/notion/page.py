@@ -27,7 +27,7 @@ from core.sources.documents import AnchoredPart, AnchoredText, joined
 from core.sources.http import Json
 from core.sources.notion.client import LABEL, bare_id
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
-from core.sources.source import Memory, SourceItem, moment_of
+from core.sources.source import Memory, SourceItem, parse_moment
 
 #: Where Notion keeps files: its buckets in Amazon S3, of each region, and its own hosts.
 _HOSTS = re.compile(
@@ -137,7 +137,7 @@ class NotionPage:
         return tuple(page for each in self.cells for page in each.related)
 
 
-def page_of(data: Json, serves: Serves = is_of_notion) -> NotionPage | None:
+def parse_page(data: Json, serves: Serves = is_of_notion) -> NotionPage | None:
     """The page that Notion sent; None for one in the trash, or of which it sent nothing but the ID."""
     if data.get("object") != "page" or is_trashed(data) or "last_edited_time" not in data:
         return None
@@ -169,7 +169,7 @@ def item_of(page: NotionPage, titles: Mapping[str, str], now: float, memory: str
     """``titles``: of related pages, as far as they are known; ``now``: by Notion's clock; ``memory``: the mark
     of what is remembered, without which each page is read again. A page that was changed a moment ago may be
     changed again without a new time: it is read once more at the next sync."""
-    changed = moment_of(page.edited)
+    changed = parse_moment(page.edited)
     is_settled = changed is None or now - changed >= SETTLED
     properties = repr((page.title_name, rows_of(page, titles)))
     mark = hashlib.sha256(properties.encode(errors="replace")).hexdigest()[:16]

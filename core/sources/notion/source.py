@@ -137,7 +137,7 @@ class NotionSource:
             raise source.ItemUnreadable(str(refused)) from None
 
     async def _page(self, this: str) -> bytes:
-        page = self._pages.get(this) or notion.page_of(await self.api.one("page", this))
+        page = self._pages.get(this) or notion.parse_page(await self.api.one("page", this))
         if page is None:
             raise source.ItemGone(f"{this} is in the trash.")
         tree = BlockTree(api=self.api)

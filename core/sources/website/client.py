@@ -296,7 +296,7 @@ class SiteMemory(Memory):
 SITEMAP_LIMIT = 1_000  # that are read of one website
 
 
-async def seeds_of(
+async def list_seeds(
     site: convert.WebsiteAddress, client: SiteClient, memory: SiteMemory, rules: RobotRules
 ) -> tuple[list[FrontierUrl], bool]:
     """The addresses of the website that its sitemaps list, each once; and whether one of them is damaged.

@@ -98,7 +98,7 @@ class WebsiteSource:
         await asyncio.to_thread(self.memory.end)
 
     async def _begin(self) -> None:
-        seeds, is_damaged = await web.seeds_of(self.site, self.client, self.memory, self.rules)
+        seeds, is_damaged = await web.list_seeds(self.site, self.client, self.memory, self.rules)
         await asyncio.to_thread(self.memory.begin)
         first = () if self.site.is_sitemap else (web.FrontierUrl(url=self.site.url, depth=0, lastmod=""),)
         if not await asyncio.to_thread(self.memory.add, (*first, *seeds), limit=self.page_limit):
@@ -208,7 +208,7 @@ class WebsiteSource:
     async def check(self) -> None:
         """Raises SourceUnavailable where the first page or the sitemap cannot be read."""
         if self.site.is_sitemap:
-            await web.seeds_of(self.site, self.client, self.memory, self.rules)
+            await web.list_seeds(self.site, self.client, self.memory, self.rules)
             return
         look = await self._look(web.FrontierUrl(url=self.site.url, depth=0, lastmod=""), None)
         self._require_site([look])
@@ -260,7 +260,7 @@ class WebsiteSource:
             id=self.site.item_of(page.url) or page.url,
             version=f"{page.hash} {page.tries}" if page.tries else page.hash,
             name=f"{PurePosixPath(path).stem or 'index'}{page.suffix}", source=page.url, url=page.url,
-            changed_at=source.moment_of(page.lastmod) or http_moment(page.modified),
+            changed_at=source.parse_moment(page.lastmod) or http_moment(page.modified),
         )  # fmt: skip
 
     async def fetch(self, item: source.SourceItem) -> bytes:

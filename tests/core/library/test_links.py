@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
 from core.conversation import Answer, Citation, Outcome
-from core.library.links import SourceLinks, filled, github_slug, mkdocs_slug, template_of
+from core.library.links import SourceLinks, filled, github_slug, mkdocs_slug, parse_template
 from core.library.retriever import Query
 
 BASE = "https://github.com/acme/handbook/blob/main"
@@ -82,7 +82,7 @@ def test_a_base_becomes_a_link_to_the_lines_or_the_heading(library, tmp_path, ba
     library.ingest([folder])
 
     found = linked(
-        library, tmp_path, template_of(base), cited(file, "Install it.\nThen start it.", root=folder)
+        library, tmp_path, parse_template(base), cited(file, "Install it.\nThen start it.", root=folder)
     )
 
     assert found == link
@@ -130,7 +130,7 @@ def test_a_file_that_was_ingested_by_itself_is_at_the_base(library, tmp_path):
     library.ingest([file])
 
     found = linked(
-        library, tmp_path, template_of(BASE), cited(file, "Read it all.", root=tmp_path, source="guide.md")
+        library, tmp_path, parse_template(BASE), cited(file, "Read it all.", root=tmp_path, source="guide.md")
     )
 
     assert found == f"{BASE}/guide.md?plain=1#L3-L3"
@@ -143,7 +143,7 @@ def test_a_file_that_has_changed_is_linked_without_lines(library, tmp_path):
     citation = cited(file, "Read it all.", root=tmp_path, source="guide.md")
     file.write_text(f"New.\n\n{GUIDE}")
 
-    assert linked(library, tmp_path, template_of(BASE), citation) == f"{BASE}/guide.md?plain=1"
+    assert linked(library, tmp_path, parse_template(BASE), citation) == f"{BASE}/guide.md?plain=1"
 
 
 def test_the_page_of_a_pdf_is_named(library, tmp_path):
@@ -164,7 +164,7 @@ def test_the_page_of_a_pdf_is_named(library, tmp_path):
         file, "The second page is about cars.", root=tmp_path, source="guide.pdf", location=passage.location
     )
 
-    assert linked(library, tmp_path, template_of("https://files.acme.dev"), citation) == (
+    assert linked(library, tmp_path, parse_template("https://files.acme.dev"), citation) == (
         "https://files.acme.dev/guide.pdf#page=2"
     )
 
@@ -180,7 +180,7 @@ def test_what_has_no_base_or_is_not_there_has_no_link(library, tmp_path, given):
     library.ingest([file])
     citation = cited(file, "Read it all.", root=tmp_path, **({"source": "guide.md"} | given))
 
-    assert linked(library, tmp_path, template_of(BASE), citation) is None
+    assert linked(library, tmp_path, parse_template(BASE), citation) is None
 
 
 def test_what_was_uploaded_in_private_has_no_link_and_a_page_keeps_its_own(library, tmp_path):
@@ -191,8 +191,8 @@ def test_what_was_uploaded_in_private_has_no_link_and_a_page_keeps_its_own(libra
     private = cited(upload, "Read it all.", root=upload.parent, source="guide.md")
     own = cited(upload, "Read it all.", root=upload.parent, url="https://own.example/")
 
-    assert linked(library, tmp_path, template_of(BASE), private) is None
-    assert linked(library, tmp_path, template_of(BASE), own) == "https://own.example/"
+    assert linked(library, tmp_path, parse_template(BASE), private) is None
+    assert linked(library, tmp_path, parse_template(BASE), own) == "https://own.example/"
 
 
 def test_of_two_files_that_people_name_alike_none_is_linked(library, tmp_path):
@@ -203,13 +203,15 @@ def test_of_two_files_that_people_name_alike_none_is_linked(library, tmp_path):
     library.ingest(folders)
     citation = cited(folders[0] / "guide.md", "Read it all.", root=folders[0])
 
-    assert linked(library, tmp_path, template_of(BASE), citation) is None
+    assert linked(library, tmp_path, parse_template(BASE), citation) is None
 
 
 @thorough
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1))
 def test_no_name_of_a_file_leads_elsewhere(name):
-    link = filled(template_of("https://docs.acme.dev/a"), {"path": f"sub/{name}", "page": "x", "source": "y"})
+    link = filled(
+        parse_template("https://docs.acme.dev/a"), {"path": f"sub/{name}", "page": "x", "source": "y"}
+    )
 
     parts = urlsplit(link)
     assert (parts.scheme, parts.netloc, parts.query, parts.fragment) == ("https", "docs.acme.dev", "", "")

@@ -17,8 +17,8 @@ from core.library.embedding.scale import (
     PAIRS,
     REFERENCE,
     CosineRange,
-    network_of,
-    range_of,
+    measure_range,
+    network_name,
     rescaled,
 )
 
@@ -32,7 +32,7 @@ class Leaning:
     @property
     def cosine_range(self):
         self.asked += 1
-        return range_of(self.embed_query, self.embed_documents)
+        return measure_range(self.embed_query, self.embed_documents)
 
     def embed_query(self, text):
         (number,) = [n for n, pair in enumerate(PAIRS) if text in pair] if self.tells_apart else (0,)
@@ -59,7 +59,7 @@ class OfProvider(Leaning):
     ],
 )
 def test_a_network_is_known_by_its_own_name(name, network):
-    assert network_of(name) == network
+    assert network_name(name) == network
 
 
 def test_the_network_of_the_fit_is_one_that_a_fit_has_seen():

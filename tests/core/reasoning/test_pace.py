@@ -16,7 +16,7 @@ from core.bootstrap import open_footnote, reads_everything
 from core.errors import ModelTrouble
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.limits import SCHEMA, STORE
-from core.reasoning.pace import QUICK, SLOW, Pace, Speed, paces_of, speed_of
+from core.reasoning.pace import QUICK, SLOW, Pace, Speed, load_paces, speed_of
 from core.reasoning.providers import Access, is_own
 from core.reasoning.reasoner import Ask
 from core.settings import Settings
@@ -103,9 +103,9 @@ def test_which_servers_are_ones_own(provider, address, own):
 async def test_what_was_measured_is_remembered_for_the_model(tmp_path):
     reply = a_reply(6_600, 800)
     with Storage(data_dir=tmp_path).asynchronous(STORE, SCHEMA) as database:
-        first = paces_of({"llama": True, "gemini": False}, longest=180, database=database)
+        first = load_paces({"llama": True, "gemini": False}, longest=180, database=database)
         await first["llama"].measured(asyncio.sleep(0, reply), 0)
-        again = paces_of({"llama": True, "other": True}, longest=180, database=database)
+        again = load_paces({"llama": True, "other": True}, longest=180, database=database)
 
     assert (first["gemini"].is_slow, first["llama"].is_slow) == (False, False)
     assert (again["llama"].is_slow, again["llama"].speed is not None) == (False, True)

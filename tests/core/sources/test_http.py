@@ -10,7 +10,7 @@ from aiohttp import web
 from fakes.web_servers import Canary, LoopbackServer
 
 from core.library.formats.read import FILE_LIMIT
-from core.sources.http import HostClient, HostSilent, Response, addresses_of, open_http, throttle
+from core.sources.http import HostClient, HostSilent, Response, open_http, permitted_addresses, throttle
 from core.sources.source import ItemUnreadable, SourceUnavailable
 
 HERE = ("127.0.0.1",)
@@ -85,7 +85,7 @@ async def test_a_host_that_is_away_is_named_as_people_call_it():
 
 async def test_a_private_host_that_is_not_named_is_not_asked():
     with pytest.raises(SourceUnavailable, match=r"PRIVATE_HOSTS=127\.0\.0\.1"):
-        await addresses_of("127.0.0.1", 80, ("127.0.0.2",))
+        await permitted_addresses("127.0.0.1", 80, ("127.0.0.2",))
 
 
 @pytest.mark.parametrize(

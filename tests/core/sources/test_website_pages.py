@@ -10,7 +10,7 @@ from bots.chat.indexing import read_targets
 from core.errors import SettingsError
 from core.library.formats.read import parse_html
 from core.sources.kinds import source_address
-from core.sources.source import moment_of
+from core.sources.source import parse_moment
 from core.sources.website.convert import (
     PageHead,
     SitemapDamaged,
@@ -146,8 +146,8 @@ def test_a_damaged_sitemap_is_refused_whole(data):
 
 
 def test_the_date_of_a_sitemap_is_a_moment():
-    assert moment_of("2024-05-01T00:00:00+00:00") == moment_of("2024-05-01") == 1_714_521_600.0
-    assert moment_of("last week") is None
+    assert parse_moment("2024-05-01T00:00:00+00:00") == parse_moment("2024-05-01") == 1_714_521_600.0
+    assert parse_moment("last week") is None
 
 
 def head(text, **headers) -> PageHead:

@@ -19,7 +19,7 @@ from core.traces.figures import (
     by_model,
     by_outcome,
     day_of,
-    seconds_of,
+    quantile,
 )
 from core.traces.log import DAY, open_question_log
 from core.traces.search import QuestionFilter, search
@@ -145,8 +145,8 @@ def test_the_time_that_most_turns_do_not_exceed_is_told_by_the_buckets():
     within = [0] * (len(BOUNDS) + 1)
     within[1], within[4], within[-1] = 90, 5, 5
 
-    assert [seconds_of(share, within) for share in (0.5, 0.9, 0.95, 0.99)] == [1.0, 1.0, 10.0, 240.0]
-    assert seconds_of(0.5, [0] * len(within)) is None
+    assert [quantile(share, within) for share in (0.5, 0.9, 0.95, 0.99)] == [1.0, 1.0, 10.0, 240.0]
+    assert quantile(0.5, [0] * len(within)) is None
 
 
 async def test_names_stand_beside_ids_until_nothing_of_them_is_left(log):

@@ -33,7 +33,7 @@ from core.turns.archive import forget_turns, outcome_of, question_of
 from core.turns.messenger import NOWHERE, Unreachable
 from core.turns.queue import sweep
 from core.turns.turns import TurnsClosed, open_turns
-from core.turns.waiting import TurnRun, order_of
+from core.turns.waiting import TurnRun, queue_priority
 
 THERE = replace(HERE, thread="elsewhere")
 
@@ -454,8 +454,8 @@ async def test_a_pickle_that_somebody_put_into_the_database_is_never_unpickled(f
 
 def test_the_order_is_that_of_being_said_to_the_millisecond():
     earlier, later = (
-        order_of(replace(question(), asked_at=1_763_650_000.120)),
-        order_of(replace(question(), asked_at=1_763_650_000.121)),
+        queue_priority(replace(question(), asked_at=1_763_650_000.120)),
+        queue_priority(replace(question(), asked_at=1_763_650_000.121)),
     )
 
     assert 1 <= earlier < later <= 2**31 - 1
