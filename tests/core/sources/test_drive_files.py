@@ -11,10 +11,10 @@ from core.sources.drive.files import (
     access_of,
     browser_address,
     canonical_address,
-    file_of,
     inherits,
     item_of,
     own_access,
+    parse_file,
 )
 from core.sources.kinds import source_address
 
@@ -94,7 +94,7 @@ def google(kind, name="Plan", **more):
     ],
 )
 def test_the_name_says_how_a_file_is_parsed(given, name, title):
-    item = item_of(file_of(given), "drive:/Plan", readers())
+    item = item_of(parse_file(given), "drive:/Plan", readers())
 
     assert (item.name, item.title) == (name, title)
 
@@ -105,7 +105,7 @@ def test_the_name_says_how_a_file_is_parsed(given, name, title):
      {"id": "f1", "name": "pier.png", "mimeType": "image/png"}, {"id": "f1"}],
 )  # fmt: skip
 def test_what_holds_no_text_is_no_document(given):
-    assert not file_of(given).is_document
+    assert not parse_file(given).is_document
 
 
 def test_a_version_changes_with_the_content_and_with_nothing_else():
@@ -117,13 +117,14 @@ def test_a_version_changes_with_the_content_and_with_nothing_else():
         "modifiedTime": "2024",
     }
 
-    assert file_of(plain).version == file_of({**plain, "version": "7", "modifiedTime": "2025"}).version
-    assert file_of(plain).version != file_of({**plain, "md5Checksum": "0cc17"}).version
-    assert file_of(plain).version != file_of({**plain, "capabilities": {"canDownload": False}}).version
+    assert parse_file(plain).version == parse_file({**plain, "version": "7", "modifiedTime": "2025"}).version
+    assert parse_file(plain).version != parse_file({**plain, "md5Checksum": "0cc17"}).version
+    assert parse_file(plain).version != parse_file({**plain, "capabilities": {"canDownload": False}}).version
     document = google("document")
-    assert file_of(document).version == file_of({**document, "version": "7", "name": "Other"}).version
+    assert parse_file(document).version == parse_file({**document, "version": "7", "name": "Other"}).version
     assert (
-        file_of(document).version != file_of({**document, "modifiedTime": "2024-01-01T00:00:00.001Z"}).version
+        parse_file(document).version
+        != parse_file({**document, "modifiedTime": "2024-01-01T00:00:00.001Z"}).version
     )
 
 

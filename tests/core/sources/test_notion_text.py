@@ -8,7 +8,7 @@ from fakes.notion import rich
 from core.library.formats import markdown
 from core.sources.documents import joined, parse_item, to_bytes
 from core.sources.notion.convert import PageBlock, cells_of, parts_of, table, title_of
-from core.sources.notion.page import page_of, text_of_page
+from core.sources.notion.page import parse_page, text_of_page
 
 HOSTED = {
     "type": "file",
@@ -174,10 +174,10 @@ def test_an_address_that_expires_is_no_part_of_the_text():
         "object": "page", "id": "1" * 32, "last_edited_time": "2026-01-02T03:04:00.000Z", "in_trash": False,
         "parent": {"type": "workspace", "workspace": True}, "properties": PROPERTIES, "url": "https://www.notion.so/x",
     }  # fmt: skip
-    page = page_of(sent)
+    page = parse_page(sent)
     blocks = [
         block(kind, caption=rich("It"), **HOSTED) for kind in ("image", "file", "audio", "video", "pdf")
     ]
 
     assert "sig=" not in text_of_page(page, blocks, {}).text
-    assert page_of(sent | {"in_trash": True}) is None
+    assert parse_page(sent | {"in_trash": True}) is None
