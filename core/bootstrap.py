@@ -215,7 +215,7 @@ def open_vectors(database: Database, folder: Path) -> VectorIndex:
 
 
 def access_of(settings: Settings, *, timeout: float, longest: float = 0.0) -> Access:
-    """How the services of models are reached; seconds for one call, and the longest of a slow model of one's own."""
+    """Access to the services of models; seconds for one call, and the longest of a slow model of one's own."""
     return Access(
         google_api_key=settings.google_api_key, google_url=settings.google_gemini_base_url,
         openai_api_key=settings.openai_api_key, openai_url=settings.openai_base_url,
@@ -307,7 +307,7 @@ def fetch_reranker(settings: Settings, *, announce: Announce, progress: Download
 
 
 def make_fetcher(settings: Settings, *, for_operator: bool = False) -> GuardedFetcher:
-    """For URLs that people add: not from WEB_BLOCKED_HOSTS; ``for_operator``: from PRIVATE_HOSTS too."""
+    """A fetcher for URLs that people add: not from WEB_BLOCKED_HOSTS; ``for_operator``: from PRIVATE_HOSTS too."""
     return GuardedFetcher(
         timeout=settings.search_timeout, body_limit=INGESTED_PAGE_LIMIT, blocked=settings.web_blocked_hosts,
         private=settings.private_hosts if for_operator else (),
@@ -329,7 +329,7 @@ def make_web(settings: Settings) -> WebResearch | None:
 def _reasoner_maker(
     settings: Settings, library: Library, models: ChatModels | None
 ) -> Callable[[Turn, Policy], Reasoner]:
-    """How a turn reasons: with the models, or from quotes alone."""
+    """The maker of a turn's reasoner: with the models, or from quotes alone."""
 
     async def similarity(question: str, texts: Sequence[str]) -> Sequence[float]:
         return await asyncio.to_thread(library.similarity, question, texts)

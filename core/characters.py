@@ -39,12 +39,12 @@ def one_line(text: str, limit: int) -> str:
 
 
 def as_query(text: str, limit: int) -> str:
-    """One line of visible characters, so that a person who allows a query has seen all of it."""
+    """A query as one line of visible characters: whoever allows it has seen all of it."""
     return one_line(_BLANK.sub("", text), limit)
 
 
 def without_shaping(text: str) -> str:
-    """Without joiners and variation selectors, which search engines ignore."""
+    """A text without joiners and variation selectors, which search engines ignore."""
     return _SHAPING.sub("", text)
 
 

@@ -61,7 +61,7 @@ class Conversation:
 
     @property
     def channel_id(self) -> str:
-        """Without the thread: ``platform/space/channel``."""
+        """The id without the thread: ``platform/space/channel``."""
         return f"{self.platform}/{self.space}/{self.channel}"
 
     @classmethod
@@ -315,7 +315,7 @@ class Outcome:
 
     @property
     def is_declined(self) -> bool:
-        """After a person said no to a search, whose card stands above with the closest passages."""
+        """True after a person declined a search; its card above shows the closest passages."""
         return "decline" in self.steps
 
     @property
@@ -361,7 +361,7 @@ class Progress:
 
 
 def unwatched(_: Progress) -> None:
-    """For a turn whose progress nobody sees."""
+    """Ignore the progress of a turn that nobody watches."""
 
 
 def is_unaddressed(turn: Turn | Command) -> TypeGuard[Question]:

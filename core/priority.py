@@ -29,7 +29,7 @@ class _Turn:
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """For a turn, or a part of it."""
+    """Mark a turn, or a part of it, as computing."""
     turn = _Turn()
     token = _current.set(turn)
     _computing.add(id(turn))
@@ -43,7 +43,7 @@ def computing() -> Iterator[None]:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Within a turn: it waits for another machine. Without one, nothing."""
+    """Mark the current turn as waiting for another machine; without a turn, do nothing."""
     turn = _current.get()
     if turn is None:
         yield
@@ -110,7 +110,7 @@ def throttle(items: Iterable[T]) -> Iterator[T]:
 
 @contextmanager
 def resting() -> Iterator[None]:
-    """For a computation; while enabled, one at a time in all threads, with a pause after it."""
+    """Run one computation at a time in all threads while enabled, with a pause after it."""
     if not _enabled.is_set():
         yield
         return
@@ -125,7 +125,7 @@ def resting() -> Iterator[None]:
 
 @contextmanager
 def elsewhere() -> Iterator[None]:
-    """Within :func:`resting`: another process computes, so that other threads may compute here meanwhile."""
+    """Let other threads compute while another process does the work of :func:`resting`."""
     if not getattr(_here, "rests", False):
         yield
         return

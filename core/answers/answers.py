@@ -122,12 +122,12 @@ class Answers:
         return answer
 
     async def extend(self, answer: store.KeptAnswer, *, by: str) -> store.KeptAnswer | None:
-        """It was reviewed, and is valid as long as a new one."""
+        """Keep a reviewed answer valid as long as a new one."""
         extended = replace(answer, valid_until=self.now() + self.review_after, state="used")
         return await self._change(answer, extended, "extended", by)
 
     async def retire(self, answer: store.KeptAnswer, *, by: str) -> store.KeptAnswer | None:
-        """It stays to be read by editors, and is not used."""
+        """Stop using an answer; editors can still read it."""
         return await self._change(answer, replace(answer, state="retired"), "retired", by)
 
     async def _change(

@@ -52,7 +52,7 @@ class KeptAnswer:
 
     @property
     def written_at(self) -> float:
-        """When its words became what they are."""
+        """The time of the last change of its words."""
         return self.edited_at or self.said_at
 
     @property

@@ -25,7 +25,7 @@ Merge = tuple[int, int, float]  # two groups, each named by one of its members, 
 
 @value
 class Cuts:
-    """How alike two groups must be to become one."""
+    """Thresholds: how alike two groups must be to become one."""
 
     usual: float  #: among few texts
     choice: tuple[float, ...]  #: one of these among more

@@ -147,7 +147,7 @@ async def answer_of(answer: kept.KeptAnswer, store: GapStore, log: QuestionLog) 
 
 
 def _of_web(turn: str, trace: Trace) -> GapAnswer | None:
-    """None without quotes."""
+    """The answer of an approved search; None without quotes."""
     quotes = [each for each in trace.citations if each.origin == "web" and each.number and each.quote]
     said = tuple(
         Saying(words=" ".join(each.quote.split()), by=each.title or each.source, url=each.url or each.source, is_quote=True)

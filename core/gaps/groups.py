@@ -63,7 +63,7 @@ class GapGroup:
 
     @property
     def since_state(self) -> int:
-        """How many of its questions no decision is about."""
+        """The number of its questions without a decision."""
         return len(self.undecided) if self.mark else 0
 
     @property
@@ -202,7 +202,7 @@ class GapFinder:
     _grouping: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def last(self, seconds: float) -> TimeSpan:
-        """So many seconds until now."""
+        """A period of so many seconds until now."""
         now = self.now()
         return TimeSpan(since=now - seconds, until=now)
 

@@ -101,7 +101,7 @@ def insert(document: Document, text: str, near: Passage, addition: AddedText) ->
 
 
 def _insertion_offset(text: str, headings: Sequence[_Heading], near: Passage, addition: AddedText) -> int:
-    """Where a passage stands in a text that may have changed since it was read, or the section of it that has most of the
+    """The offset of a passage in a text that may have changed since it was read, or of the section of it that has most of the
     words of the addition; else where its section begins."""
     beginning = near.text[:FOUND_BY]
     start = near.start if text[near.start :].startswith(beginning) else text.find(beginning)
@@ -140,7 +140,7 @@ def _above(headings: Sequence[_Heading], at: int) -> tuple[_Heading, ...]:
 def _entry(
     headings: Sequence[_Heading], above: Sequence[_Heading], length: int
 ) -> tuple[int, _Heading, Sequence[_Heading]] | None:
-    """Where a question of its own would stand in a text of this length, one like it, and the headings above them; None in
+    """The offset of a question of its own in a text of this length, one like it, and the headings above them; None in
     a section whose headings are no questions."""
     for parents in dict.fromkeys((tuple(above), tuple(above[:-1]))):
         children = _children(headings, parents)

@@ -64,7 +64,7 @@ def note_of(draft: GapDraft, at: float, url: str = "") -> DraftNote | None:
 
 
 def grounds_of(draft: GapDraft) -> str:
-    """Why it is proposed and whose words it adds, in Markdown."""
+    """The reason for a draft and the authors of its words, in Markdown."""
     answer = draft.answer
     times = "once" if answer.asked == 1 else f"{answer.asked:,} times"
     lines = [f"The documents did not answer this, and it was asked {times}: {_as_code(answer.question)}", ""]

@@ -127,7 +127,7 @@ def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> Foun
 
 
 def _reason(row: Row, decision: Row | None) -> Reason | None:
-    """Why a question counts; None for one that does not, such as one that the web answered or that failed."""
+    """The reason to count a question; None for one that the web answered, or that failed."""
     verdict, outcome, is_sure, is_down = decision or ("", row[9], row[10], row[11])
     if is_down or row[11]:
         return "rated_down"
@@ -265,7 +265,7 @@ class GapStore:
     database: AsyncDatabase
 
     async def marks(self) -> dict[str, GapMark]:
-        """By turn."""
+        """The marks, by turn."""
         rows = await self.database.rows("SELECT turn, state, set_at, author, answer FROM gap_states")
         return {
             turn: GapMark(state=state, set_at=set_at, author=author, answer=answer)
@@ -279,7 +279,7 @@ class GapStore:
         await self.database.write_all(_MARK, [(turn, state, at, author, answer) for turn in turns])
 
     async def reopen(self, turns: Iterable[str]) -> None:
-        """Nothing is decided about these any more."""
+        """Remove the decisions about these questions."""
         await self.database.write_all("DELETE FROM gap_states WHERE turn = ?", [(turn,) for turn in turns])
 
     async def drafts(self) -> tuple[DraftNote, ...]:

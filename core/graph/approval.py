@@ -1,4 +1,4 @@
-"""Who may decide about a web search, which queries may go out, and the sentences of a refusal."""
+"""Approval of web searches: who may decide, which queries may go out, and the sentences of a refusal."""
 
 from collections.abc import Iterable
 
@@ -31,7 +31,7 @@ def _decides_for_others(
 
 
 def fault_of_query(query: str | None) -> str | None:
-    """Why an edited query cannot be sent, as a sentence; None if it can."""
+    """The reason not to send an edited query, as a sentence; None if it can be sent."""
     if query is None:
         return None
     if not query.strip():

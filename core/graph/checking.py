@@ -47,7 +47,7 @@ class EarlyCheck:
     _readable: frozenset[str] = frozenset()
 
     def begin(self, work: Work, strips: Strips, *, counts: bool) -> Hear | None:
-        """For a draft from these strips: what is to hear of it. Whether one ahead of its grades ``counts`` is said later."""
+        """The listener of a draft from these strips. Whether one ahead of its grades ``counts`` is known later."""
         self.cancel()
         self._question, self._strips, self._draft, self.shown = work.question, strips, NOTHING, None
         self._judged, self._judging, self._confirmed, self._batches, self._standing = (), None, (), 0, 0

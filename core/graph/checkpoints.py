@@ -52,7 +52,7 @@ class TurnCheckpoints(base.BaseCheckpointSaver[str]):
 
     @property
     def state(self) -> State:
-        """That of the newest checkpoint; empty for a new conversation."""
+        """The state of the newest checkpoint; empty for a new conversation."""
         values = self._newest.checkpoint["channel_values"] if self._newest else {}
         return cast("State", {name: values[name] for name in State.__annotations__ if name in values})
 

@@ -139,7 +139,7 @@ class Deps:
         object.__setattr__(self, "tracer", Tracer(policy=self.policy, scope=self.documents.collections))
 
     def report(self, progress: Progress) -> None:
-        """Where the turn is, with the beginning of its answer that is shown by now."""
+        """Report the stage of the turn, with the beginning of its answer that is shown by now."""
         self.watcher(replace(progress, answer=self.early.answer))
 
     async def readable_now(self) -> frozenset[str]:

@@ -83,7 +83,7 @@ async def _history(state: State, deps: Deps) -> tuple[Exchange, ...]:
 
 
 async def _problem_with(turn: Decision, proposal: Proposal | None, deps: Deps) -> str | None:
-    """Why a decision cannot be carried out, as a sentence."""
+    """The reason why a decision cannot be carried out, as a sentence."""
     if proposal is None:
         return Sentence("no_such_proposal", id=turn.proposal_id)
     if not approval.may_decide(proposal, turn, approval=deps.approval, approvers=deps.approvers):

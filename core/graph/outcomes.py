@@ -40,7 +40,7 @@ def is_about_its_files(work: Work) -> bool:
 
 
 def end_with_beginning(state: State, work: Work) -> State:
-    """How the question's own files begin, and what more needs a model."""
+    """End with the beginning of the question's own files; more needs a model."""
     names = tuple(dict.fromkeys(PurePath(address).name for address in work.attached))
     own = sorted(
         (hit for hit in work.passages if hit.passage.source in names),
@@ -52,7 +52,7 @@ def end_with_beginning(state: State, work: Work) -> State:
 
 
 def end_unshown(state: State, work: Work) -> State:
-    """Nobody called the bot, and it has nothing sure to say: the conversation stays as it was."""
+    """End without a message: nobody called the bot, and it is not sure. The conversation stays as it was."""
     return {"work": Work(), "outcome": unshown(state["turn"], work.confidence)}
 
 
@@ -61,7 +61,7 @@ def unshown(turn: Turn, confidence: float = 0.0) -> Outcome:
 
 
 def end_with_failure(state: State, work: Work, reason: str) -> State:
-    """No result, for a reason that a person can use; the history stays as it was."""
+    """End without a result, with a reason that a person can use; the history stays as it was."""
     return {"work": Work(), "outcome": _outcome(state, work, kind="failed", reason=reason)}
 
 
@@ -85,7 +85,7 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
 
 
 def what_was_not_read(work: Work, policy: Policy) -> str | None:
-    """That an answer rests on a part of the question's files. Where the library surely found the place that was
+    """A remark that an answer rests on a part of the question's files. Where the library surely found what was
     asked for, as it does not for “summarise this”, the rest matters to nobody."""
     names = {PurePath(address).name for address in work.attached}
     read = sum(hit.passage.source in names for hit in work.passages)
@@ -95,7 +95,7 @@ def what_was_not_read(work: Work, policy: Policy) -> str | None:
 
 
 def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
-    """Why the documents were not enough, for the person who decides."""
+    """The reason why the documents were not enough, for the person who decides."""
     if work.proposal is not None:
         return Sentence("web_not_enough", query=work.proposal.allowed or work.proposal.query)
     if not work.passages:
@@ -108,7 +108,7 @@ def why_not_enough(work: Work, closest: tuple[Citation, ...]) -> str:
 
 
 def nothing_left(work: Work, *, has_web: bool) -> str:
-    """Why the turn ends without an answer and without another proposal."""
+    """The reason why the turn ends without an answer and without another proposal."""
     if work.proposal is not None:
         return Sentence("not_on_the_web")
     return Sentence("not_found" if has_web or work.has_unread else "not_found_without_web")

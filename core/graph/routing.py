@@ -72,7 +72,7 @@ def surviving(work: Work, policy: Policy) -> Mapping[str, reasoner.Grade]:
 
 
 def after_looking(work: Work, policy: Policy) -> Next:
-    """After passages were graded: write, retrieve again, propose the web, or give up. Once there is nowhere
+    """The step after passages were graded: write, retrieve again, propose the web, or give up. Once there is nowhere
     else to look, whatever states a part of the answer is worth a draft; its check decides."""
     if policy.weights is None:
         return _gate_after_looking(work, policy)
@@ -130,7 +130,7 @@ def _bar(work: Work, policy: Policy) -> float:
 
 
 def certainty_of(work: Work, policy: Policy) -> Certainty:
-    """How quotes may be shown: nothing checks them, so the evidence before them decides alone. Where a model
+    """The certainty of quotes: nothing checks them, so the evidence before them decides alone. Where a model
     judges, a draft that nothing supported speaks against them."""
     if policy.weights is None:
         return "sure" if work.passages else "none"
@@ -178,7 +178,7 @@ def after_checking(
     work: Work, policy: Policy, *,
     unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool, is_half: bool = False,
 ) -> Next:  # fmt: skip
-    """After a draft and what is left of it were checked: write once more when the main point was cut. That
+    """The step after a draft and what is left of it were checked: write once more when the main point was cut. That
     half an answer does not settle the question is what it says itself, so no vote against it counts."""
     useless, may_redraft = is_useless(useful), work.rejected and work.drafts <= policy.redrafts
     if policy.weights is None:
@@ -196,7 +196,7 @@ def after_checking(
 
 
 def grounding_votes(policy: Policy) -> int:
-    """How many grounding votes are cast on a draft."""
+    """The number of grounding votes on a draft."""
     return policy.votes if policy.checks_grounding else 0
 
 
@@ -208,7 +208,7 @@ def strips_for(ballot: int, statements: reasoner.Statements, strips: reasoner.St
 
 
 def useful_votes(work: Work, policy: Policy) -> int:
-    """How many usefulness votes are cast with the grounding votes: more where the evidence is mixed. A second
+    """The number of usefulness votes beside the grounding votes: more where the evidence is mixed. A second
     draft gets one; where earlier votes used up the calls, none before it was edited."""
     if not policy.checks_usefulness:
         return 0
@@ -240,7 +240,7 @@ def queries_to_try(work: Work, policy: Policy) -> tuple[str, ...]:
 
 
 def _rewrites_of(work: Work, policy: Policy) -> int:
-    """How often the documents may be searched in other words."""
+    """The number of times that the documents may be searched in other words."""
     is_multi_hop = work.plan is not None and work.plan.route == "multi_hop"
     return max(policy.hops, policy.rewrites) if is_multi_hop else policy.rewrites
 
@@ -320,7 +320,7 @@ def _gate_after_checking(work: Work, policy: Policy, is_useless: bool, is_empty:
 
 
 def _distinct(queries: Iterable[str]) -> tuple[str, ...]:
-    """Without repeats that differ only in case, white space or final punctuation."""
+    """The queries without repeats that differ only in case, white space or final punctuation."""
     first: dict[str, str] = {}
     for query in queries:
         first.setdefault(_folded(query), query)

@@ -199,7 +199,7 @@ def _candidates(number: expressions.Operand, held: Iterable[Cited], sentence: fr
 
 @value
 class _Writing:
-    """How the numbers of one calculation are written."""
+    """The notation of the numbers of one calculation."""
 
     words: Wording
     digits: int | None  #: behind the point of the result, as the writer asks
@@ -265,7 +265,7 @@ class _Writing:
         return number, size != exact
 
     def _rounded(self, size: Decimal, digits: int | None, *, is_share: bool) -> Decimal:
-        """Exact where it is short; else with one digit behind the point of a percentage, two of another number, and
+        """A number as it is if it is short; else with one digit behind the point of a percentage, two of another number, and
         two or three that are not zero of a small one."""
         decimals = digits
         if decimals is None:

@@ -145,12 +145,12 @@ def merge_footnotes(answer: Answer) -> Answer:
 
 
 def footnotes_for(strips: Sequence[Strip]) -> tuple[Citation, ...]:
-    """Each strip as a citation, for "the closest passages"."""
+    """Citations of whole strips, for "the closest passages"."""
     return tuple(_citation(number, each, each.start, each.end) for number, each in enumerate(strips, start=1))
 
 
 def grounding_of(citations: Sequence[Citation]) -> Grounding:
-    """Where the footnotes come from."""
+    """The origin of the footnotes."""
     origins = {citation.origin for citation in citations}
     if len(origins) == 2:
         return "both"

@@ -70,7 +70,7 @@ class Quantity:
 
     @property
     def worth(self) -> Decimal:
-        """In ones, without its sign: 12.4 million is 12400000, and 12% are 0.12."""
+        """The amount in ones, without its sign: 12.4 million is 12400000, and 12% are 0.12."""
         return min(self.readings).scaleb(-2 if self.unit in (PERCENT, POINTS) else self.scale)
 
     def may_be(self, other: Self) -> bool:

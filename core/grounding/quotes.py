@@ -1,4 +1,4 @@
-"""Which parts of a strip show a sentence: by its words, and above all by its numbers, code and identifiers.
+"""Parts of a strip that show a sentence: by its words, and above all by its numbers, code and identifiers.
 
 Between languages they share few words; there it is what a judge named.
 """
@@ -84,7 +84,7 @@ class Sought:
 
 
 def likeness(parts: Iterable[Part], source: str) -> float:
-    """How much of a sentence a source shows, 0 to 1."""
+    """The share of a sentence that a source shows, 0 to 1."""
     sought = Sought.of(parts, source)
     return sought.share(sought.held(source))
 

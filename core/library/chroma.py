@@ -139,7 +139,7 @@ class ChromaIndex:
         return cosines
 
     def build_graphs(self) -> None:
-        """Nothing: Chroma builds them as vectors are added."""
+        """Do nothing: Chroma builds them as vectors are added."""
 
     def close(self) -> None:
         with self._lock:
@@ -225,7 +225,7 @@ class ChromaIndex:
 
 
 def _compare(target: Any, vector: Vectors, ids: list[str]) -> dict[str, float]:
-    """Exact cosines by id."""
+    """The exact cosines, by id."""
     cosines: dict[str, float] = {}
     for batch in _batches(ids):
         found = target.get(ids=batch, include=["embeddings"])

@@ -116,7 +116,7 @@ def _gaps(text: str, span: Span) -> list[int]:
 
 
 def _parted(text: str, span: Span, cuts: Sequence[int]) -> list[Span]:
-    """Without white space at the end of a part; at the beginning it is indentation, and stays."""
+    """The parts without white space at their end; at the beginning it is indentation, and stays."""
     edges = pairwise((span.start, *cuts, span.end))
     spans = (Span(start, start + len(text[start:end].rstrip())) for start, end in edges)
     return [each for each in spans if len(each)]

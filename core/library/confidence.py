@@ -163,7 +163,7 @@ def coverage_of(question: str, passages: Sequence[Retrieved]) -> float:
 
 
 def shared_terms(question: str, hit: Retrieved) -> int:
-    """How many of a question's own terms a passage and its headings contain."""
+    """The number of a question's own terms in a passage and its headings."""
     own = query_terms(question, language_of(hit.passage.text))
     return len(_terms(hit, _all_text(hit)).intersection(own))
 

@@ -54,7 +54,7 @@ class Contents:
 def contents_from(
     rows: Iterable[tuple[int, str, str, str, tuple[str, ...], str]], found: Mapping[int, Collection[str]]
 ) -> list[Contents]:
-    """In the order of ``found``, ids by document. ``rows``: each passage, in reading order."""
+    """Contents of documents in the order of ``found``, ids by document. ``rows``: each passage, in reading order."""
     names: dict[int, tuple[str, str, str]] = {}
     sections: defaultdict[int, dict[tuple[str, ...], Heading]] = defaultdict(dict)
     for number, address, source, title, path, location in rows:

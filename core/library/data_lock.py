@@ -65,7 +65,7 @@ def lock_data_dir(data_dir: Path, purpose: str, *, may_be_incomplete: bool = Fal
 
 @contextmanager
 def share_data_dir(data_dir: Path) -> Iterator[None]:
-    """For a process whose stores are in PostgreSQL: files that it writes are readable by its owner alone."""
+    """Prepare the folder for a process whose stores are in PostgreSQL: only its owner may read the files."""
     make_data_dir(data_dir)
     with _private_files():
         yield

@@ -98,7 +98,7 @@ def put_pieces(
 
 
 def storable(document: NewDocument, dialect: Dialect) -> NewDocument:
-    """Without the sign that PostgreSQL cannot store; the sign in its place keeps all offsets."""
+    """A text whose NUL, which PostgreSQL cannot store, is replaced; all offsets stay."""
     if dialect == "sqlite":
         return document
     title, *texts = (

@@ -212,7 +212,7 @@ class NumberedScope(Scope):
 
     @property
     def numbers(self) -> str:
-        """All of them, as one value of a query."""
+        """All numbers, as one value of a query."""
         return json.dumps([*self.open, *(each for some in self.sets.values() for each in some)])
 
     def within(self, together: Collection[int]) -> Within:

@@ -71,7 +71,7 @@ def term_scores(words: Words) -> dict[str, float]:
 
 
 def _spread(body: Sequence[str]) -> float:
-    """How often a term must occur in a text of this length to count for half of what it can."""
+    """The frequency at which a term in a text of this length counts for half of what it can."""
     return SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * len(body) / USUAL_LENGTH)
 
 
@@ -117,10 +117,10 @@ class LexicalIndex(Protocol):
         """
 
     def languages(self, scope: Scope, *, enough: int = 1) -> dict[str, int]:
-        """How many passages of each language a scope has, counted up to ``enough``; only languages that it has."""
+        """Number of a scope's passages by language, counted up to ``enough``; only languages that it has."""
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
-        """In how many passages of the scope each term occurs."""
+        """Number of the scope's passages in which each term occurs."""
 
     def words(self, ids: Iterable[str]) -> dict[str, Words]:
         """The terms of the passages with these ids, as inserted: reading them is faster than making them again."""

@@ -256,7 +256,7 @@ class Library:
             self.store.clear_stale_vectors(ids)
 
     def retrieve(self, query: Query) -> Retrieval:
-        """By words and by meaning; by words alone if the vectors or their model fail."""
+        """Search by words and by meaning; by words alone if the vectors or their model fail."""
         embedder = self.embedder
         dense = self.store.dense_index() if embedder is not None else None
         if embedder is not None and dense is not None and (embedder, dense) != self._failed:

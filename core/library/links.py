@@ -97,7 +97,7 @@ class SourceLinks:
         return outcome.with_citations(lambda cited: tuple(replace(c, url=self.address(c)) for c in cited))
 
     def address(self, citation: Citation) -> str | None:
-        """Where people read what it quotes; None: nobody knows."""
+        """The URL of what a citation quotes; None if it is not known."""
         return self._in_page(citation, citation.url) if citation.url else self._link(citation)
 
     def line(self, citation: Citation) -> int | None:
@@ -180,7 +180,7 @@ def _anchors(text: str, start: int) -> dict[str, str]:
 
 
 def headings_of(text: str) -> list[tuple[int, str]]:
-    """Where the headings of a Markdown text begin, and their lines."""
+    """The headings of a Markdown text: offset and line of each."""
     blocks = (block for block in markdown.parse(text).blocks if block.kind == "heading")
     return [(block.start, text[block.start : block.end]) for block in blocks]
 

@@ -103,7 +103,7 @@ def _times(text: str) -> set[str]:
 
 
 def _proper_words(pieces: Sequence[Piece]) -> tuple[Counter[str], Counter[str]]:
-    """How often the text writes each word with a capital within a sentence, and how often small."""
+    """Counts of each word with a capital within a sentence, and of each in small letters."""
     proper: Counter[str] = Counter()
     plain: Counter[str] = Counter()
     for piece in pieces:

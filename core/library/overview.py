@@ -13,7 +13,7 @@ from core.storage.database import Database
 
 @value
 class CollectionSize:
-    """How much a collection holds."""
+    """The size of a collection."""
 
     name: str
     documents: int

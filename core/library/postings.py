@@ -183,7 +183,7 @@ class PostingsIndex:
         writing.execute("DELETE FROM terms WHERE id = ANY(CAST(? AS int4[])) AND held <= 0", (numbers,))
 
     def erase_deleted(self, writing: Connection) -> None:
-        """Nothing: the rows themselves are deleted."""
+        """Do nothing: the rows themselves are deleted."""
 
     def clear(self, writing: Connection) -> None:
         writing.execute("TRUNCATE terms, postings, passage_terms")
@@ -200,7 +200,7 @@ class PostingsIndex:
         return " AND document = ANY(CAST(? AS int4[]))", ([document for (document,) in rows],)
 
     def _held(self, words: Iterable[str], scope: Scope) -> dict[str, int]:
-        """How many passages hold each of these terms."""
+        """The number of passages with each of these terms."""
         names = {_name(word): word for word in words}
         rows = self.database.rows(
             f"SELECT term, sum(held) {_of_scope(scope)} GROUP BY term", (sorted(scope.collections), [*names])

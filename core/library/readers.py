@@ -60,7 +60,7 @@ def is_restricted(collection: str) -> bool:
 
 
 def collection_for(base: str, readers: Collection[str] | None) -> str:
-    """Where documents of a collection are that these people may read; None: whoever reads the collection."""
+    """The collection of documents that these people may read; None: whoever reads the base."""
     if readers is None:
         return base
     digest = sha256("\n".join(sorted(_whole(readers))).encode()).hexdigest()
@@ -89,7 +89,7 @@ class ReaderSets:
     database: Database
 
     def note(self, writing: Connection, collection: str, readers: Collection[str]) -> None:
-        """In the transaction that writes a document of it; its base is a collection from then on."""
+        """Note readers in the transaction that writes a document; the base is a collection from then on."""
         writing.executemany(
             "INSERT INTO readers (collection, reader) VALUES (?, ?) ON CONFLICT DO NOTHING",
             ((collection, reader) for reader in sorted(_whole(readers))),

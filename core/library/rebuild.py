@@ -183,7 +183,7 @@ def _rows(
 
 
 def _text(data: bytes) -> str | None:
-    """None for what was not written as text."""
+    """The text of a value; None for what was not written as text."""
     try:
         return data.decode()
     except UnicodeDecodeError:

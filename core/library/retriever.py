@@ -152,7 +152,7 @@ class Retriever:
     def _closeness(
         self, embedder: Embedder, vector: Vectors, passages: Mapping[str, Passage], dense: Mapping[str, float]
     ) -> Mapping[str, float]:
-        """How close this question is to those that people answered, of the answers that are nearest, by passage."""
+        """Closeness of this question to those of the nearest kept answers, by passage."""
         kept = {number: asked for number, hit in passages.items() if (asked := sameness.question_of(hit))}
         likely = nlargest(COMPARED, kept, key=lambda number: (dense.get(number, 0.0), number))
         close = self.questions.closeness(embedder, vector, [kept[n] for n in likely]) if likely else ()

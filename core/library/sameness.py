@@ -78,7 +78,7 @@ _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+\b")  # a word with a capital inside 
 def sameness(
     answered: Collection[str], question: Collection[str], *, agreement: float, closeness: float
 ) -> float:
-    """How much the questions are the same, 0 to 1; 0 if they are not.
+    """The likeness of two questions, 0 to 1; 0 if they are not the same.
 
     ``answered``: the terms of the one that was answered, ``question``: those of the other, ``agreement``: of the terms,
     ``closeness``: of the vectors; 0 without any.
@@ -198,7 +198,7 @@ class QuestionVectors:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def closeness(self, embedder: Embedder, vector: Vectors, questions: Sequence[str]) -> list[float]:
-        """How close a question is to each: 1 for the same, 0 for unrelated. Raises as the embedder does."""
+        """The closeness of a question to each: 1 for the same, 0 for unrelated. Raises as the embedder does."""
         if embedder.name not in self._usual:
             vectors = [embedder.embed_query(text) for text in UNRELATED]
             self._usual[embedder.name] = fmean(float(one @ other) for one, other in combinations(vectors, 2))

@@ -144,7 +144,7 @@ class _Scan:
             self.files[address] = FoundFile(address=address, root=root, size=status.st_size, modified=at)
 
     def notes(self) -> Iterator[SourceNote]:
-        """One for each root, whatever number of files of older programs it holds."""
+        """One note for each root that holds files of older programs."""
         by_root: dict[str, list[str]] = {}
         for address in filter(_is_document, self.older):
             by_root.setdefault(self.rules.root_of(address), []).append(address)

@@ -14,7 +14,7 @@ from core.library.embedding import Vectors
 
 @value
 class DenseIndex:
-    """Which vectors there are: another process may have made them anew."""
+    """The generation of the vectors: another process may have made them anew."""
 
     model: str  #: the name of the embedding model that made them
     generation: int  #: how often all of them were dropped
@@ -43,15 +43,15 @@ class VectorIndex(Protocol):
         """Remove everything, even if the index cannot be opened."""
 
     def count(self, collection: str) -> int:
-        """How many vectors a collection has; 0 for an unknown one."""
+        """The number of a collection's vectors; 0 for an unknown one."""
 
     def search(self, vector: Vectors, *, collections: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """Ids and cosines of the nearest passages, best first; unknown collections are empty."""
 
     def similarities(self, vector: Vectors, ids: Mapping[str, Sequence[str]]) -> dict[str, float]:
-        """Exact cosines of passages given by collection and id; those without a vector are left out."""
+        """The exact cosines of passages given by collection and id; those without a vector are left out."""
 
     def build_graphs(self) -> None:
-        """After many vectors were added: what makes searching large collections fast. It may take minutes."""
+        """Build what makes searching large collections fast, after many vectors were added. It may take minutes."""
 
     def close(self) -> None: ...

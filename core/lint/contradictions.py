@@ -32,7 +32,7 @@ LONGER = 0.4  # weight of what the longer of two claims says beside
 
 @value
 class PairBounds:
-    """How much two claims must have in common."""
+    """Bounds for how much two claims must have in common."""
 
     likeness: float  #: share of what both say in what either says, by weight
     weight: float  #: of what both say: a few common words are no subject
@@ -88,7 +88,7 @@ class Index:
 
 
 def compared(index: Index, one: Assertion, other: Assertion) -> Pair | None:
-    """How two claims differ, if they do in one thing that counts."""
+    """The difference of two claims, if they differ in one thing that counts."""
     shared = one.terms & other.terms
     own, theirs, weight = one.terms - shared, other.terms - shared, index.weight(shared)
     if weight < LIKELY.weight:

@@ -98,7 +98,7 @@ class Runs:
 
 
 def find_copy(one: Text, other: Text) -> Copy | None:
-    """How two passages differ, if one is a copy of the other that has changed."""
+    """The differences of two passages, if one is a changed copy of the other."""
     left, right = [each.words for each in one.lines], [each.words for each in other.lines]
     alike, changes = 0, list[tuple[Line | None, Line | None]]()
     codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()

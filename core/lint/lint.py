@@ -38,7 +38,7 @@ Notify = Callable[[int, int], None]
 
 @value
 class LintRun:
-    """How much work a run of the linter was."""
+    """The amount of work of a run of the linter."""
 
     documents: int
     changed: int  #: that were compared with the rest
@@ -109,7 +109,7 @@ def _near(
 
 
 def _weighed(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, int]]:
-    """Each pair, and for how many of its two documents it stands; 0: it is not sure. So is a sentence that is a form, filled
+    """The pairs, each with the number of pairs that it stands for; 0: it is not sure. So is a sentence that is a form, filled
     in differently in many places, and of two versions of one text every pair but the first."""
     said: dict[str, set[str]] = defaultdict(set)
     for pair in pairs:

@@ -99,7 +99,7 @@ class LintStore:
         Tables(self._database).write_all("UPDATE lint_seen SET verdict = ? WHERE id = ?", rows)
 
     def findings(self, *, since: float = 0.0) -> list[LintFinding]:
-        """All that was found first after a moment, also what is not shown; in no order of importance."""
+        """Findings that are newer than a moment, also those that are not shown; in no order of importance."""
         rows = self._database.rows(
             "SELECT f.content, s.found_at, s.verdict FROM lint_findings f JOIN lint_seen s ON s.id = f.id"
             " WHERE s.found_at >= ?",

@@ -53,7 +53,7 @@ class BriefReasoner:
         return frozenset(each.number for each in statements if not is_doubted(each))
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002 - the port has them
-        """No verdict: what the draft says of itself counts."""
+        """Give no verdict: what the draft says of itself counts."""
         return None
 
 

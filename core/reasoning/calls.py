@@ -51,7 +51,7 @@ DECODER = json.JSONDecoder(strict=False)  # a model may leave line breaks in a s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one turn may ask of its models, second tries included."""
+    """Limits on what one turn may ask of its models, second tries included."""
 
     calls: int = 20  #: the worst turn: two hops, a rewrite, every check, and 4 for the first sentences
     round_trips: int = 13  #: calls one after another; parallel ones are one
@@ -190,7 +190,7 @@ def _parse_json(shape: type[Reply], reply: ChatGeneration) -> Reply:
 
 
 async def _ask_whole(model: Runnable[Any, Any], messages: Messages) -> StructuredReply:
-    """For a provider whose structured model has other parts."""
+    """Ask a provider whose structured model has other parts."""
     reply = await model.ainvoke(list(messages), config=CALL_CONFIG)
     return StructuredReply(raw=reply["raw"], parsed=reply["parsed"], trouble=reply["parsing_error"])
 

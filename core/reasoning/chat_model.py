@@ -87,7 +87,7 @@ class ChatModels:
 
     @property
     def circuits(self) -> dict[str, Circuit]:
-        """By the model's name; one that writes and judges has two, of which that for judging counts."""
+        """The circuits by the model's name; of a model that writes and judges, the one for judging."""
         return {self.name: self.writing, self.judge: self.judging}
 
     async def aclose(self) -> None:
@@ -235,7 +235,7 @@ class FallbackReasoner:
 
     @property
     def _judge(self) -> reasoner.Reasoner:
-        """No model, where every draft of this turn was made of quotes."""
+        """The judging model; None if every draft of this turn was made of quotes."""
         return self.extractive if self._has_quoted and not self._has_composed else self.chat
 
     async def _either(

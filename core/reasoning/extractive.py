@@ -104,11 +104,11 @@ class ExtractiveReasoner:
         return Grounded(judged=tuple(each.number for each in statements), unsupported=tuple(unsupported))
 
     async def confirm(self, statements: Statements, strips: Strips, ballot: int = 0) -> frozenset[int]:  # noqa: ARG002
-        """None: words alone confirm nothing."""
+        """Confirm nothing: words alone are not enough."""
         return frozenset()
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool | None:  # noqa: ARG002
-        """No verdict: the library's confidence decides."""
+        """Give no verdict: the library's confidence decides."""
         return None
 
 

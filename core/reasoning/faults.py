@@ -1,4 +1,4 @@
-"""Why a call to a model gave nothing usable, and what may be done about it.
+"""Faults of calls to models: why a call gave nothing usable, and what may be done about it.
 
 Each LangChain provider has its own exceptions. They are classified by what they have in common:
 an HTTP status somewhere in the chain of causes, a timeout, or a class from a transport package.

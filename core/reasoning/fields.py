@@ -96,7 +96,7 @@ def as_flag(given: Any) -> Any:
 
 
 def as_choice(given: Any) -> Any:
-    """One of several words: "Multi-hop." is "multi_hop"."""
+    """Read one of several words: "Multi-hop." is "multi_hop"."""
     return re.sub(r"[\s-]+", "_", given.strip(" .\"'`*\n\t").casefold()) if isinstance(given, str) else given
 
 

@@ -118,7 +118,7 @@ class Budget:
         return self.now().date().isoformat()
 
     async def spent(self) -> Spender | None:
-        """Whose tokens are used up; None: nobody's. One query, whatever is limited."""
+        """The budget that is used up; None: none. One query, whatever is limited."""
         day = self.today
         query, values = _SPENT, [day]
         for spender, (name, _) in self.limits.items():
@@ -179,7 +179,7 @@ class Prices:
     is_shown: bool = False  #: whether people are told what an answer cost
 
     def cost(self, tokens: ModelTokens) -> float | None:
-        """None for a model without a price."""
+        """The cost of tokens; None for a model without a price."""
         price = self.of.get(tokens.name)
         return price.cost(tokens.input_tokens, tokens.output_tokens) if price else None
 

@@ -1,4 +1,4 @@
-"""How fast a model on a server of one's own reads and writes, by its calls: a slow one is asked less, and waited for
+"""The speed at which a model on a server of one's own reads and writes, measured by its calls: a slow one is asked less, and waited for
 longer. A hosted model is not measured."""
 
 import logging
@@ -39,7 +39,7 @@ class Speed:
 
     @property
     def seconds(self) -> float:
-        """For a question with every check, one call after another."""
+        """The seconds for a question with every check, one call after another."""
         return READ / self.reading + WRITTEN / self.writing
 
     def after(self, newest: Self) -> Self:

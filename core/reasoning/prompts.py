@@ -68,7 +68,7 @@ class Fence:
 
 
 def plan(ask: Ask) -> Messages:
-    """Which route to take and what to search for."""
+    """Asks which route to take and what to search for."""
     fence = Fence.around(_conversation(ask))
     has_others = bool(set(ask.languages) - {language_of(ask.question)})
     system = [
@@ -87,7 +87,7 @@ def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) ->
 
 
 def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
-    """Which passages help, by which sentences, and whether together they are enough; and where to look if not."""
+    """Asks which passages help, by which sentences, and whether together they are enough; and where to look if not."""
     shown = [_numbered_sentences(found.passage.text) for found in ordered]
     numbers = {name: number for number, each in enumerate(ask.contents, start=1) for name in each.passages}
     titles = [_title(found, numbers.get(found.passage.id)) for found in ordered]
@@ -145,7 +145,7 @@ def write(ask: Ask, strips: Strips, before: Rejected | None = None) -> Messages:
 
 
 def grounding(statements: Statements, strips: Strips, ballot: int = 0) -> Messages:
-    """Which sentences the strips support. Each ballot has its own order of strips and begins with another
+    """Asks which sentences the strips support. Each ballot has its own order of strips and begins with another
     sentence, since both influence a judge."""
     foreign = () if ballot else foreign_strips(statements, strips)
     found = [each.retrieved for each in strips]
@@ -159,7 +159,7 @@ def grounding(statements: Statements, strips: Strips, ballot: int = 0) -> Messag
 
 
 def confirm(statements: Statements, strips: Strips, ballot: int = 0) -> Messages:
-    """Which sentences the strips plainly state, where a program doubts none."""
+    """Asks which sentences the strips plainly state, where a program doubts none."""
     return _judged([instructions.CONFIRM], statements, strips, ballot)
 
 
@@ -202,7 +202,7 @@ def usefulness(ask: Ask, text: str) -> Messages:
 
 
 def compare(pairs: Sequence[tuple[str, str]]) -> Messages:
-    """Which pairs of places contradict each other."""
+    """Asks which pairs of places contradict each other."""
     fence = Fence.around([text for pair in pairs for text in pair])
     blocks = [
         fence.quote(f"pair {number} {side}", text)
@@ -269,7 +269,7 @@ def _on_sources(found: Sequence[Retrieved], people: str, dates: str) -> list[str
 
 
 def _title(found: Retrieved, number: int | None = None) -> str:
-    """Where a passage is from, on one line; ``number`` is that of its document, where documents are listed."""
+    """The origin of a passage, on one line; ``number`` is that of its document, where documents are listed."""
     passage, is_by_person = found.passage, is_kept(found.passage.source)
     parts = dict.fromkeys((passage.title, *passage.path, passage.published or ""))
     file = passage.source[-FILE_SHOWN:] if passage.origin == "documents" and not is_by_person else ""
@@ -296,7 +296,7 @@ def _numbered_sentences(text: str) -> str:
 
 
 def _headings_above(units: Sequence[Unit]) -> int:
-    """How many headings stand before the first text."""
+    """The number of headings before the first text."""
     return next((number for number, unit in enumerate(units) if unit.kind != "heading"), 0)
 
 

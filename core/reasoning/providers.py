@@ -124,8 +124,8 @@ def _leave_environment_alone(model: Any) -> None:
 
 
 def _options(provider: str, model: str, access: Access, *, is_streamed: bool) -> dict[str, Any]:
-    """No retries, since Calls counts them. An address is always given, so that no gateway in the environment
-    replaces it."""
+    """Options of a client: without retries, which Calls counts, and with an address, so that no gateway in the
+    environment replaces it."""
     timeout = max(access.timeout, access.longest) if is_own(provider, access) else access.timeout
     options: dict[str, Any] = {
         "timeout": timeout, "max_retries": 0, "max_tokens": REPLY_TOKENS,

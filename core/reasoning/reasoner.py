@@ -47,7 +47,7 @@ class Ask:
 
 @value
 class Plan:
-    """How to go about a question."""
+    """A plan for a question: its route and its searches."""
 
     route: Route
     standalone: str  #: the question as it reads without its history
@@ -87,7 +87,7 @@ class SearchStep:
     page: int | None = None  #: to open
 
     def __str__(self) -> str:
-        """For people: it stands among what was searched for."""
+        """The text for people, beside the other searches."""
         return f"{self.words} ({self.source})" if self.source else self.words
 
 
@@ -182,7 +182,7 @@ class Statement:
 
     @property
     def fault(self) -> str:
-        """Why a figure of it could not be computed: no judge is needed to cut it."""
+        """The reason why one of its figures could not be computed: no judge is needed to cut it."""
         return next((each.fault for each in self.calculations if each.fault), "")
 
 
@@ -207,11 +207,11 @@ class Grounded:
 
     @property
     def share_unsupported(self) -> float:
-        """Of the sentences that it judged, 0 to 1."""
+        """Share of unsupported sentences among those that it judged, 0 to 1."""
         return len(self.unsupported) / max(len(self.judged), 1)
 
     def beside(self, other: Grounded) -> Grounded:
-        """One vote, of two on different sentences."""
+        """Two votes on different sentences as one."""
         both = ((each.name, getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
         together: dict[str, Any] = {
             name: one | two if isinstance(one, dict) else (*one, *two) for name, one, two in both
@@ -234,11 +234,11 @@ class Reasoner(Protocol):
 
     @property
     def exchanges(self) -> tuple[ModelExchange, ...]:
-        """What its models were sent and said, if that is kept."""
+        """The messages of its models and their replies, if they are kept."""
 
     @property
     def trouble(self) -> str | None:
-        """Why some steps were done without the model, as a sentence; None: nothing went wrong."""
+        """The reason why some steps were done without the model, as a sentence; None: nothing went wrong."""
 
     async def plan(self, ask: Ask) -> Plan: ...
 

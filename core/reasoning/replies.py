@@ -282,7 +282,7 @@ def to_grounded(
 def _stated(
     named: list[list[int]], judged: list[int], strips: reasoner.Strips
 ) -> dict[tuple[int, int], tuple[reasoner.Span, ...]]:
-    """Where strips state sentences; what is not there is dropped."""
+    """The spans of strips that state sentences; those that do not exist are dropped."""
     lines = {strip.number: lines_of(strip) for strip in strips}
     found: dict[tuple[int, int], tuple[reasoner.Span, ...]] = {}
     for sentence, strip, *numbers in (each for each in named if len(each) > 2):

@@ -1,4 +1,4 @@
-"""Which sentences of a passage answer a question: scores from words, headings, neighbours and meaning.
+"""Selection of the sentences of a passage that answer a question: scores from words, headings, neighbours and meaning.
 
 A sentence with every content word of the question scores 1; the credits are shares of that. They were fitted
 on one half of the articles of SQuAD 2 and CLAPNQ, with and without vectors, and confirmed on the other half,
@@ -109,7 +109,7 @@ class _Query:
         return sum(held) / self.total
 
     def agreement(self, heading: str, language: str) -> float:
-        """How far a heading, or a part of it, names the question's subject and nothing else, 0 to 1."""
+        """The degree to which a heading, or a part of it, names the question's subject and nothing else, 0 to 1."""
         most = 0.0
         for part in (heading, *_HEADING_PARTS.split(heading)):
             words = (word for word in _HEADING_WORDS.split(part) if has_content(word, language))

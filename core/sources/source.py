@@ -228,7 +228,7 @@ class KnowledgeSource(Protocol):
     """A source that is open. Raises the errors above."""
 
     def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
-        """Everything there is without a cursor, what changed since otherwise; the cursor of the last batch is
+        """Batches of everything without a cursor, else of what changed since; the cursor of the last batch is
         for the next sync, None if that lists everything again. Raises CursorExpired."""
 
     async def fetch(self, item: SourceItem) -> bytes:

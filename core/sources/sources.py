@@ -134,7 +134,7 @@ class SourceSyncs:
 
     @asynccontextmanager
     async def _alone(self, number: int) -> AsyncIterator[None]:
-        """One sync of a source at a time, in all processes."""
+        """Hold the lock of a source: one sync at a time, in all processes."""
         lock = self._locks.setdefault(number, asyncio.Lock())
         async with lock, self.replicas.hold(f"source/{number}"):
             yield
@@ -266,7 +266,7 @@ class SourceSchedule:
     _following: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def keep_looking(self) -> None:
-        """For one process at a time; until it is cancelled."""
+        """Enqueue due syncs until cancelled; for one process at a time."""
         while True:
             try:
                 await self.enqueue_due()

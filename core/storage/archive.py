@@ -57,7 +57,7 @@ class ArchiveWriter:
         self._members: dict[str, Member] = {}
 
     def add_rows(self, name: str, rows: Iterable[Row]) -> int:
-        """How many there were."""
+        """Add rows; returns their number."""
         count, digest = 0, hashlib.sha256()
         with self._opened.open(name, "w", force_zip64=True) as target:
             for row in rows:

@@ -151,11 +151,11 @@ class AsyncDatabase:
         return await self.call(self.database.rows, query, values)
 
     async def write(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """One statement as a transaction; how many rows it changed."""
+        """Run one statement as a transaction; returns how many rows it changed."""
         return await self.call(Tables(self.database).write, statement, *values)
 
     async def write_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """One statement for each of these, as a transaction."""
+        """Run one statement for each of these rows, as a transaction."""
         await self.call(Tables(self.database).write_all, statement, values)
 
 
@@ -240,7 +240,7 @@ def prepare_store(connection: Connection, store: str, schema: Schema) -> None:
 
 
 def _stored_version(connection: Connection, store: str) -> int | None:
-    """None for a store that does not exist."""
+    """The version of a store; None if it does not exist."""
     ((has_versions,),) = connection.execute("SELECT to_regclass(?) IS NOT NULL", (VERSIONS,)).fetchall()
     if not has_versions:
         return None

@@ -201,7 +201,7 @@ def open_pool(
 
 @contextmanager
 def making_tables(url: str) -> Iterator[None]:
-    """Within, no other process makes tables by a library whose own lock is a session's: a PgBouncer may hand a
+    """Keep other processes from making tables by a library whose own lock is a session's: a PgBouncer may hand a
     session's connection to others, and the lock with it. Blocks. Not to be entered twice.
     """
     with translate_errors():

@@ -31,12 +31,12 @@ class DataSettings(Protocol):
 
 
 def file_of(data_dir: Path, store: str) -> Path:
-    """Where a store is that is not in PostgreSQL."""
+    """The file of a store that is not in PostgreSQL."""
     return data_dir / f"{store}.sqlite"
 
 
 def queue_file(settings: DataSettings) -> Path | None:
-    """Where the queue of turns is, which DATABASE_URL may have elsewhere; None if it is in PostgreSQL."""
+    """The file of the queue of turns; None if it is in PostgreSQL."""
     if not settings.database_url:
         return file_of(settings.data_dir, "turns")
     is_file = settings.database_url.startswith(SQLITE)

@@ -104,7 +104,7 @@ def without_targets(text: str, *, inner_alone: bool = False) -> str:
     pattern, bare = _INNER_LINK if inner_alone else _LINK, text
 
     def link_text(link: re.Match[str]) -> str:
-        """Those of a link, unless it begins inside code, which is blank there."""
+        """The words of a link, unless it begins inside code, which is blank there."""
         return link[0] if bare[link.start()] == " " else link["words"]
 
     for _ in range(LINK_DEPTH if "](" in text else 0):

@@ -76,7 +76,7 @@ def _kinds(text: str, known: dict[str, SmallTalk | None]) -> list[SmallTalk]:
 
 @cache
 def _phrases() -> dict[str, dict[str, SmallTalk | None]]:
-    """By language its phrases, long ones first, with their kind; None for a filler."""
+    """The phrases by language, long ones first, with their kind; None for a filler."""
     kinds: dict[str, SmallTalk | None] = {
         "greeting": "greeting", "thanks": "thanks", "help": "help", "goodbye": "goodbye", "remark": "remark",
         "fillers": None,
@@ -91,7 +91,7 @@ def _phrases() -> dict[str, dict[str, SmallTalk | None]]:
 
 
 def _plain(text: str) -> str:
-    """In small letters, without accents and with single spaces."""
+    """A text in small letters, without accents and with single spaces."""
     apart = unicodedata.normalize("NFKD", text.replace("’", "'").casefold())
     return " ".join("".join(sign for sign in apart if not unicodedata.combining(sign)).split())
 

@@ -79,7 +79,7 @@ def stop_words(language: str) -> frozenset[str]:
 
 @cache
 def words_of(section: str, name: str) -> Mapping[str, str]:
-    """By language the phrases or the pattern of this name in core/text/words, its pieces put together."""
+    """The phrases or the pattern of this name in core/text/words by language, its pieces put together."""
     tables = {language: each.get(section, {}) for language, each in _words().items()}
     return {language: "".join(each[name]) for language, each in tables.items() if name in each}
 
@@ -98,7 +98,7 @@ def _by_script(text: str) -> str | None:
 
 
 def _votes(text: str) -> dict[str, float]:
-    """By the language, how many of its stop words and letters a text has, each shared by those that have it too."""
+    """The votes for languages: stop words and letters in a text, each shared by the languages that have it."""
     votes, speakers = dict.fromkeys(_SPOKEN, 0.0), _speakers()
     for word, times in Counter(_WORD.findall(text.lower())).items():
         spoken = speakers.get(word) or ([] if word.isascii() else _writers(word))

@@ -73,7 +73,7 @@ def as_quoted(text: str, start: int, end: int, footnote: str) -> str:
 
 
 def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
-    """Each unit without quotation marks and indentation, with the gap before it."""
+    """The units without quotation marks and indentation, each with the gap before it."""
     leads = [_Lead.of(text, unit.start) for unit in units]
     layout = _Layout.of(leads)
     for number, (unit, lead) in enumerate(zip(units, leads, strict=True)):

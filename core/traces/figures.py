@@ -153,7 +153,7 @@ def count(
 
 
 def by_day_and_outcome(database: Database, since: str) -> tuple[DayCount, ...]:
-    """How many questions of each day from ``since`` on ended in each way."""
+    """The number of questions by day, from ``since`` on, and by outcome."""
     rows = database.rows(
         "SELECT day, outcome, sum(turns) FROM figures WHERE day >= ? AND kind = 'question' GROUP BY day, outcome",
         (since,),
@@ -199,7 +199,7 @@ by_day, by_outcome = partial(_sums, "day"), partial(_sums, "outcome")
 
 
 def total_of(sums: Sequence[Sums]) -> Sums:
-    """All of them together; of none, nothing at all."""
+    """The total of these sums; zero of none."""
     added = ("turns", "questions", "seconds", "calls", "round_trips", "input_tokens", "output_tokens")
     costs = [each.cost for each in sums if each.cost is not None]
     return Sums(
@@ -236,7 +236,7 @@ DocumentKey = tuple[str, str]  # a collection and a source
 
 @value
 class DocumentUse:
-    """How many questions needed a document."""
+    """The number of questions that needed a document."""
 
     found: int = 0
     cited: int = 0
@@ -301,7 +301,7 @@ class Activity:
 
 
 def activities(database: Database, began: float, turned: float, ends: float) -> tuple[Activity, Activity]:
-    """From ``began`` to before ``turned``, and from then to before ``ends``, in seconds since the epoch."""
+    """Activities from ``began`` to before ``turned``, and from then to before ``ends``, in seconds since the epoch."""
     ((askers_before, askers),) = database.rows(_ASKERS, (began, turned, turned, ends))
     given = database.rows(
         "SELECT given_at >= ?, is_positive, count(*) FROM ratings WHERE given_at >= ? AND given_at < ? GROUP BY 1, 2",

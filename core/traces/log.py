@@ -231,7 +231,7 @@ class QuestionLog(Log):
         return {each.turn: each for each in map(logged, rows)}
 
     async def trace(self, turn: str) -> Trace | None:
-        """None where it is not kept, or a newer version wrote it."""
+        """The trace of a turn; None if it is not kept, or a newer version wrote it."""
         return (await self.traces([turn])).get(turn)
 
     async def exchanges(self, turn: str) -> tuple[ModelExchange, ...]:

@@ -18,7 +18,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def labels_of(turn: Turn, outcome: Outcome) -> dict[str, str]:
-    """By what turns are counted apart."""
+    """The labels by which turns are counted."""
     kind = turn.verdict if isinstance(turn, Decision) else "question"
     return {"platform": turn.conversation.platform, "kind": kind, "outcome": outcome.kind}
 
@@ -74,7 +74,7 @@ Sample = tuple[
 
 
 def prometheus(meters: Meters) -> str:
-    """All metrics, each with what it is and its type. May block."""
+    """The metrics, each with its help text and type. May block."""
     lines: list[str] = []
     for name, kind, what, samples in _metrics(meters, meters.gauges()):
         known = [

@@ -99,7 +99,7 @@ class ShownNames:
         return dict(await self.database.rows(query, (limit,)))
 
     def forget_noted(self) -> None:
-        """They may be gone from the store."""
+        """Forget the noted names: they may be gone from the store."""
         self._noted.clear()
 
 

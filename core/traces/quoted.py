@@ -113,5 +113,5 @@ class QuotedDocuments:
 
 
 def forget_quoted(writing: Connection, sources: Collection[str]) -> None:
-    """Nobody is told that a quote of a forgotten document no longer stands."""
+    """Drop quotes of a forgotten document: nobody needs to hear that they no longer stand."""
     writing.executemany("DELETE FROM quoted_documents WHERE source = ?", [(each,) for each in sources])

@@ -131,7 +131,10 @@ def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str,
 def _named(
     has_id: str, ids: Sequence[object], by_name: tuple[str, str, str] | None
 ) -> tuple[str, Sequence[object]]:
-    """By the id, or also by the name: the kind of what is named, how names are compared, and the name."""
+    """A condition on the id, or also on the name.
+
+    ``by_name``: the kind of what is named, how names are compared, and the name.
+    """
     if by_name is None:
         return f"({has_id})", ids
     kind, has_name, name = by_name
@@ -141,7 +144,7 @@ def _named(
 
 
 def _literal(sought: str) -> str:
-    """For LIKE, in which two signs mean something else."""
+    """A text escaped for LIKE, in which two signs mean something else."""
     return sought.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 

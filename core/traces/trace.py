@@ -146,7 +146,7 @@ def record_of(stored: bytes) -> dict[str, Any] | None:
 
 
 def unpacked(stored: bytes) -> Trace | None:
-    """None for one that a newer version wrote."""
+    """The trace; None for one that a newer version wrote."""
     record = record_of(stored)
     return None if record is None else cast("Trace", _reader().validate_python(record))
 

@@ -76,7 +76,7 @@ BATCH = 1_000  # turns that are read at a time
 
 
 async def outcome_of(turn_id: str) -> Outcome | None:
-    """How a turn ended; None while it runs."""
+    """The outcome of a turn; None while it runs."""
     return await queue.unrecorded(_outcome_of(turn_id))
 
 
@@ -120,7 +120,7 @@ async def turn_and_route(turn_id: str) -> tuple[Turn, ReplyRoute] | None:
 
 
 def _turn_in(stored: Any) -> Turn | None:
-    """None for a command, and for an unreadable turn."""
+    """The turn of a workflow; None for a command, and for an unreadable turn."""
     try:
         return turn_from(stored["args"][0])
     except (TypeError, KeyError, IndexError, ValueError, AttributeError):
@@ -181,7 +181,7 @@ def is_erased(turn: Turn) -> bool:
 
 
 async def outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
-    """How the finished turns of a conversation ended, as far as they are kept."""
+    """The outcomes of a conversation's finished turns, as far as they are kept."""
     ids = await queue.unrecorded(queue.finished_in(conversation.id))
     return tuple([each for turn_id in ids if (each := await outcome_of(turn_id)) is not None])
 

@@ -115,7 +115,7 @@ class PrunedSqliteSaver(Checkpoints, SqliteSaver):
 
 
 def unreadable(fault: Exception) -> StoreTrouble:
-    """For a checkpoint that the serializer does not take."""
+    """The error for a checkpoint that the serializer does not take."""
     logger.warning("a checkpoint cannot be read: %s", type(fault).__name__)
     return StoreTrouble(Sentence("conversation_unreadable"))
 

@@ -1,4 +1,4 @@
-"""All that is replaced in DBOS, for which it has no settings, and the tests that notice if it works in another way."""
+"""Replacements of parts of DBOS for which it has no settings, and checks that notice if it works in another way."""
 
 import inspect
 import math
@@ -20,7 +20,7 @@ FULL = 1.0  # seconds between two looks of a process without a free seat; others
 
 @value
 class Patch:
-    """Something private of DBOS in whose place there is something of ours."""
+    """A private part of DBOS that is replaced by one of ours."""
 
     name: str  #: below ``dbos``
     takes: str  #: the names of its parameters, with spaces between; empty for what is no function
@@ -80,7 +80,7 @@ def _parameters(name: str) -> list[str] | None:
 
 @dataclass(slots=True)
 class Share:
-    """How many turns one process beside others takes at a look, so that a burst is shared by all that have
+    """The number of turns that one process beside others takes at a look, so that a burst is shared by all that have
     room. DBOS lets a process take everything that waits. Most of it would then wait for a seat here, while
     other processes have seats that are free."""
 
@@ -88,7 +88,7 @@ class Share:
     _took_at: float = -math.inf  #: when it might last take any, by the monotonic clock
 
     def take(self, running: int, now: float) -> int:
-        """How many turns to take now; slowly also without a seat, to show who asked that it waits."""
+        """The number of turns to take now; slowly also without a seat, to show who asked that it waits."""
         if running >= self.seats and now - self._took_at < FULL:
             return 0
         self._took_at = now
@@ -96,7 +96,7 @@ class Share:
 
 
 def share_claims(replicas: Replicas, seats: int, most: int) -> None:
-    """From now on this process takes no more than its share beside others; ``most`` is how many it would run at once."""
+    """Have this process take no more than its share beside others; ``most`` is how many it would run at once."""
     from dbos._dbos import _get_dbos_instance
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS limits what runs, and not what is taken at a look
@@ -121,7 +121,7 @@ def retrying_writes(disk: DiskWatch) -> Iterator[None]:
     of_servers = _sys_db.retriable_postgres_exception  # type: ignore[attr-defined]
 
     def is_retriable(error: Exception) -> bool:
-        """As DBOS has it for a server; the watch learns why writes wait."""
+        """True if DBOS may try again, as it decides for a server; the watch learns why writes wait."""
         disk.is_passing(error)
         return of_servers(error)
 

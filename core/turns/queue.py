@@ -206,7 +206,7 @@ def system_database() -> "SystemDatabase":
 
 
 def _destroy() -> None:
-    """Where nothing runs here, DBOS need not wait for it, which takes it a second at least."""
+    """Destroy DBOS; without running turns it need not wait, which takes a second at least."""
     from dbos import DBOS
     from dbos._dbos import _get_dbos_instance
 

@@ -43,7 +43,7 @@ class QuietHours:
     zone: str = "UTC"  #: of the IANA database
 
     def over_at(self, moment: float) -> float:
-        """When they are over, in seconds since the epoch; outside of them the moment itself."""
+        """The end of the quiet hours, in seconds since the epoch; outside of them the moment itself."""
         here = datetime.fromtimestamp(moment, ZoneInfo(self.zone))
         since_begin, length = ((each - self.begin) % 24 for each in (here.hour, self.end))
         if since_begin >= length:
@@ -64,7 +64,7 @@ class Refusal:
 
 @dataclass(slots=True, kw_only=True)
 class Rates:
-    """When each person and each channel asked recently."""
+    """The times at which each person and each channel asked recently."""
 
     per_person: Rate | None = None
     per_channel: Rate | None = None
@@ -104,7 +104,7 @@ class Rates:
         return [key for key, _, _ in self._limited(person, channel)]
 
     def remember(self, key: str, asked_at: Iterable[float]) -> None:
-        """When questions under this key were asked, earliest first."""
+        """Remember the times of questions under this key, earliest first."""
         self._asked[key] = deque(asked_at)
 
     def tell(self, refusal: Refusal, at: float) -> bool:
@@ -236,7 +236,7 @@ def _subject(question: Question, key: str) -> str:
 
 
 def open_admission(rates: Rates, storage: Storage) -> Admission | None:
-    """None without rates. Raises SettingsError when the store cannot be used."""
+    """Open the admission; None without rates. Raises SettingsError when the store cannot be used."""
     if not rates.longest:
         return None
     if storage.url is None:

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServerGone(FootnoteError):
-    """Who did the work has ended, and nobody came back."""
+    """The process that did the work has ended, and no other took over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class RemoteQueue:
         await self.client.enqueue_async(enqueueing(work), plain(work), route)
 
     async def unfinished(self) -> int:
-        """How many turns and commands have not ended. Raises StoreUnavailable."""
+        """The number of turns and commands that have not ended. Raises StoreUnavailable."""
         return await asyncio.to_thread(count_unfinished, self.client._sys_db)  # noqa: SLF001 - the file is DBOS's
 
     async def _follow(self, workflow_id: str, on_item: Callable[[Record], None]) -> Record | None:

@@ -60,7 +60,7 @@ class Replicas:
         await work()
 
     def hold(self, conversation: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
-        """Within, no other process thinks in this conversation."""
+        """Keep other processes from working on this conversation."""
         return nullcontext()
 
     async def ask_to_stop(self, conversation: str) -> bool:  # noqa: ARG002
@@ -68,7 +68,7 @@ class Replicas:
         return False
 
     def serving(self, runner: TurnRunner) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
-        """Within, this process takes turns, also those that dead processes left."""
+        """Take turns in this process, also those that dead processes left."""
         return nullcontext()
 
 

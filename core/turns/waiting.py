@@ -115,7 +115,7 @@ class UnhurriedClock:
 
 @dataclass(slots=True)
 class Seats:
-    """So many turns think at once, or one that takes all seats."""
+    """Seats of the turns that may think at once; one turn may take all."""
 
     count: int
     waiting: int = 0  #: turns that have no seat yet
@@ -310,7 +310,7 @@ def is_away(error: BaseException) -> bool:
 
 
 def disk_trouble(error: BaseException) -> str:
-    """Why nothing can be written now; empty for an error that will not pass. Other libraries wrap such errors."""
+    """The reason why nothing can be written now; empty for an error that will not pass. Other libraries wrap such errors."""
     key = next(filter(None, map(_key, causes(error))), None)
     return Sentence(key) if key else ""
 

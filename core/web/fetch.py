@@ -75,7 +75,7 @@ def default_tls() -> ssl.SSLContext:
 
 
 def certificate_fault(trouble: BaseException) -> str:
-    """Why a certificate was not trusted, completing "HOST …"; empty for any other trouble."""
+    """The reason why a certificate was not trusted, completing "HOST …"; empty for any other trouble."""
     import ssl
 
     for cause in causes(trouble):
@@ -203,7 +203,7 @@ def ascii_host(url: httpx.URL) -> str:
 
 
 def redirect_target(target: httpx.URL, location: str) -> str:
-    """Where a redirect leads; FetchRefused when it is no address."""
+    """The target of a redirect; FetchRefused when it is no address."""
     import httpx
 
     try:

@@ -1,4 +1,4 @@
-"""Which hosts and IP addresses may be visited, as plain functions.
+"""Rules for the hosts and IP addresses that may be visited, as plain functions.
 
 A URL is parsed here exactly as it is parsed when it is fetched, so no spelling of a host is
 checked as one machine and visited as another. A pattern covers its subdomains.

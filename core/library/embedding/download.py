@@ -31,7 +31,7 @@ class DownloadError(Exception):
 
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
-    """One process at a time writes in the folder of this lock, which is made. Raises DownloadError."""
+    """Hold the lock of a folder, which is made: one process at a time writes there. Raises DownloadError."""
     from filelock import FileLock, Timeout
 
     try:
@@ -66,7 +66,7 @@ def receive_whole(
 
 
 def size_of(file: Path) -> int:
-    """In bytes; 0 for a file that is not there."""
+    """The size in bytes; 0 for a file that is not there."""
     return file.stat().st_size if file.is_file() else 0
 
 

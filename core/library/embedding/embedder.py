@@ -40,10 +40,10 @@ class Embedder(Protocol):
         """The range of its cosines; None for a provider, who would have to be asked for each start."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text, in the order of the texts."""
+        """The vectors of texts, one row each, in their order."""
 
     def embed_query(self, text: str) -> Vectors:
-        """One vector; some providers embed queries differently from documents."""
+        """The vector of a query; some providers embed queries differently from documents."""
 
 
 def on_scale(cosines: Sequence[float], embedder: Embedder | None) -> list[float]:

@@ -1,4 +1,4 @@
-"""How the network in a folder is to be run, read from its own configuration.
+"""The layout of a network in a folder, read from its own configuration.
 
 The files are those of a repository of sentence-transformers: ``modules.json`` names what comes after
 the transformer, ``1_Pooling/config.json`` how tokens become one vector, ``config_sentence_transformers.json``

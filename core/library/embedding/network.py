@@ -82,7 +82,7 @@ class OnnxEmbedder:
 
 
 def pooled(output: Vectors, mask: Mask, modes: Sequence[str]) -> Vectors:
-    """One row for each text, of each mode's vector after the other's; an output without a token axis as it is."""
+    """The pooled output, one row for each text, of each mode's vector after the other's; an output without a token axis as it is."""
     import numpy as np
 
     if output.ndim == 2:

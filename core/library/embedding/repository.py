@@ -74,7 +74,7 @@ class Repository:
 
     @property
     def folder(self) -> Path:
-        """Where the files of the pinned commit are; of each ONNX file a folder of its own."""
+        """The folder of the pinned commit's files; each ONNX file has its own."""
         assert self.commit is not None
         suffix = f"-{self.model.removesuffix('.onnx').replace('/', '-')}" if self.model else ""
         return self._repo_folder / f"{self.commit}{suffix}"

@@ -56,7 +56,7 @@ class Reranker:
         return sorted(range(len(passages)), key=lambda index: (-scores[index], index))
 
     def scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        """One for each passage, on the network's own scale. Raises SettingsError."""
+        """The scores of passages, on the network's own scale. Raises SettingsError."""
         scores = [0.0] * len(passages)
         for batch, output, _ in self.session.run([(question, passage) for passage in passages]):
             for index, row in zip(batch, output.reshape(len(batch), -1), strict=True):

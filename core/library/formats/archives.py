@@ -233,7 +233,7 @@ def rewritten(data: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
 
 
 def changed_at(data: bytes) -> float | None:
-    """When it was saved last, by its core properties, in seconds since the epoch; None: they do not say."""
+    """The time of the last save by its core properties, in seconds since the epoch; None: not stated."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         name = next((name for name in archive.namelist() if _CORE.search(name)), None)
         found = _MODIFIED.search(archive.read(name)) if name else None

@@ -14,7 +14,7 @@ LINE_LIMIT = 500_000  # of a file; parsing so much Markdown takes up to a gigaby
 
 
 def line_starts(text: str) -> list[int]:
-    """Where each line begins; at the end, the length of the text."""
+    """The offsets of the lines; at the end, the length of the text."""
     return [0, *(match.end() for match in LINE_END.finditer(text)), len(text)]
 
 

@@ -115,7 +115,7 @@ class Files(Protocol[P]):
         """The file of this name that a document of this path means; None where none may be read."""
 
     def read(self, file: P) -> str | None:
-        """None for what is no text, or too large."""
+        """The text of a file; None for what is no text, or too large."""
 
 
 def put_together(text: str, path: P, files: Files[P]) -> list[tuple[str, int]]:
@@ -141,7 +141,7 @@ class _Folder:
     files: set[str] = field(default_factory=set)
 
     def find(self, name: str, path: Path) -> Path | None:
-        """Beside the document, or below a folder between it and the root."""
+        """Find a file beside the document, or below a folder between it and the root."""
         for folder in path.parents:
             if not folder.is_relative_to(self.root):
                 break

@@ -108,7 +108,7 @@ def heading_text(source: str) -> str:
 
 @cache
 def _parser(*, inline: bool) -> "MarkdownIt":
-    """Without inline rules unless they are needed: they take ten times longer than finding the blocks."""
+    """The parser, without inline rules unless needed: they take ten times longer than finding the blocks."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")

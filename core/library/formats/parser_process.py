@@ -71,7 +71,7 @@ def is_foreign(suffix: str, size: int) -> bool:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """Within, where questions are answered, a worker computes what can be computed there."""
+    """Have a worker parse in this block, where the process also answers questions."""
     token = _is_apart.set(os.name == "posix" and is_throttling())
     try:
         yield
@@ -84,7 +84,7 @@ def is_apart() -> bool:
 
 
 def read_file(data: bytes, name: str) -> Document:
-    """Parsed by the suffix of its name. DocumentError, or ParserError."""
+    """Parse a file by the suffix of its name. DocumentError, or ParserError."""
     workers: Pool = "files" if is_foreign(Path(name).suffix, len(data)) else "texts"
     request = {"name": name, "memory": MEMORY}
     try:

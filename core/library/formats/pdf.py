@@ -122,7 +122,7 @@ def with_outline(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]
 
 
 def _headings(page: Sequence[PrintedLine], entries: Sequence[tuple[int, str]]) -> dict[int, tuple[int, int]]:
-    """By the index of their first line, how many lines the entries' headings have, and their level. Those that say the
+    """The number of lines and the level of the entries' headings, by the index of their first line. Those that say the
     same to the letter are found first, then those with a word or two more, as "File 3 setup.sty" for "3 setup.sty".
     """
     found: dict[int, tuple[int, int]] = {}
@@ -191,7 +191,7 @@ def _names(line: PrintedLine, below: PrintedLine) -> bool:
 
 
 def without_running_heads(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
-    """Each page's lines without headers, footers and numbers; the first page keeps its title."""
+    """The lines of pages without headers, footers and numbers; the first page keeps its title."""
     by_height = [sorted(lines, key=lambda line: line.top) for lines in pages]
     counts = Counter(
         mask

@@ -55,7 +55,7 @@ _progress: ContextVar[PageProgress | None] = ContextVar("progress", default=None
 
 @contextmanager
 def reporting_to(progress: PageProgress) -> Iterator[None]:
-    """Within, ``progress`` is called after each page, in the thread that reads."""
+    """Have ``progress`` called after each page, in the thread that reads."""
     token = _progress.set(progress)
     try:
         yield
@@ -249,7 +249,7 @@ def _lines(
 
 
 def _matrix(text: Any, index: int) -> Any:
-    """How a letter is drawn: its size and direction."""
+    """The size and direction of a letter."""
     from pypdfium2 import raw
 
     matrix = raw.FS_MATRIX()
@@ -323,7 +323,7 @@ def _printed(lines: list[list[Word]], tables: list[PrintedTable], number: int) -
 
 
 def _cleaned(text: str) -> str:
-    """Without ligatures, control signs and lone surrogates; an entry of a table of contents is an item."""
+    """A text without ligatures, control signs and lone surrogates; an entry of a table of contents is an item."""
     text = text.replace(_BROKEN, "-").translate(_CHARACTERS)
     text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
     page = _LAST_PAGE.search(text)

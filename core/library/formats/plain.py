@@ -92,7 +92,7 @@ FENCE_LIMIT = 100  # characters of a line that closes a block
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notation:
-    """How blocks are marked. Patterns are matched at the beginning of a line."""
+    """The marks of blocks. Patterns are matched at the beginning of a line."""
 
     heading: re.Pattern[str]  #: group 1 is as long as the level; the match ends where the words begin
     after_heading: re.Pattern[str]  #: what stands behind the words

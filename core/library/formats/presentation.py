@@ -77,7 +77,7 @@ def _placeholder(shape: Shape) -> str | None:
 
 
 def _in_order(shapes: Iterable[Shape]) -> list[Shape]:
-    """From top to bottom, and from left to right."""
+    """The shapes from top to bottom, and from left to right."""
 
     def position(shape: Shape) -> tuple[int, int]:
         try:

@@ -93,7 +93,7 @@ def _columns(words: Sequence[Word], usual: float) -> list[list[Word]]:
 
 
 def _bands(words: Sequence[Word], usual: float) -> list[list[Word]]:
-    """One above the other: those in which columns of text stand, and those in which none do."""
+    """Bands of lines, one above the other: those with columns of text, and those without."""
     joined: list[list[Word]] = []
     for band in _split(words, 0.5 * usual, lambda word: (word.top, word.bottom)):
         before = joined[-1] if joined else []
@@ -108,7 +108,7 @@ def _bands(words: Sequence[Word], usual: float) -> list[list[Word]]:
 def _split(
     words: Sequence[Word], gap: float, extent: Callable[[Word], tuple[float, float]]
 ) -> list[list[Word]]:
-    """Where nothing is printed across the whole of them, for more than ``gap`` pixels."""
+    """Split lines where nothing is printed across all of them, for more than ``gap`` pixels."""
     parts: list[list[Word]] = []
     reached = 0.0
     for word in sorted(words, key=extent):

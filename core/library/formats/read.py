@@ -129,7 +129,7 @@ def _name_of(path: Path) -> str:
 
 
 def _foreign(data: bytes, path: Path) -> Document:
-    """With the large parsers of others, imported when they are first needed: mostly in another process."""
+    """Parse with the large parsers of others, imported when first needed: mostly in another process."""
     from core.library.formats import mail, opendocument, pdf, presentation, webpage, word
 
     suffix, name = path.suffix.lower(), _name_of(path)

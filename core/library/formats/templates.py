@@ -143,7 +143,7 @@ def _template_tags(text: str, code: "Spans", *, is_markdown: bool) -> Iterator[_
 
 
 class _Ends:
-    """Where blocks of a text end, found once."""
+    """The ends of a text's blocks, found once."""
 
     def __init__(self, text: str) -> None:
         opened: dict[str, list[int]] = {name: [] for name in (*_KEPT, "for")}

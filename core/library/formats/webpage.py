@@ -102,7 +102,7 @@ def _extracted(text: str, url: str | None, *, trusts_structure: bool) -> str | N
 
 
 def _all_text(text: str) -> str:
-    """Everything that a browser would show, in headings and paragraphs."""
+    """All text that a browser would show, in headings and paragraphs."""
     import trafilatura
 
     page = trafilatura.load_html(f"<html><body>{text}")
@@ -138,6 +138,6 @@ def _parts(extracted: Document, title: str) -> Iterator[Part]:
 
 
 def _plain(text: str, *, keep: str) -> str:
-    """Without the escapes and tags that trafilatura writes, so that a quote reads as the page does."""
+    """A text without the escapes and tags of trafilatura: a quote reads as the page does."""
     text = _SPACES.sub(" ", _OWN_TAG.sub("", text))
     return _ESCAPE.sub(lambda match: match[2] if match[2] and match[2] != keep else match[0], text)

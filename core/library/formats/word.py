@@ -78,7 +78,7 @@ class _Role:
 
 
 def _roles(styles: Element) -> dict[str | None, _Role]:
-    """By style id; a style inherits from the one it is based on."""
+    """The roles by style id; a style inherits from the one it is based on."""
     by_id = {style.get(f"{_W}styleId"): style for style in styles.findall(f"{_W}style")}
     return {style_id: _role(style, by_id) for style_id, style in by_id.items()}
 
@@ -202,7 +202,7 @@ def _table(table: Element) -> Iterator[Part]:
 
 
 def _cells(row: Element, above: Mapping[int, str]) -> dict[int, str]:
-    """By column. A cell that is merged downwards stands in each of its rows, unless it is long."""
+    """The cells by column. One that is merged downwards stands in each of its rows, unless it is long."""
     cells: dict[int, str] = {}
     column = _span(row.find(f"{_W}trPr/{_W}gridBefore"), least=0)
     for cell in _within(row, f"{_W}tc", f"{_W}tr"):

@@ -42,7 +42,7 @@ class ReadRestriction:
 
 @value
 class ContentParent:
-    """What a page lies below: another page, a folder and the like."""
+    """The parent of a page: another page, a folder and the like."""
 
     id: str
     kind: str = "page"  #: or folder, whiteboard, database, embed
@@ -195,7 +195,7 @@ class CloudApi(ConfluenceEndpoints):
     permissions_need = "the scope read:space:confluence, and to view the space"  #: to be shown them
 
     async def spaces(self, key: str = "") -> Sequence[ConfluenceSpace]:
-        """All that the account may read, or the one with the key if it may be read."""
+        """The spaces that the account may read, or the one with the key."""
         asked: dict[str, str | int] = {"status": "current", "limit": LIST_LIMIT}
         if key:
             asked["keys"] = key
@@ -244,7 +244,7 @@ class CloudApi(ConfluenceEndpoints):
         return _parent(await self.client.get(f"{V2}/{PARENT_PATHS[child.kind]}/{child.id}"))
 
     async def viewers_of(self, space: ConfluenceSpace) -> ReadRestriction:
-        """Whom its permissions let view a space; not set: everybody. RecordRefused where they are not shown."""
+        """The viewers that a space's permissions name; not set: everybody. RecordRefused where they are not shown."""
         listed = await self.client.all_if_shown(
             f"{V2}/spaces/{space.id}/permissions", {"limit": LIST_LIMIT}, _viewer
         )

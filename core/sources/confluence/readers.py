@@ -131,7 +131,7 @@ class PageReaders:
         return self._looked_up[node.id]
 
     async def _allowed(self, restriction: ReadRestriction | None) -> frozenset[str] | None:
-        """Whom one restriction allows; None: everybody. Nobody, where it is not known."""
+        """The readers that one restriction allows; None: everybody. Nobody, where it is not known."""
         if restriction is None:
             return frozenset()
         if not restriction.is_set:

@@ -39,7 +39,7 @@ class ListingPart:
 
 
 def parts_of_corpus(drive: str) -> list[ListingPart]:
-    """All of a shared drive, or all that the account owns or was given: first the folders, on which readers depend."""
+    """The files of a shared drive, or of the account: first the folders, on which readers depend."""
     queries = {sign: f"mimeType {sign} '{files.FOLDER}' and trashed = false" for sign in ("=", "!=")}
     corpus = corpus_of(drive)
     return [ListingPart(name=f"{drive}/{sign}", query={"q": q, **corpus}) for sign, q in queries.items()]

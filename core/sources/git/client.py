@@ -330,7 +330,7 @@ class CommitFiles:
     missing: set[str] = field(default_factory=set)  #: blobs that are needed, and are not among the contents
 
     def find(self, name: str, path: PurePosixPath) -> PurePosixPath | None:
-        """Beside the document, or below a folder between it and the root."""
+        """Find a file beside the document, or below a folder between it and the root."""
         for folder in path.parents:
             if not folder.is_relative_to(self.root):
                 break

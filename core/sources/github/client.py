@@ -174,7 +174,7 @@ class IssueRecord:
 
     @property
     def version(self) -> str:
-        """With what changes without a new time, as a label that is renamed or a comment that is deleted."""
+        """The version, with what changes without a new time, such as a renamed label or a deleted comment."""
         return f"{self.updated} {self.comments} {self.state} {','.join(self.labels)}"
 
 

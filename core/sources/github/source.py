@@ -40,7 +40,7 @@ _LASTING = (("<!--", "-->"), ("<pre", "</pre>"), ("<script", "</script>"), ("<st
 
 @value
 class Since:
-    """Until when what changed was read. Times are in ISO 8601, UTC, as GitHub writes them."""
+    """Times until which changes were read. They are in ISO 8601, UTC, as GitHub writes them."""
 
     issues: str
     comments: str  #: also of reviews

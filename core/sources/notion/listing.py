@@ -118,7 +118,7 @@ class PageListing:
             self._end_rows()
 
     async def _begin_rows(self, data_source: str) -> notion.RowList:
-        """All rows, or those that were made since they were listed last."""
+        """Begin to list all rows, or those made since the last list."""
         now, held = self.api.now, await asyncio.to_thread(self.memory.some, notion.ROW_LISTS, [data_source])
         last = notion.RowList(**held[data_source]) if held else None
         if self.is_cut_off or last is None or not 0 <= now - last.full_at < ROWS_EVERY:

@@ -92,7 +92,7 @@ class SiteClient:
         return url, response
 
     def own(self, location: str | None, base: str) -> str | None:
-        """Where a redirect leads on this website; None for any other."""
+        """The target of a redirect on this website; None for any other."""
         target = None if location is None else convert.normal_url(location, base)
         return target if target is not None and target.startswith(f"{self.origin}/") else None
 
