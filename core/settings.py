@@ -66,7 +66,7 @@ class Settings:
     confluence_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the same
     #: groups of Confluence that hold everybody: what they may view is for all who may read the collection
     confluence_everyone: tuple[str, ...] = ("confluence-users",)
-    #: keys of spaces of which nobody asks who may view them: the collection decides; or * for all
+    #: keys of spaces whose viewers are not looked up: the collection decides; or * for all
     confluence_open_spaces: tuple[str, ...] = ()
     drive_credentials: str = ""  #: path of the JSON file of a service account's key, read when it is used
     #: of an integration; pages are shared with it in Notion

@@ -6,7 +6,7 @@ words stand near each other, with the same numbers, names, code, addresses and s
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Literal
@@ -131,7 +131,10 @@ def _has_facts_of(sentence: str, other: str) -> bool:
     plain = _MARKS.sub("", worded)
     # In German, every noun is written like a name.
     names = [] if language_of(sentence) == "de" else _NAME.findall(plain)
-    facts = (*names, *_ADDRESS.findall(plain), *_deciding(sentence))
+    deciding = (
+        each for each in _tokens(sentence).split() if each in _deciding_words() or _SIGNED.match(each)
+    )
+    facts = (*names, *_ADDRESS.findall(plain), *deciding)
     numbers = numbers_of(plain) - ONE - numbers_of(other)
     return not numbers and all(_tokens(fact) in now for fact in facts) and not doubts_of(worded, (other,))
 
@@ -143,14 +146,9 @@ def _denies_otherwise(one: str, other: str) -> bool:
     return is_other or is_opposed(one, other) or is_opposed(other, one)
 
 
-def _deciding(sentence: str) -> Iterator[str]:
-    """Its words for spans of time, days and months, as hours or weekly, for what is on or off, and signed numbers."""
-    known = _deciding_words()
-    return (word for word in _tokens(sentence).split() if word in known or _SIGNED.match(word))
-
-
 @cache
 def _deciding_words() -> frozenset[str]:
+    """Words for spans of time, days and months, such as hours or weekly, and for what is on or off."""
     return frozenset(word for words in words_of("sentences", "deciding").values() for word in words.split())
 
 

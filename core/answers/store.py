@@ -252,7 +252,7 @@ def _version_row(answer: KeptAnswer, done: Change) -> tuple[object, ...]:
 
 
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:
-    """The answers of which a condition holds, those kept last first."""
+    """The answers that meet a condition, those kept last first."""
     query = f"SELECT {', '.join(COLUMNS)} FROM answers WHERE {where} ORDER BY kept_at DESC, id"
     return rows_as(KeptAnswer, database.rows(query, values))
 

@@ -161,7 +161,7 @@ def _of_web(turn: str, trace: Trace) -> GapAnswer | None:
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
-    """Paragraphs, of which code in a fence is one."""
+    """Paragraphs; code in a fence is one."""
     parts: list[str] = []
     for part in _PARAGRAPHS.split(text.replace("\r\n", "\n").strip()):
         if parts and parts[-1].count("```") % 2:

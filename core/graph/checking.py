@@ -34,7 +34,7 @@ class EarlyCheck:
     watcher: Callable[[Progress], None]
     readable: Callable[[], Awaitable[frozenset[str]]]  #: the collections that may be read by now
     answer: Answer | None = None  #: its beginning that is shown by now
-    shown: Draft | None = None  #: the part of the draft of which that is made
+    shown: Draft | None = None  #: the part of the draft from which that is made
     _question: str = ""
     _strips: Strips = ()  #: of the draft
     _counts: bool = False  #: whether the draft does: one ahead of its grades may be written in vain

@@ -198,7 +198,7 @@ async def after_open(state: State, runtime: Runtime[Deps]) -> str:
 
 
 async def after(state: State) -> str:
-    """The node that follows any other, by what that one left."""
+    """The next node, as the last one left it in the state."""
     return END if state.get("outcome") else state["work"].next or "propose"
 
 

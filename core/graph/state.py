@@ -7,8 +7,17 @@ known types only, and derives them from the annotations here: use ``dict`` and `
 from dataclasses import field, replace
 from typing import Literal, Self, TypedDict
 
-from core import conversation
-from core.conversation import Decision, Exchange, Outcome, Proposal, Question, Ranked, ThreadMessage, Turn
+from core.conversation import (
+    Decision,
+    Exchange,
+    Outcome,
+    Proposal,
+    Question,
+    Ranked,
+    ThreadMessage,
+    Turn,
+    value,
+)
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Draft, Grade, Grades, Plan, Rejected, Relevance, SearchStep
 from core.text.intent import hands_over, subjects
@@ -20,7 +29,7 @@ ANSWER_REMEMBERED = 1_000  # characters of an answer that follow-ups may need
 Next = Literal["generate", "regrade", "propose", "web_search", "give_up", "answer"]
 
 
-@conversation.value
+@value
 class Work:
     """The current turn's work in progress; a new turn begins with a new one."""
 
@@ -72,7 +81,7 @@ class Work:
         return any(self.relevance_of(hit) == "correct" for hit in self.passages)
 
     def with_grades(self, grades: Grades) -> Self:
-        """The better of old and new grades on each passage, and the last overall verdict that there is."""
+        """The better of old and new grades on each passage, and the last overall verdict."""
         own = self.grades
         again = {name: own[name].or_better(new) for name, new in grades.of.items() if name in own}
         return replace(

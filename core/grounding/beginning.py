@@ -17,7 +17,7 @@ from core.text.sentences import split_units
 
 #: What follows in the same line is a sentence, and no marker that is being written.
 _GOES_ON = re.compile(rf"(?:\s*{MARKER.pattern})*\s*[^\s\[\](){{}}【]")
-#: A line of which it is known by now whether it is prose, an item or code: two words, or a fence.
+#: A line that is known by now to be prose, an item or code: two words, or a fence.
 _KNOWN_LINE = re.compile(
     rf"(?:{QUOTATION_MARK})?[ \t]*(?:{LIST_MARKER}[ \t]+)?(?:```|~~~|[^\s|`~]\S*[ \t]+\S)"
 )

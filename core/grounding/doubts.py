@@ -164,7 +164,7 @@ def possible_values(written: str) -> set[Decimal | str]:
 
 
 def _missing_quotations(prose: str, squeezed: str) -> Iterator[str]:
-    """Quoted words of which the source lacks a part between dots of omission."""
+    """Quoted words that the source lacks in part; the parts lie between dots of omission."""
     for match in _QUOTATION.finditer(prose):
         words = next(group for group in match.groups() if group)
         parts = re.split(r"\[?(?:\.{3}|…)\]?", words)

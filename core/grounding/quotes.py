@@ -113,7 +113,7 @@ class _Piece:
     held: frozenset[Key]
     share: float  #: of what is sought, less for what is beside the text
     rank: float  #: the share, less for words that the sentence does not have
-    is_said: bool  #: an item of a list all of whose words the sentence has
+    is_said: bool  #: an item of a list whose words the sentence has, all of them
     announces: bool  #: a list or code below it
 
 

@@ -63,7 +63,7 @@ def collection_number(writing: Connection, name: str) -> int:
 
 
 def embedded_passages(writing: Connection, document: NewDocument) -> dict[tuple[str, str], list[int]]:
-    """Passages of an older version that have vectors, by what these were made from."""
+    """Passages of an older version that have vectors, by the text of the vectors."""
     rows = writing.execute(
         "SELECT p.path, p.text, p.id FROM passages p JOIN documents d ON d.id = p.document"
         " JOIN collections c ON c.number = d.collection"

@@ -34,7 +34,7 @@ TAILS: Mapping[str, str] = {
     "forgejo.": "?display=source#L{line}-L{last_line}",
     "": "#{anchor}",
 }
-DOCUMENT = frozenset({"path", "page", "source"})  #: placeholders, one of which a template has
+DOCUMENT = frozenset({"path", "page", "source"})  #: placeholders; a template has at least one
 PLACEHOLDERS = ("path", "page", "source", "line", "last_line", "anchor", "mkdocs_anchor")
 
 ANCHOR_LIMIT = 1_000_000  # characters of a file whose headings are read for a link

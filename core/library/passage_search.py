@@ -28,7 +28,7 @@ class Hits:
     confidence: float = 0.0
 
     def outcome(self, turn_id: str, language: str, milliseconds: float) -> Outcome:
-        """The outcome for the log of questions: answered by passages, of which no one says that they answer."""
+        """The outcome for the log of questions: answered by passages, which nobody has checked."""
         cited = tuple(hit.citation for hit in self.hits)
         answer = Answer(text="", citations=cited, grounding="documents", composed=False, is_sure=False)
         return Outcome(

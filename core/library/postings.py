@@ -22,7 +22,7 @@ from core.text.terms import term_weights
 
 FIRST = 200  # passages that the rare terms rank; the frequent terms of these are looked up then
 NAME_LIMIT = 200  # characters
-LOOKED_UP = 8  # collections of which terms are looked up one by one
+LOOKED_UP = 8  # collections whose terms are looked up one by one
 EVERY = " "  # begins the names of counts that are not of a term; no term has a space
 
 _COUNT = """

@@ -137,7 +137,7 @@ class Retriever:
             missing = ((number, hit.collection) for number, hit in passages.items() if number not in dense)
             dense |= self.vectors.similarities(vector, by_collection(missing)) if dense else {}
             closeness = self._closeness(self.embedder, vector, passages, dense)
-        # Without passages that were removed meanwhile, or of which only the vector is left.
+        # Without passages that were removed meanwhile, or have only a vector left.
         words = lexical.words(passages)
         answers_other = partial(sameness.answers_another, query.text, is_substitution=is_substitution)
         return Candidates(

@@ -47,7 +47,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceNote:
-    """A note for a person about a source that was read, as that a limit was reached."""
+    """A note for a person about a source that was read, such as that a limit was reached."""
 
     source: str
     text: str  #: sentences

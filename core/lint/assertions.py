@@ -1,4 +1,4 @@
-"""Claims: the sentences of the library that can contradict another, with what of them can be compared.
+"""Claims: the sentences of the library that can contradict another, with the parts that can be compared.
 
 Code, tables, headings, quotations, questions and examples claim nothing here, nor does what is only said "if" or "when"
 something holds.
@@ -20,7 +20,7 @@ from core.text.terms import terms
 
 SHORTEST, LONGEST = 3, 45  # terms of a claim that count; longer sentences say several things
 GLUE = 2  # stop words of the shortest sentence; with fewer it is a label
-DENIED = 3  # words behind a "not", of which the first that counts is denied
+DENIED = 3  # words behind a "not"; the first that counts is denied
 
 _WORD = re.compile(r"[^\W_](?:[\w'’]|[-.](?=\w))*|[,;:()—–]")
 _ADDRESS = re.compile(r"\bhttps?://\S+|\bwww\.\S+")

@@ -145,7 +145,7 @@ def _states_apart(one: Assertion, other: Assertion) -> tuple[str, str] | None:
 def _names_apart(
     one: Assertion, other: Assertion, own: frozenset[str], theirs: frozenset[str]
 ) -> Found | None:
-    """The names of which one stands in the place of the other, unless the headings say that it is about that name."""
+    """The names that replace each other, unless the headings say that it is about that name."""
     if not (own & one.names and theirs & other.names):
         return None
     for mine, others in replaced(one.order, other.order):
@@ -160,7 +160,7 @@ def _names_apart(
 
 
 def replaced(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """The terms of one text in whose place the other has terms of its own."""
+    """The terms of one text that the other replaces by terms of its own."""
     for tag, start, end, begin, until in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag == "replace":
             yield one[start:end], other[begin:until]
@@ -173,7 +173,7 @@ def _in_words(found: Sequence[str], claim: Assertion) -> str:
 def _are_apart(
     one: Assertion, other: Assertion, own: Collection[str], theirs: Collection[str], weight: float
 ) -> bool:
-    """True if they are of different things: one has a word in the place of the other's, or nobody knows of what one is."""
+    """True if they are about different things: one has a word instead of the other's, or the thing of one is unknown."""
     is_near = one.place.document == other.place.document
     is_weak = is_near or weight < POINTING or one.denies != other.denies
     if (one.points or other.points) and is_weak:

@@ -51,7 +51,7 @@ class Text:
 
 @value
 class Copy:
-    """Two passages of which one was once the other."""
+    """Two passages, one made from the other."""
 
     one: Text
     other: Text

@@ -43,7 +43,7 @@ async def judge(
     store: LintStore,
     notify: Callable[[int, int], None] = lambda *_: None,
 ) -> Judged:
-    """Ask the model about those places that differ of which it has said nothing yet, the likeliest first."""
+    """Ask the model about places that differ and have no verdict yet, the likeliest first."""
     waiting = [each for each in findings if each.kind == "contradiction" and not each.verdict]
     waiting.sort(key=lambda each: not each.is_sure)
     verdicts: dict[str, Verdict] = {}

@@ -84,7 +84,7 @@ def is_document(entry: Entry) -> bool:
 
 
 def contradictions(claims: Sequence[Assertion], changed: Collection[int]) -> tuple[list[LintFinding], int]:
-    """Claims that differ, of which at least one stands in a document that changed; and how many pairs were looked at."""
+    """Claims that differ, at least one of them in a document that changed; and how many pairs were looked at."""
     index, pairs, looked = Index(claims), list[Pair](), 0
     for one, other in _near(claims, index.near, changed):
         looked += 1
@@ -99,7 +99,7 @@ Compared = TypeVar("Compared", Assertion, Text)
 def _near(
     some: Sequence[Compared], near: Callable[[int], Iterable[int]], changed: Collection[int]
 ) -> Iterator[tuple[Compared, Compared]]:
-    """Pairs in their order, each once, of which at least one stands in a document that changed."""
+    """Pairs in their order, each once, with at least one in a document that changed."""
     for number, one in enumerate(throttle(some)):
         for other in near(number) if one.place.document in changed else ():
             if other > number:
@@ -148,7 +148,7 @@ def _contradiction(pair: Pair, count: int) -> LintFinding:
 
 
 def duplicates(texts: Sequence[Text], changed: Collection[int]) -> tuple[list[LintFinding], int]:
-    """Passages that are copies, of which at least one stands in a document that changed; how many pairs were looked at."""
+    """Passages that are copies, at least one of them in a document that changed; how many pairs were looked at."""
     found, looked = list[LintFinding](), 0
     for one, other in _near(texts, Runs(texts).near, changed):
         looked += 1

@@ -17,7 +17,7 @@ from core.storage.database import Database, Tables, among, rows_among
 from core.traces.trace import record_of
 
 RULES = 1  # counts up when the same documents would give other findings: they are then compared again
-STATE = "lint_state"  # key of the library's meta: of which documents the findings are
+STATE = "lint_state"  # key of the library's meta: the state of the documents that the findings are about
 _PASSAGE = (
     f"SELECT p.document, p.line, {PASSAGE.format(join='JOIN')} WHERE {{}} ORDER BY p.document, p.ordinal"
 )

@@ -113,7 +113,7 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
 
 def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
     """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)". ``seen``:
-    the paths of those of which passages are there already."""
+    the paths of those whose passages are there already."""
     lines = [" ".join(f"{contents.title} ({contents.source})".split())]
     for index, section in contents.shown(query_terms(question), seen, SECTIONS_SHOWN):
         path = " ".join(" > ".join(section.path).split())[-PATH_SHOWN:]
@@ -227,7 +227,7 @@ def with_schema(messages: Messages, schema: Mapping[str, Any]) -> Messages:
 
 
 def _messages(fence: Fence, system: Iterable[str], *blocks: str) -> Messages:
-    """Instructions, of which those that are empty are left out, and what they are about."""
+    """The system message, without empty instructions, and the human message of the blocks."""
     return ("system", "\n\n".join((*filter(None, system), fence.rule))), ("human", "\n\n".join(blocks))
 
 

@@ -218,7 +218,9 @@ class SourceBatch:
     items: Sequence[SourceItem] = ()  #: any number: the engine takes some at a time
     gone: Sequence[str] = ()  #: ids
     unread: Sequence[UnreadItem] = ()
-    note: str = ""  #: sentences about the whole source, as that a limit was reached; shown with its last sync
+    note: str = (
+        ""  #: sentences about the whole source, such as that a limit was reached; shown with its last sync
+    )
     #: about how many items the whole source has, where its listing tells; for people alone
     total: int | None = None
     cursor: str | None = None  #: where to go on if it is cut off after this batch, or at the next sync

@@ -104,7 +104,7 @@ class SourceSyncs:
         return removed
 
     def _drop_empty(self, number: int) -> bool:
-        """True if nothing was known of a source, which is dropped therefore."""
+        """Drop a source that has no items; True if it was dropped."""
         if self.store.counts(number) != SourceCounts():
             return False
         self.store.forget(number)

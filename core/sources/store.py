@@ -306,7 +306,7 @@ class SourceStore(Tables):
         self.database.erase_deleted(ERASED)
 
     def pages(self, number: int, where: str, *values: object, limit: int) -> Iterator[list[str]]:
-        """Ids of the items of which a condition holds, some at a time."""
+        """Ids of the items that meet a condition, some at a time."""
         query = f"SELECT id FROM source_items WHERE source = ? AND id > ? AND {where} ORDER BY id LIMIT ?"
         after = ""
         while rows := self.rows(query, number, after, *values, limit):

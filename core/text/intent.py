@@ -113,7 +113,7 @@ _NOT_SAID = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 @cache
 def _sign(name: str) -> re.Pattern[str]:
     """The pattern of a sign in any language, since a short message does not show its own. ``acknowledges``:
-    phrases of which a message may consist that calls for no answer; ``asks``: how a question begins that has
+    phrases that alone need no answer; ``asks``: how a question begins that has
     no question mark; ``requests``: asks to be told something, which a bot can do; ``addresses``: speaks to a
     person; ``proposes``: suggests that people do something; ``seeks``: looks for somebody; ``knows``: looks
     for somebody who knows, which a bot may; ``present``: what is happening, which no document tells, and what

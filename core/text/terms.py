@@ -172,7 +172,7 @@ def _glue(language: str) -> frozenset[str]:
 
 
 def _stems(word: str, language: str) -> tuple[str, ...]:
-    """The terms of a word; cached unless it is too long, or a number, of which there is no end."""
+    """The terms of a word; cached unless it is too long, or one of the endless numbers."""
     if word.isascii() and word.isdigit():
         return (word,)
     known = _known_stems if len(word) <= LONGEST_WORD else _known_stems.__wrapped__

@@ -104,6 +104,6 @@ class ShownNames:
 
 
 def forget_names(writing: Connection, people: set[str], channels: set[str]) -> None:
-    """Delete the names of these of whom nothing is logged any more."""
+    """Delete the names of those about whom nothing is logged any more."""
     writing.executemany(_FORGET, [(each,) for each in sorted(people)])
     writing.executemany(_FORGET_CHANNEL, [(each,) for each in sorted(channels)])

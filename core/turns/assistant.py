@@ -14,8 +14,18 @@ from weakref import WeakValueDictionary
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from core import conversation
-from core.conversation import Conversation, Decision, Outcome, Proposal, Question, ThreadMessage, Turn
+from core.conversation import (
+    Conversation,
+    Decision,
+    Outcome,
+    Proposal,
+    Question,
+    ThreadMessage,
+    Turn,
+    is_unaddressed,
+    log_fields,
+    unwatched,
+)
 from core.errors import DocumentError, FootnoteError, StoreTrouble
 from core.graph import outcomes, rights
 from core.graph.checkpoints import Checkpoints, TurnCheckpoints
@@ -55,7 +65,7 @@ class Assistant:
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(
-        self, turn: Turn, report: Report = conversation.unwatched, read_thread: ReadThread | None = None,
+        self, turn: Turn, report: Report = unwatched, read_thread: ReadThread | None = None,
         read_attachments: ReadAttachments | None = None, *, is_queued: bool = False,
     ) -> Outcome:  # fmt: skip
         """The turn's outcome. A turn that ended returns the stored one; a turn that was cut off continues.
@@ -72,7 +82,7 @@ class Assistant:
                         return await self._as_readable_now(turn, ended)
                     if isinstance(turn, Decision) and turn.verdict == "expire" and not kept.state:
                         return outcomes.unshown(turn)  # the conversation was forgotten
-                    if conversation.is_unaddressed(turn):
+                    if is_unaddressed(turn):
                         return await self._consider(turn, kept, report)
                     given = (report, read_thread, read_attachments)
                     return await self._run(turn, kept, *given, is_queued=is_queued)
@@ -174,7 +184,7 @@ class Assistant:
             kept = await self._open(turn.conversation)
             if (ended := _outcome_of(kept.state, turn)) is not None:
                 return await self._as_readable_now(turn, ended)
-            if conversation.is_unaddressed(turn):
+            if is_unaddressed(turn):
                 return outcomes.unshown(turn)
             await self._fail(turn, kept, reason, is_final=is_final)
             return await self._close(turn, kept, None, perf_counter())
@@ -182,7 +192,7 @@ class Assistant:
     async def _as_readable_now(self, turn: Turn, ended: Outcome) -> Outcome:
         """A stored outcome, which may have waited while rights changed."""
         try:
-            return await rights.outcome_by_now(ended, await self.make_deps(turn, conversation.unwatched))
+            return await rights.outcome_by_now(ended, await self.make_deps(turn, unwatched))
         except FootnoteError:
             return rights.outcome_within(ended, frozenset())
 
@@ -235,7 +245,7 @@ class Assistant:
 
     async def _fail(self, turn: Turn, kept: TurnCheckpoints, reason: str, *, is_final: bool = False) -> None:
         """End the turn with a reason, in the checkpoint too, so that it stays ended."""
-        logger.warning("turn failed", extra=conversation.log_fields(turn))
+        logger.warning("turn failed", extra=log_fields(turn))
         state = kept.state
         is_same = _is_same(state.get("turn"), turn)
         work = state.get("work", Work()) if is_same or state.get("outcome") is None else Work()

@@ -19,8 +19,18 @@ from weakref import WeakValueDictionary
 
 from dbos import DBOS, StepOptions, WorkflowSerializationFormat
 
-from core import conversation
-from core.conversation import Command, Conversation, Decision, Outcome, Question, ThreadMessage, Turn
+from core.conversation import (
+    Command,
+    Conversation,
+    Decision,
+    Outcome,
+    Proposal,
+    Question,
+    ThreadMessage,
+    Turn,
+    is_unaddressed,
+    log_fields,
+)
 from core.errors import FootnoteError, StoreUnavailable, for_people
 from core.text.language import language_of
 from core.turns import archive, queue, waiting
@@ -174,7 +184,7 @@ class Turns:
         """Show the first sign; its handle, empty if the platform could not be reached. No search is carried
         out then: nobody could read its answer."""
         async with self._step(turn, "begin"):
-            if conversation.is_unaddressed(turn) or run.is_hopeless:  # it may never be answered
+            if is_unaddressed(turn) or run.is_hopeless:  # it may never be answered
                 return ""
             messenger = self._messenger(turn, route)
             handle = await waiting.retry(turn, partial(messenger.begin, turn, route), is_again=run.is_again)
@@ -211,11 +221,11 @@ class Turns:
                 try:
                     await messenger.deliver(turn, route, handle, outcome, is_again=False)
                 except Unreachable:
-                    logger.warning("platform out of reach", extra=conversation.log_fields(turn))
+                    logger.warning("platform out of reach", extra=log_fields(turn))
             return outcome
         except Exception:
             # The boundary of a turn: the person learns of every failure.
-            logger.exception("turn failed", extra=conversation.log_fields(turn))
+            logger.exception("turn failed", extra=log_fields(turn))
             return await self._give_up(turn, Sentence("own_fault"))
 
     async def deliver(
@@ -295,12 +305,12 @@ class Turns:
             return await self.assistant.give_up(turn, reason, is_final=is_final)
         except Exception:
             # The checkpoint cannot be written, but the person still gets the sentence.
-            logger.exception("turn could not be given up", extra=conversation.log_fields(turn))
+            logger.exception("turn could not be given up", extra=log_fields(turn))
             language = language_of(turn.text) if isinstance(turn, Question) else LANGUAGES[0]
             sentence = in_language(reason, language)
             return Outcome(
                 kind="failed", turn_id=turn.id, reason=sentence, language=language,
-                is_shown=not conversation.is_unaddressed(turn),
+                is_shown=not is_unaddressed(turn),
             )  # fmt: skip
 
     @asynccontextmanager
@@ -313,7 +323,7 @@ class Turns:
         try:
             await OWNERSHIP.get().confirm()
             if name:
-                logger.info("turn %s", name, extra=conversation.log_fields(turn))
+                logger.info("turn %s", name, extra=log_fields(turn))
             yield
         finally:
             if is_outermost:
@@ -338,7 +348,7 @@ async def open_turns(
         yield turns
 
 
-async def enqueue_expiry(proposal: conversation.Proposal, turn: Turn, route: ReplyRoute) -> None:
+async def enqueue_expiry(proposal: Proposal, turn: Turn, route: ReplyRoute) -> None:
     """Store the decision that the time makes if nobody does. DBOS holds it back until then, also over a
     restart; its own time orders it behind whatever was decided before."""
     expiry = Decision(

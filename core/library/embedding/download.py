@@ -121,7 +121,7 @@ def as_download_error(trouble: Exception, url: str, timeout: float) -> DownloadE
 
 @contextmanager
 def _opened(url: str, have: int, timeout: float) -> Iterator["httpx.Response"]:
-    """The server's response to a request for a file of which ``have`` bytes are here."""
+    """The server's response to a request for the rest of a file; ``have`` bytes are here."""
     import httpx
 
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})

@@ -31,7 +31,7 @@ POOLINGS = frozenset(_MODES.values())
 _MODULES = frozenset({"Transformer", "Pooling", "Normalize"})
 _FOLDER = re.compile(r"\w[\w.-]*|")
 _OWNER = "sentence_transformers."  # modules of any other package are code of the repository
-#: Names of the prompts for a passage, the first that there is counts: sentence-transformers, "encode_document".
+#: Names of the prompts for a passage; the first one found counts: sentence-transformers, "encode_document".
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
 
 

@@ -22,7 +22,7 @@ from core.library.embedding.layout import MODELS, TOKENIZER, Unusable, read_layo
 PREFIX = "hf:"
 NEWEST = "main"  # the branch that a repository opens with
 REVISIONS = "revisions.json"  # commits by the revision that was asked for
-RESUMPTIONS = 50  # of one file in one download, each of which must have brought something
+RESUMPTIONS = 50  # of one file in one download; each must have brought something
 
 _SETTING = re.compile(
     r"hf:(?P<repo>\w[\w.-]*/\w[\w.-]*)(?:/(?P<model>\w[\w./-]*\.onnx))?(?:@(?P<revision>\w[\w./-]*))?",

@@ -70,7 +70,7 @@ def refuse_older(data: bytes, *, suffix: str) -> None:
 
 
 def summary(suffixes: Collection[str], example: str) -> str:
-    """Completes "FOLDER: …" for so many files, of which ``example`` is the first."""
+    """Completes "FOLDER: …" for so many files; ``example`` is the first."""
     kinds = sorted(set(suffixes))
     instead = ", ".join(dict.fromkeys(OLDER[kind][1] for kind in kinds))
     return (

@@ -67,7 +67,7 @@ def moment_in(text: str, now: Callable[[], float] = time.time) -> float | None:
 
 
 def pdf_moment(text: str, now: Callable[[], float] = time.time) -> float | None:
-    """The same of "D:20260312093000+01'00'" (ISO 32000-1, 7.9.4), of which everything behind the year may be missing."""
+    """The same of "D:20260312093000+01'00'" (ISO 32000-1, 7.9.4); everything after the year may be missing."""
     found = _PDF_MOMENT.match(text.strip())
     if found is None:
         return None

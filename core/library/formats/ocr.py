@@ -55,7 +55,7 @@ def read_scanned(data: bytes, pages: Collection[int]) -> Iterator[tuple[int, lis
 def _drawn(document: Any, number: int) -> Any:
     """The page as an array of pixels."""
     page = document[number - 1]
-    width, height = page.get_size()  # points, of which an inch has 72
+    width, height = page.get_size()  # points: 72 to an inch
     scale = min(DPI / 72, (PIXELS / max(1.0, width * height)) ** 0.5)
     return page.render(scale=scale).to_numpy()
 

@@ -40,7 +40,7 @@ def filled_in(data: bytes) -> dict[int, list[str]]:
 
 
 def broken_among(data: bytes, blank: Collection[int]) -> frozenset[int]:
-    """The pages, from 1, of which what draws them cannot be unpacked, which PDFium passes over."""
+    """The pages, from 1, whose content cannot be unpacked; PDFium passes over it."""
     return _read_by_pypdf(
         data,
         lambda reader: frozenset(number for number in blank if _is_broken(reader, number)),

@@ -99,7 +99,7 @@ def _is_data(row: Row) -> bool:
 
 
 class _Column:
-    """A column of values, of which so many ``amounts`` are numbers."""
+    """A column of values; ``amounts`` of them are numbers."""
 
     def __init__(self, cells: list[Word]) -> None:
         self.cells = cells

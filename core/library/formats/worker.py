@@ -127,7 +127,7 @@ def _parse(request: dict[str, Any], data: bytes) -> Document:
 
 
 def _cut(document: Document, request: dict[str, Any]) -> list[list[Any]]:
-    """The pieces; with the terms by which they are indexed, unless it is a page of which one piece is read."""
+    """The pieces; with the terms by which they are indexed, unless one piece of a page is read."""
     is_indexed = request["pool"] != "pages"
     return [
         [piece.path, piece.location, piece.start, piece.end, text_terms(piece.text) if is_indexed else None]

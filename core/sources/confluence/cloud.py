@@ -287,7 +287,7 @@ def search_in(space: ConfluenceSpace, kinds: str, expand: str) -> Mapping[str, s
 
 
 def _viewer(found: Json) -> tuple[str, str] | None:
-    """The kind and the id of whom a permission lets view the space; None if it is one to do something else."""
+    """The kind and the id of a viewer of the space; None if the permission is for something else."""
     operation, principal = found.get("operation") or {}, found.get("principal") or {}
     if (operation.get("key"), operation.get("targetType")) != ("read", "space"):
         return None

@@ -144,7 +144,7 @@ def _id(found: Json) -> str:
 
 
 def _viewer(found: Json) -> Viewer | None:
-    """The kind and the name of whom a permission lets view the space; None if it lets nobody do that."""
+    """The kind and the name of a viewer of the space; None if the permission lets nobody view it."""
     subject = found.get("subject") or {}
     kind = str(subject.get("type") or "").lower()
     if not _lets_view(found):

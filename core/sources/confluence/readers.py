@@ -64,7 +64,7 @@ class PageReaders:
     emails: dict[str, str | None] = field(default_factory=dict)
     asked: dict[str, str | None] = field(default_factory=dict)  #: those of them that were asked for now
     closed: list[str] = field(default_factory=list)  #: keys of spaces whose permissions are not shown
-    unseen: list[str] = field(default_factory=list)  #: keys of spaces of whose viewers no address is known
+    unseen: list[str] = field(default_factory=list)  #: keys of spaces whose viewers have no known address
     #: users without an address that may be seen, and such groups
     hidden: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)  #: ancestors that may not be looked at

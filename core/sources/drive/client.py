@@ -148,7 +148,7 @@ class DriveClient:
             yield list(page.get("files", ()))
 
     async def drives(self) -> list[Json]:
-        """The shared drives of which the account is a member."""
+        """The shared drives that the account is a member of."""
         asked = {"fields": "nextPageToken,drives(id,name)", "pageSize": "100"}
         return [each async for page in self._pages("/drives", asked) for each in page.get("drives", ())]
 

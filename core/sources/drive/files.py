@@ -294,7 +294,7 @@ _FOLDER = re.compile(r"/drive/(?:u/\d+/)?folders/([^/]+)/?")
 
 
 def canonical_address(text: str) -> str:
-    """An address as it is kept; SettingsError for what is none."""
+    """The address as it is kept; SettingsError for an invalid one."""
     folder = text.removeprefix(PREFIX)
     if not text.startswith(PREFIX) or (folder and not _ID.fullmatch(folder)):
         raise SettingsError(

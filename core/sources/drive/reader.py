@@ -122,7 +122,7 @@ class TreeReader:
         return found
 
     async def _seen(self, file_id: str) -> files.DriveFile | None:
-        """A file of which only the id is known; None where it is out of sight or in the bin."""
+        """A file by its id; None if it is out of sight or in the bin."""
         try:
             given = await self.client.file(file_id)
             if await self.follow(str(given.get("driveId", ""))):

@@ -202,7 +202,7 @@ class DriveSource:
         return TreeStep(items=changed, gone=gone, save=save)
 
     async def _settle(self, reader: reading.TreeReader) -> AsyncGenerator[TreeStep, None]:
-        """Tell the engine again whose files' readers the tree has by now."""
+        """Report again the files whose readers the tree has by now."""
         tree, doubts = reader.tree, sorted(await asyncio.to_thread(self.memory.all, reading.DOUBTS))
         gone, agreed = [each for each in doubts if each not in tree.nodes], list[str]()
         for each in doubts:

@@ -165,7 +165,7 @@ def _escaped(text: str, signs: str) -> str:
 
 
 def canonical_address(text: str) -> str:
-    """An address as it is kept; SettingsError for what is none, or for a folder without a repository."""
+    """The address as it is kept; SettingsError for an invalid one, or for a folder without a repository."""
     address = parse(text)
     if address.scheme != "file":
         return address.address

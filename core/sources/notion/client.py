@@ -168,7 +168,7 @@ _ID = re.compile(r"(?:^|[-/])([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})/?$"
 
 
 def canonical_address(text: str) -> str:
-    """An address as it is kept; SettingsError for what is none."""
+    """The address as it is kept; SettingsError for an invalid one."""
     bare = text.removeprefix(PREFIX).strip("/")
     if not bare:
         return PREFIX

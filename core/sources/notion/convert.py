@@ -265,7 +265,7 @@ def _span(each: Json) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text none of whose lines begins something else than a paragraph."""
+    """A text whose lines all begin as a paragraph."""
     text = _BEGINS_BLOCK.sub(r"\1\\\2", _INDENT.sub("", text))
     return _BEGINS_NUMBER.sub(r"\1\\\2", text)
 

@@ -138,7 +138,7 @@ class NotionPage:
 
 
 def parse_page(data: Json, serves: Serves = is_of_notion) -> NotionPage | None:
-    """The page that Notion sent; None for one in the trash, or of which it sent nothing but the ID."""
+    """The page that Notion sent; None for one in the trash, or if only the ID was sent."""
     if data.get("object") != "page" or is_trashed(data) or "last_edited_time" not in data:
         return None
     properties = data.get("properties") or {}
@@ -158,7 +158,7 @@ def is_trashed(data: Json) -> bool:
 
 
 def parent_of(data: Json) -> tuple[str, str]:
-    """The ID of what something lies in, empty for the workspace; and of which type it is."""
+    """The ID and the type of the parent; the ID is empty for the workspace."""
     parent = data.get("parent") or {}
     kind = str(parent.get("type") or "")
     held = parent.get(kind)
