@@ -16,9 +16,9 @@ Value = TypeVar("Value")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def value(cls: type[Value]) -> type[Value]:
-    """A frozen, slotted, keyword-only dataclass whose sequences are tuples: a checkpoint returns every tuple as
-    a list, and the value read must equal the value written. LangGraph's serializer tests for ``_asdict`` first
-    and for dataclasses late; defining it is faster."""
+    """A frozen, slotted, keyword-only dataclass whose sequences are tuples. A checkpoint returns every tuple
+    as a list, and the value read must equal the value written. LangGraph's serializer tests for ``_asdict``
+    first and for dataclasses late; defining it is faster."""
 
     def freeze(self: Any) -> None:
         for name in self.__dataclass_fields__:

@@ -162,9 +162,9 @@ class Answers:
     async def withdrawn(
         self, sources: Iterable[str], behind: Collection[str], readable: Collection[str]
     ) -> frozenset[str]:
-        """The sources among these that may not be quoted where these collections are read: kept answers that
-        are not used any more, or elsewhere, and documents that others read now. ``behind``: what they were
-        cited from."""
+        """The sources among these that may not be quoted where ``readable`` collections are read. They are
+        kept answers that are no longer used or belong elsewhere, and documents that others read now.
+        ``behind``: the collections that they were cited from."""
         cited = tuple(sources)
         asked = {f"{ANSWER}{answer}": answer for answer in store.kept_in(cited)}
         readers = ReaderSets(self.library.store.database)

@@ -101,8 +101,9 @@ def insert(document: Document, text: str, near: Passage, addition: AddedText) ->
 
 
 def _insertion_offset(text: str, headings: Sequence[_Heading], near: Passage, addition: AddedText) -> int:
-    """The offset of a passage in a text that may have changed since it was read, or of the section of it that has most of the
-    words of the addition; else where its section begins."""
+    """The offset of a passage in a text, which may have changed since it was read. Within the passage, it is
+    the section with most words of the addition. A passage that is gone is replaced by the beginning of its
+    section."""
     beginning = near.text[:FOUND_BY]
     start = near.start if text[near.start :].startswith(beginning) else text.find(beginning)
     if start < 0:
@@ -140,8 +141,8 @@ def _above(headings: Sequence[_Heading], at: int) -> tuple[_Heading, ...]:
 def _entry(
     headings: Sequence[_Heading], above: Sequence[_Heading], length: int
 ) -> tuple[int, _Heading, Sequence[_Heading]] | None:
-    """The offset of a question of its own in a text of this length, one like it, and the headings above them; None in
-    a section whose headings are no questions."""
+    """Where a new question belongs: its offset, a question like it, and the headings above them. None in a
+    section whose headings are no questions; ``length`` is that of the text."""
     for parents in dict.fromkeys((tuple(above), tuple(above[:-1]))):
         children = _children(headings, parents)
         asking = [each for each in children if each.asks]

@@ -161,8 +161,8 @@ def _question(row: Row, reason: Reason, record: Mapping[str, Any], fault: str) -
 
 
 async def answered_by(log: QuestionLog, answer: KeptAnswer, *, asked: str = "") -> frozenset[str]:
-    """The turns of the questions that a reply answers which was kept where it was said: the one that experts
-    were ``asked`` about, and those of its channel in almost the same words; else the only one of its thread."""
+    """The turns of the questions that a kept reply answers. These are the one that experts were ``asked``
+    about, and those of its channel in almost the same words; else the only one of its thread."""
     here = Conversation.parse(answer.conversation)
     wanted = QuestionFilter(kind="question", channel=here.channel_id, until=answer.said_at)
     found = [each.question for each in await search(log, wanted, limit=LOOKED_THROUGH)]

@@ -149,8 +149,8 @@ def _document(hit: Retrieved) -> tuple[str, str]:
 
 
 def _without_repeats(work: Work, hits: Iterable[Retrieved]) -> Iterator[Retrieved]:
-    """The passages, those last that say the same as one before them with another number or a word that was asked
-    for; without those that add neither."""
+    """The passages without repeats. Those that repeat another one with a new number or a word that was asked
+    for come last."""
     asked = set(query_terms(" ".join((work.question, *work.tried))))
     seen = [frozenset(terms(hit.passage.text)) for hit in work.passages]
     later: list[Retrieved] = []

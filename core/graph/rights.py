@@ -85,8 +85,9 @@ def outcome_within(
     outcome: Outcome, readable: Collection[str],
     withdrawn: Collection[str] = (), looked_at: Collection[str] = (),
 ) -> Outcome:  # fmt: skip
-    """The outcome as it may be shown: an answer that rests on another collection, or on a source that was withdrawn,
-    is replaced by a sentence. A model may have used words of sources that it ``looked_at`` besides those it cites."""
+    """The outcome as it may be shown. A sentence replaces an answer from another collection, or from a source
+    that was withdrawn. A model may have used words of sources that it ``looked_at`` besides those it
+    cites."""
     closest = tuple(one for one in _within(outcome.closest, readable) if one.source not in withdrawn)
     cited = outcome.answer.citations if outcome.answer else ()
     proposed = documents_of(outcome.proposal) if outcome.proposal else ()

@@ -103,9 +103,9 @@ class State(TypedDict, total=False):
 
 
 def costs_to_repeat(state: State, *, is_queued: bool) -> bool:
-    """True if the running turn did something by now that must not be done again, or would not be, after a
-    kill: it read a thread or the question's files, asked a model, or began to carry out a decision.
-    ``is_queued``: it begins again by itself."""
+    """True if the running turn must not be repeated after a kill, or would not be. It read a thread or the
+    question's files, asked a model, or began to carry out a decision. ``is_queued``: it begins again by
+    itself."""
     turn, work = state.get("turn"), state.get("work")
     if turn is None or work is None or state.get("outcome") is not None:  # it has not begun, or has ended
         return False

@@ -27,8 +27,8 @@ CUT = Verdict(is_supported=False, cites=())
 
 
 def closed(text: str) -> tuple[Claim, ...]:
-    """The claims at the beginning of a draft, of which ``text`` is written so far, that what follows cannot change; of
-    one that announces others, the strips that it cites may still grow."""
+    """The first claims of an unfinished draft that its continuation cannot change. A claim that announces
+    others may still gain strips. ``text`` is what is written so far."""
     claims = claims_of(text)
     until = len(claims)
     last = claims[-1] if claims else None
@@ -56,8 +56,9 @@ def _is_known(text: str, claim: Claim, following: Claim) -> bool:
 def beginning(
     text: str, claims: Sequence[Claim], verdicts: Mapping[int, Verdict], strips: Sequence[Strip]
 ) -> Answer | None:
-    """The checked beginning of an answer, from a draft as far as it is written, its claims by now, and the verdicts by
-    number, from 1, on those of them that are closed; None: nothing of it can be shown yet."""
+    """The checked beginning of an answer; None if nothing can be shown yet. ``text`` is the draft as far as
+    it is written, ``claims`` are its claims by now, and ``verdicts``, by number from 1, those on the closed
+    ones."""
     kept = [number - 1 for number, verdict in verdicts.items() if verdict.is_supported]
     while kept and (kept[-1] + 1 == len(claims) or introduced(claims, kept[-1])):  # what follows may cut it
         kept.pop()

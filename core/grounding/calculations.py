@@ -265,8 +265,8 @@ class _Writing:
         return number, size != exact
 
     def _rounded(self, size: Decimal, digits: int | None, *, is_share: bool) -> Decimal:
-        """A number as it is if it is short; else with one digit behind the point of a percentage, two of another number, and
-        two or three that are not zero of a small one."""
+        """A number, rounded unless it is short. A percentage gets one digit after the point, another number
+        two, and a small one two or three that are not zero."""
         decimals = digits
         if decimals is None:
             if -int(size.normalize().as_tuple().exponent) <= max(2, min(self.decimals, MOST_DECIMALS)):

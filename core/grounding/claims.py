@@ -144,8 +144,9 @@ def _is_short(claim: Claim) -> bool:
 
 
 def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Gives claims without markers the strips of, in this order: the next marker in the block, all that they
-    announce, the last marker in the block, what they introduce, what comes before, what comes after."""
+    """Gives strips to claims without markers. They are those of, in this order: the next marker in the block,
+    all that they announce, the last marker in the block, what they introduce, what comes before, what comes
+    after."""
     covered = list(claims)
     forward, backward = range(len(claims)), range(len(claims) - 1, -1, -1)
     _fill(covered, backward, within_blocks=True)
@@ -193,9 +194,9 @@ def introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
 
 
 def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
-    """Numbers of the claims to cut, with those that make no sense without them: code after its introduction,
-    and an introduction when all that it introduces is cut. One of code that has a mark of its own stays: it says
-    something without the code."""
+    """The claims to cut, by number, with those that make no sense without them. These are code after its
+    introduction, and an introduction when all that it introduces is cut. One of code that has a mark of its
+    own stays: it says something without the code."""
     doomed = set(cut)
     for before, number in pairwise(range(len(claims))):
         if before in doomed and claims[number].takes_footnotes and claims[number].kind != "row":

@@ -258,8 +258,8 @@ def _numbers(text: str, *, is_comma: bool, is_cell: bool) -> list[Quantity]:
 
 
 def _labelled(number: Quantity, labels: Iterable[str], above: str) -> Quantity:
-    """The number with the unit and scale that its labels name, else with what stands above its table, which is
-    said of money and not of people."""
+    """The number with the unit and scale that its labels name, else with those above its table. What stands
+    above a table is said of money and not of people."""
     scale, unit = number.scale, number.unit
     signs = ((label, _SIGN.search(label)) for label in labels)
     notes = [_note(label) or (0, vocabulary().units[sign[0]] if sign else "") for label, sign in signs]

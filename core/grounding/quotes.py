@@ -163,8 +163,8 @@ def _within(pieces: Sequence[_Piece], spans: Sequence[Span], offset: int) -> lis
 
 
 def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
-    """The piece that shows most, with the neighbours that add much, and the code with a sign of the sentence that it
-    announces; none if nothing is shown."""
+    """The piece that shows most, with its neighbours that add much. Code that it announces is added where it
+    has a sign of the sentence; none if nothing is shown."""
     best = max(range(len(pieces)), key=lambda number: pieces[number].rank, default=0)
     if not pieces or not pieces[best].held:
         return []
@@ -197,8 +197,8 @@ def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int
 
 
 def _further(pieces: Sequence[_Piece], chosen: Sequence[int], sought: Sought) -> list[int]:
-    """The piece that has most of what those chosen lack: a sign of the sentence, or much of its words; and the items
-    of a list that the sentence names."""
+    """The piece that has most of what those chosen lack. That is a sign of the sentence, or much of its
+    words; and the items of a list that the sentence names."""
     have = frozenset[Key]().union(*(pieces[number].held for number in chosen))
     new = [piece.held - have for piece in pieces]
     near = [

@@ -110,9 +110,9 @@ class SourceLinks:
         return line
 
     def _in_page(self, citation: Citation, url: str) -> str:
-        """The address of a file in a repository at the lines of the quote, where the host can show them; of a
-        page at the section of the quote, where the page names it; or that of the section, where it has one.
-        """
+        """The address with the lines or the section of the quote. A file in a repository is opened at the
+        lines, where the host can show them, and a page at its section, where it names one; a section may have
+        an address of its own."""
         if citation.origin != "documents":
             return url
         collection, source, host = citation.collection, citation.source, urlsplit(url).netloc

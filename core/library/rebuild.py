@@ -165,7 +165,8 @@ def _rows(
     where: str = "TRUE",
     values: Sequence[object] = (),
 ) -> tuple[list[Row], bool]:
-    """Rows of a table, from the first up to the damage and from the last down to it; and whether that is all of them."""
+    """The rows of a damaged table, and whether these are all. They are read from the first up to the damage
+    and from the last down to it."""
     found: dict[int, Row] = {}
     is_whole = False
     for order in ("ASC", "DESC"):

@@ -230,7 +230,7 @@ class KnowledgeSource(Protocol):
     """A source that is open. Raises the errors above."""
 
     def changes(self, cursor: str | None) -> AsyncGenerator[SourceBatch, None]:
-        """Batches of everything without a cursor, else of what changed since; the cursor of the last batch is
+        """Batches of everything without a cursor, else of what changed since. The cursor of the last batch is
         for the next sync, None if that lists everything again. Raises CursorExpired."""
 
     async def fetch(self, item: SourceItem) -> bytes:

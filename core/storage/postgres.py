@@ -201,9 +201,8 @@ def open_pool(
 
 @contextmanager
 def making_tables(url: str) -> Iterator[None]:
-    """Keep other processes from making tables by a library whose own lock is a session's: a PgBouncer may hand a
-    session's connection to others, and the lock with it. Blocks. Not to be entered twice.
-    """
+    """Let one process at a time make the tables of a library whose own lock belongs to a session. A PgBouncer
+    may hand a session's connection to others, and the lock with it. Blocks. Not to be entered twice."""
     with translate_errors():
         connection = psycopg.connect(conninfo(url), prepare_threshold=None, autocommit=True)
     with connection:

@@ -292,8 +292,8 @@ def _pointers_of(language: str) -> re.Pattern[str] | None:
 
 
 def needs_history(question: str, known: Collection[str] = ()) -> bool:
-    """True if it points back, or has at most four words that mean little alone, as all do whose terms the documents
-    do not know."""
+    """True if a question points back, or has at most four words and does not stand alone. ``known``: terms
+    that the documents have."""
     return points_back(question) or (_words(question) <= SHORT and not _stands_alone(question, known))
 
 

@@ -35,10 +35,10 @@ STOP_WORDS = _words(
 
 @cache
 def _listed(name: str) -> dict[str, frozenset[str]]:
-    """By language: ``abbreviations`` never end a sentence; the English ones apply to all, and those with a
-    capital only count with it: "ms" and "st" are none. ``before_numbers`` are abbreviations there alone: "No.
-    5", "max. 10", but "The answer is no." ``maybe_last`` may also end a sentence, like initials and "U.S.";
-    then one of ``openers`` follows with a capital."""
+    """Word lists by language. ``abbreviations`` never end a sentence; the English ones apply to all, and
+    those with a capital only count with it: "ms" and "st" are none. ``before_numbers`` are abbreviations
+    there alone: "No. 5", "max. 10", but "The answer is no." ``maybe_last`` may also end a sentence, like
+    initials and "U.S."; then one of ``openers`` follows with a capital."""
     return {language: _words(listed) for language, listed in words_of("sentences", name).items()}
 
 

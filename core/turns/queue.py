@@ -103,8 +103,8 @@ async def launched(
 
 
 def _launch(database_url: str, executor: str) -> None:
-    """A server may end the session that makes the tables, as that of a process which slept for LEASE within a
-    transaction; the next try goes on where it stopped."""
+    """Start DBOS. A server may end the session that makes the tables, as that of a process which slept for
+    LEASE within a transaction; the next try goes on where it stopped."""
     from dbos import DBOS
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 

@@ -87,8 +87,8 @@ def certificate_fault(trouble: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedFetcher:
-    """Fetches pages that are public, readable, small and quick, without cookies, credentials and proxy: it is
-    built on httpx's transport, not on the client that would add them."""
+    """Fetches pages that are public, readable, small and quick. It sends no cookies or credentials and uses
+    no proxy: it is built on httpx's transport, not on the client that would add them."""
 
     timeout: float = 20.0  #: seconds from the first name look-up to the last byte, redirects included
     body_limit: int = BODY_LIMIT  #: bytes

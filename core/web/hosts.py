@@ -106,9 +106,9 @@ def host_of(url: str) -> str:
 
 
 def canonical(host: str) -> str:
-    """A host in lower case and punycode without its final dot, an IP address in its usual form; empty if no
-    browser takes it for a host. As in browsers, a host whose last label is a number is an IPv4 address, however
-    it is spelled: ``0x7f.1`` is ``127.0.0.1``."""
+    """A host as browsers write it; empty if no browser takes it for a host. That is lower case and punycode
+    without the final dot, or an IP address in its usual form. As in browsers, a host whose last label is a
+    number is an IPv4 address, however it is spelled: ``0x7f.1`` is ``127.0.0.1``."""
     if ":" in host:
         address = IPv6Address(host)
         if address.scope_id is not None:

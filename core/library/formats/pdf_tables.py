@@ -263,9 +263,8 @@ def _centred(
     *,
     is_wide: bool,
 ) -> range:
-    """The columns from one to another, those at ``indices`` among them, in whose middle a name stands; where one is the
-    middle of several, ``is_wide`` says whether the name is that of all.
-    """
+    """The range of columns, with those at ``indices``, that a name is centred above. Where it is centred
+    above one and several, ``is_wide`` says whether it is the name of all."""
     spans = [
         range(one, other + 1)
         for one in free

@@ -189,7 +189,7 @@ def texts_of(table: PrintedTable) -> Iterator[str]:
 
 
 def continued(before: PrintedTable, table: PrintedTable) -> PrintedTable:
-    """A table at the head of a page, with the names of the one at the end of the page before if it goes on there."""
+    """A table at the head of a page, with the names of the last table before it, if it continues that."""
     if any(table.heads):
         is_same = table.heads == before.heads
         return replace(table, corner=before.corner) if is_same and not table.corner else table

@@ -166,9 +166,9 @@ def parent_of(data: Json) -> tuple[str, str]:
 
 
 def item_of(page: NotionPage, titles: Mapping[str, str], now: float, memory: str = "") -> SourceItem:
-    """``titles``: of related pages, as far as they are known; ``now``: by Notion's clock; ``memory``: the mark
-    of what is remembered, without which each page is read again. A page that was changed a moment ago may be
-    changed again without a new time: it is read once more at the next sync."""
+    """The item of a page. One that was changed a moment ago may change again without a new time, so it is
+    read once more at the next sync. ``titles``: of related pages, as far as they are known; ``now``: by
+    Notion's clock; ``memory``: the mark of what is remembered, without which each page is read again."""
     changed = parse_moment(page.edited)
     is_settled = changed is None or now - changed >= SETTLED
     properties = repr((page.title_name, rows_of(page, titles)))
