@@ -158,8 +158,8 @@ def own_data_dir(settings: Settings, purpose: str) -> contextlib.AbstractContext
 
 
 def is_served(settings: Settings, *, for_certain: bool = False) -> bool:
-    """True if somebody serves now, who does the work of commands; ``for_certain``: also right after a kill, which takes
-    seconds to tell. SettingsError if PostgreSQL cannot be asked."""
+    """True if a process serves now and carries out commands. ``for_certain``: also right after a kill, which
+    takes seconds to tell. SettingsError if PostgreSQL cannot be asked."""
     if settings.postgres_url is not None:
         from core.turns.leases import is_any_renewing, is_any_serving
 

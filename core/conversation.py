@@ -199,7 +199,8 @@ class Answer:
 
 @value
 class Proposal:
-    """ "May I search the web for this?" Ends only by a Decision, which may come of its time, or by retention."""
+    """A proposed web search: "May I search the web for this?" It ends only by a Decision, which may come of
+    its time, or by retention."""
 
     id: str
     turn_id: str  #: the question's
@@ -228,7 +229,7 @@ class Proposal:
         return self.verdict is None
 
     def is_open_at(self, moment: float) -> bool:
-        """True if it could be decided then: what is over is so by its time, not by when that is recorded."""
+        """True if it could be decided at this time. It expires by its time, not by when that is recorded."""
         return self.verdict is None and (self.expires_at is None or moment < self.expires_at)
 
     def with_decision(self, decision: Decision) -> "Proposal":
@@ -242,7 +243,8 @@ class Proposal:
         )
 
     def without_decision(self) -> "Proposal":
-        """This proposal, open again after a search that failed; it was decided in time, so time does not end it."""
+        """This proposal, open again after a search that failed. It was decided in time, so time does not end
+        it."""
         return replace(self, verdict=None, allowed=None, decided_by=None, decided_at=None, expires_at=None)
 
 

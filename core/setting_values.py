@@ -51,7 +51,8 @@ _days = _whole(f"days, at most {LONGEST_KEPT:,}", LONGEST_KEPT)
 
 
 def _expiry(raw: str) -> float:
-    """Seconds; what is shown of a turn can be changed for as long as its outcome is kept, two weeks."""
+    """The expiry in seconds, at most ten days. What is shown of a turn can be changed as long as its outcome
+    is kept, two weeks."""
     number, unit = raw[:-1], {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}.get(raw[-1:].lower(), 0.0)
     seconds = float(number) * unit if number.isascii() and number.isdecimal() else 0.0
     if raw.lower() != "off" and not 0 < seconds <= 10 * 86_400:

@@ -91,8 +91,8 @@ class Answers:
     async def edit(
         self, answer: store.KeptAnswer, *, question: str, text: str, by: str, collection: str = ""
     ) -> store.KeptAnswer | None:
-        """A new wording of it, which is used, and valid as long as a new answer; in another collection, if one
-        is named. Other words are those of who edits, ``by`` as people call them. QuestionRejected,
+        """Give an answer a new wording, which is used and valid as long as a new answer. It may move to
+        another collection. Other words are those of who edits, ``by`` as people call them. QuestionRejected,
         AnswerRejected."""
         question, text = check_question(question), store.check_answer(text)
         now = self.now()
@@ -109,7 +109,8 @@ class Answers:
     async def correct(
         self, *, question: str, text: str, collection: str, name: str, message: str
     ) -> store.KeptAnswer:
-        """An editor's answer, which is used at once; ``message`` is the id of the request, so a repeat is the same answer."""
+        """Keep an editor's answer, which is used at once. ``message`` is the id of the request, so a repeat
+        is the same answer."""
         now = self.now()
         answer = await self.keep(
             store.KeptAnswer(
@@ -133,7 +134,8 @@ class Answers:
     async def _change(
         self, answer: store.KeptAnswer, changed: store.KeptAnswer, change: store.ChangeName, by: str
     ) -> store.KeptAnswer | None:
-        """The answer as it is stored now, and in the library; None where it was changed or forgotten since it was read."""
+        """The answer as it is stored now, and in the library. None if it was changed or forgotten since it
+        was read."""
         changed = replace(changed, revision=answer.revision + 1)
         done = store.Change(change=change, name=by, changed_at=self.now())
         async with self._changing:
@@ -150,7 +152,8 @@ class Answers:
             await asyncio.to_thread(forget_document, self.library, answer.collection, answer.address)
 
     async def is_current(self, retrieval: Retrieval) -> bool:
-        """False if an answer was found that is not used any more; it is in the library no longer: look again."""
+        """False if an answer was found that is not used any more. It is no longer in the library: look
+        again."""
         found = store.kept_in(hit.passage.source for hit in retrieval.passages)
         if not found:
             return True
@@ -268,7 +271,8 @@ def sync(database: Database, library: Library, now: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CountedUses(Log):
-    """The log of questions, which also counts what kept answers are used for; not by questions that only test them."""
+    """The log of questions, which also counts the uses of kept answers. Questions that only test them do not
+    count."""
 
     log: QuestionLog
     answers: Answers

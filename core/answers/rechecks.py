@@ -144,7 +144,8 @@ class AnswerChecks:
         ]
 
     def _is_gone(self, document: QuotedDocument) -> bool:
-        """True if a document that the library has no more is certain to be gone, and its root to be there."""
+        """True if a document that is no longer in the library is certain to be gone. Its root must be
+        there."""
         if document.address.startswith("/") and Path(document.address).exists():
             return False  # it could not be read
         for record in self.sources.all():

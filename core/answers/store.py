@@ -285,7 +285,8 @@ def find(database: Database, wanted: AnswerFilter) -> list[str]:
 
 
 def listed(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
-    """These answers in the same order, as far as they are there, with how often each was used and what disputes it."""
+    """These answers in the same order, as far as they exist. Each has how often it was used and what disputes
+    it."""
     disputes: dict[str, list[str]] = {}
     query = "SELECT answer, source FROM answer_disputes WHERE answer {} ORDER BY found_at"
     for answer, source in rows_among(database, query, ids):

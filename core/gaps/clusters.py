@@ -101,7 +101,8 @@ def groups_at(merges: list[Merge], count: int, cut: float) -> NDArray[np.int64]:
 
 
 def silhouette(likeness: NDArray[np.float32], groups: NDArray[np.int64], *, counted: int) -> float:
-    """How much closer texts are to their own group than to the next, -1 to 1; of ``counted`` at least."""
+    """The silhouette of a clustering, -1 to 1; of ``counted`` at least. It says how much closer texts are to
+    their own group than to the next."""
     sizes = np.bincount(groups)
     if len(sizes) < 2:
         return 0.0
@@ -139,7 +140,8 @@ def with_documents(
 
 
 def _weighted(held: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
-    """A row of length one for each, with a column for what two of them hold; the rest counts in the length alone."""
+    """A row of length one for each text. It has a column for what two of them hold; the rest counts in the
+    length alone."""
     counts = Counter(each for some in held for each in some)
     columns = {each: at for at, each in enumerate(each for each, count in counts.items() if count > 1)}
     rows = np.zeros((len(held), max(len(columns), 1)), dtype=np.float32)

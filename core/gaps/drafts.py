@@ -95,7 +95,8 @@ class GapDraft:
 
     @property
     def is_wider(self) -> bool:
-        """True if others read the document than read the answer by now: a person has to decide that they may."""
+        """True if others read the document than read the answer by now. A person has to decide that they
+        may."""
         return self.entry is not None and not self.answer.within <= {self.entry.collection}
 
     @property
@@ -133,7 +134,8 @@ async def gap_answers(span: TimeSpan, store: GapStore, answers: Answers, log: Qu
 
 
 async def answer_of(answer: kept.KeptAnswer, store: GapStore, log: QuestionLog) -> GapAnswer:
-    """A kept answer, for the documents that who asked may read; where that is not known any more, the usual ones."""
+    """A kept answer, for the documents that whoever asked may read. Where that is not known any more, the
+    usual ones."""
     turns = [turn for turn, mark in (await store.marks()).items() if mark.answer == answer.id]
     traces = await log.traces(turns)
     read = frozenset(name for trace in traces.values() for name in trace.collections)
@@ -240,7 +242,8 @@ class Drafter:
 
 
 def changed(before: str, path: str, near: Passage, answer: GapAnswer) -> Inserted | None:
-    """The text of a file with an answer; None where what was read of it is not its own text alone. DocumentError."""
+    """The text of a file with an answer. None if the text that was read is not the file's own alone.
+    DocumentError."""
     text = before.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     document = parse_file(Path(path), text.encode())
     if len(document.text) != len(text):
@@ -274,7 +277,8 @@ def hinders(words: str, suffix: str) -> str:
 
 
 def states(text: str, *said: str) -> bool:
-    """True if a text has every sentence that was said, whole, however its lines are broken and its words are marked."""
+    """True if a text has every sentence that was said, whole. Line breaks and the markup of words do not
+    matter."""
     stated = _sentences(text)
     return all(_sentences(each) <= stated for each in said)
 

@@ -178,7 +178,8 @@ def _bold(own: Sequence[Block], text: str) -> re.Match[str] | None:
 
 
 def _item(section: str) -> tuple[str, str] | None:
-    """The mark of the next item of the list in which a section ends, and what stands before it; None without a list."""
+    """The mark of the list's next item at the end of a section, and what stands before it; None without a
+    list."""
     lines = section.rstrip().splitlines()
     items: list[tuple[int, re.Match[str]]] = []  # the last one first
     for at in range(len(lines) - 1, -1, -1):

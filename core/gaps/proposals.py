@@ -25,8 +25,8 @@ WORDS_SHOWN = 1_000  # characters of each saying that stand beside a draft
 
 
 async def retire_stated(answers: Answers, store: GapStore) -> Sequence[kept.KeptAnswer]:
-    """Retire the kept answers whose draft was taken over: the document that it was made for states them now, and their
-    question finds it. What they answered stays answered."""
+    """Retire the kept answers whose draft was taken over. Their documents state them now, and their questions
+    find those. What they answered stays answered."""
     retired = []
     for note in await store.drafts():
         answer = await answers.get(note.answer)
@@ -91,7 +91,8 @@ def _as_code(words: str) -> str:
 
 
 def file_of(draft: GapDraft) -> tuple[str, str]:
-    """The name and the text of the file of a draft: a patch with its grounds before it, or the words to put in."""
+    """The name and the text of a draft's file. It is a patch with its grounds before it, or the words to put
+    in."""
     grounds = "\n\n".join(filter(None, (grounds_of(draft), warning_of(draft))))
     if patch := draft.patch:
         return f"{draft.name}.patch", f"{grounds}\n\n{where_it_applies(draft)}\n\n{patch}"

@@ -57,7 +57,8 @@ class EarlyCheck:
         return self.hear if is_first and is_checked and self.watcher is not unwatched else None
 
     def count(self, work: Work, strips: Strips) -> None:
-        """The draft ahead counts: what is confirmed of it may be shown, as far as it rests on the strips that are left."""
+        """Let the draft ahead count. What is confirmed of it may be shown, as far as it rests on the strips
+        that are left."""
         self._strips, self._counts = strips, any(work.sufficient)
         self.hear(self._draft)
 
@@ -71,7 +72,8 @@ class EarlyCheck:
             self._show(claims_of(draft.text))
 
     def judged_in(self, statements: Statements) -> frozenset[int]:
-        """The numbers of those that are confirmed, or may yet be: the same, though an introduction may cite more by now."""
+        """The numbers of the claims that are confirmed, or may yet be. They stay the same, though an
+        introduction may cite more by now."""
         early = self._confirmed if self._judging is None or self._judging.done() else self._judged
         return frozenset(
             one.number
@@ -195,7 +197,8 @@ async def _grounded(early: EarlyCheck, statements: Statements, strips: Strips) -
 
 
 def _together(*parts: list[Grounded]) -> list[Grounded]:
-    """The votes on the whole from those on its parts; on a part that was settled before, the last one stands for more."""
+    """The votes on the whole, from those on its parts. On a part that was settled before, the last one stands
+    for more."""
     most = max(AT_ONCE, *map(len, parts))
     votes = [Grounded(judged=())] * most
     for part in filter(None, parts):

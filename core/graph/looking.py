@@ -79,7 +79,8 @@ async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Re
 
 
 def picked(work: Work, step: SearchStep, passages: Sequence[Passage], limit: int) -> list[Retrieved]:
-    """The passages of a document that a step opens or finds: those with the most words of the question first."""
+    """The passages of a document that a step opens or finds. Those with the most words of the question come
+    first."""
     if step.kind == "find":
         chosen = holding(passages, step.words)
     else:

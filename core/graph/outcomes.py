@@ -35,7 +35,8 @@ def end_without_answer(state: State, work: Work, closest: tuple[Citation, ...], 
 
 
 def is_about_its_files(work: Work) -> bool:
-    """True if a question came with files that were read and no model judged: a search knows nothing of them."""
+    """True if a question came with files that were read and no model judged. A search knows nothing of
+    them."""
     return bool(work.attached) and not work.sufficient and work.proposal is None
 
 

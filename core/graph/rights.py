@@ -16,9 +16,9 @@ WITHHELD = "(the answer is from documents that this conversation may not read an
 
 
 def collections_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[str, ...]:
-    """The collections that a model's words may come from: of the passages that a turn looked at, and of what
-    was said before. What a turn decides about was proposed by an earlier one, whose query may have words of
-    what that one looked at."""
+    """The collections that a model's words may come from. These are those of the passages that a turn looked
+    at, and of what was said before. What a turn decides about was proposed by an earlier one, whose query may
+    have words of what that one looked at."""
     looked_at = {hit.passage.collection for hit in work.passages if hit.passage.origin == "documents"}
     proposed = work.proposal.collections if work.proposal else ()
     return tuple(sorted(looked_at.union(proposed, *(each.collections for each in history))))

@@ -90,7 +90,8 @@ def after_looking(work: Work, policy: Policy) -> Next:
 
 
 def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:
-    """True if to look into a question that nobody addressed to the bot: the documents are sure to answer it."""
+    """True if the bot may look into a question that nobody addressed to it. The documents are sure to answer
+    it."""
     if not asks(work.question) or not work.passages:
         return False
     # The confidence in “How did that even happen?” is that of the questions before it.
@@ -178,8 +179,8 @@ def after_checking(
     work: Work, policy: Policy, *,
     unsupported: Sequence[float], useful: Sequence[bool], is_empty: bool, is_half: bool = False,
 ) -> Next:  # fmt: skip
-    """The step after a draft and what is left of it were checked: write once more when the main point was cut. That
-    half an answer does not settle the question is what it says itself, so no vote against it counts."""
+    """The step after the check of a draft. It is written once more when the main point was cut. That half an
+    answer does not settle the question is what it says itself, so no vote against it counts."""
     useless, may_redraft = is_useless(useful), work.rejected and work.drafts <= policy.redrafts
     if policy.weights is None:
         return "generate" if may_redraft else _gate_after_checking(work, policy, useless, is_empty)
@@ -253,7 +254,8 @@ def further_queries(work: Work) -> tuple[str, ...]:
 
 
 def may_be_on_web(work: Work) -> bool:
-    """True if the plan did not decline a search: of what only the team can know, it writes an empty query."""
+    """True if the plan did not decline a search. For what only the team can know, it writes an empty
+    query."""
     return work.plan is None or work.plan.web_query != ""
 
 

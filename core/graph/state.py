@@ -149,7 +149,8 @@ def asked_beside(turn: Question) -> ThreadMessage | None:
 
 
 def context_of(state: State, work: Work) -> tuple[Exchange, ...]:
-    """The texts that a question may refer to: of its thread, asked of the bot before, and quoted by it."""
+    """The texts that a question may refer to. They are those of its thread, asked of the bot before, and
+    quoted by it."""
     thread, quoted = (
         [Exchange(question=each.text, answer="", author=each.author) for each in messages]
         for messages in (subjects(state.get("thread_context", ())), work.quoted)

@@ -218,7 +218,7 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
 
 
 def _corner(head: Sequence[str], below: Iterable[str]) -> str:
-    """The first cell of a head where it stands above labels: what it says, it says of the whole table."""
+    """The first cell of a head above labels. What it says, it says of the whole table."""
     first = 0 if head[0].strip() or len(head) == 1 else 1
     rows = takewhile(lambda cells: len(cells) > first, map(_cells, below))
     is_labels = not any(_NUMBER_ALONE.fullmatch(cells[first][1]) for cells in rows)

@@ -120,7 +120,7 @@ class _Piece:
 def quoted(
     parts: Iterable[Part], strip: Strip, named: Sequence[Span] = (), *, beside: str = "", least: float = 0.0
 ) -> tuple[Span, ...]:
-    """The spans that show a sentence, as of its source: a sentence or row, perhaps with a neighbour, and
+    """The spans of a source that show a sentence. They are a sentence or row, perhaps with a neighbour, and
     another one that has its number, code or identifier. What a judge ``named`` goes before. If they share
     nothing, it is the strip's evidence, or its beginning; but nothing, where the ``least`` share must be
     shown. ``beside``: the header of a row."""

@@ -97,7 +97,7 @@ def statements_of(
 
 
 def rests_on_any(claims: Sequence[Claim], strips: Sequence[Strip]) -> bool:
-    """True if a draft cites a strip, or one shows half of a sentence: else a judge would leave nothing."""
+    """True if a draft cites a strip, or one shows half of a sentence. Else a judge would leave nothing."""
     sources = {strip.number: readable(strip) for strip in strips}
     return any(sources.keys() & set(claim.cited) or _nearest(claim, sources, NEAR) for claim in claims)
 

@@ -71,7 +71,8 @@ class Within:
         return any(partition.collection is None for partition in self.partitions)
 
     def parts(self) -> list[Self]:
-        """The same, in parts of a few partitions: FTS5 looks at each term of an expression for each row that it ranks."""
+        """The scope in parts of a few partitions. FTS5 looks at each term of an expression for each row that
+        it ranks."""
         mixed = [partition for partition in self.partitions if partition.collection is None]
         named = [partition for partition in self.partitions if partition.collection is not None]
         return [

@@ -259,7 +259,8 @@ class Candidates:
         }
 
     def _worded(self) -> dict[str, float]:
-        """BM25 by id; of a passage that says little of the question but what its document is called, a part."""
+        """BM25 by id. A passage that shares little with the question but the name of its document gets a
+        part."""
         besides = {word: weight for word, weight in self.weights.items() if word not in self.meant.terms}
         enough = SAID * sum(besides.values())
         scores = bm25(self.words, self.asked)

@@ -254,7 +254,8 @@ def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) 
 
 
 def lists_pages(passage: Passage) -> bool:
-    """True for a part of a table of contents: most of its lines are items that end with a page, which never falls."""
+    """True for a part of a table of contents. Most of its lines are items that end with a page, which never
+    falls."""
     lines = [line for line in passage.text.splitlines() if line.strip()]
     pages = [int(found[1]) for line in lines if (found := _ENTRY.fullmatch(line))]
     is_printed = passage.location.startswith("page")

@@ -53,7 +53,8 @@ class Speed:
 
 
 def speed_of(message: Any, prompt: int, seconds: float) -> Speed:
-    """The speed of a call whose prompt has this many characters: as its server tells, as Ollama does, or by the clock."""
+    """The speed of a call whose prompt has this many characters. It is taken from the reply, as Ollama gives
+    it, or measured."""
     counted, metadata = (
         getattr(message, "usage_metadata", None) or {},
         getattr(message, "response_metadata", {}),

@@ -155,7 +155,7 @@ class SourceUnavailable(FootnoteError):
 
 
 class SourceWithdrawn(SourceUnavailable):
-    """The source may not be read any more, or not into this collection: what was read of it is removed."""
+    """The source may not be read any more, or not into this collection. What was read of it is removed."""
 
 
 class SourceThrottled(FootnoteError):

@@ -122,7 +122,7 @@ class SourceSyncs:
             return await self._carry_out(record, lambda run: run.run(), notify, retries=retries)
 
     async def look(self, number: int, ids: Sequence[str]) -> SyncReport:
-        """The same for single items of a source that says when they change; of another source, for all of it."""
+        """Sync single items of a source that says when they change, and another source as a whole."""
 
         async def work(run: SyncRun) -> SyncReport:
             source = run.source

@@ -179,7 +179,8 @@ def _opposites() -> Mapping[str, Sequence[str]]:
 
 
 def is_opposed(question: str, sentence: str) -> bool:
-    """True if question and sentence contradict: one has a "not", or one word of a pair and the sentence the other."""
+    """True if question and sentence contradict. One has a "not", or each has one word of a pair of
+    opposites."""
     asks_denial = bool(DENIAL.search(question)) and not _OF_TROUBLE.search(question)
     if asks_denial and not DENIAL.search(sentence):
         return True

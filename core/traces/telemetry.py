@@ -49,7 +49,8 @@ SENDERS = (
 
 @dataclass(slots=True)
 class OncePerMinute(logging.Filter):
-    """Logs one line a minute for all that the senders log, in our words: theirs may hold a password in an address."""
+    """Logs one line a minute for all that the senders log. It is in our words: theirs may hold a password in
+    an address."""
 
     host: str
     clock: Callable[[], float] = time.monotonic

@@ -55,7 +55,8 @@ def _reader(kind: type) -> "TypeAdapter[Any]":
 
 
 def enqueueing(work: Turn | Command) -> "EnqueueOptions":
-    """A turn or a command in the queue: under its own id, after what was said before it in its conversation."""
+    """A turn or a command for the queue. It has its own id, and comes after what was said before it in its
+    conversation."""
     from dbos import WorkflowSerializationFormat
 
     is_apart = isinstance(work, Command) and work.is_apart

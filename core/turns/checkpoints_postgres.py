@@ -46,7 +46,8 @@ DELETE FROM checkpoint_blobs WHERE thread_id = %s AND (checkpoint_ns, channel, v
 
 
 class PrunedPostgresSaver(Checkpoints, AsyncPostgresSaver):
-    """Adds what the library lacks: an order that no clock disturbs, the end of a turn, the list of threads, patience."""
+    """Adds what the library lacks. That is an order that no clock disturbs, the end of a turn, the list of
+    threads, and patience."""
 
     def __init__(self, pool: Pool, leases: Leases) -> None:
         super().__init__(pool)

@@ -80,9 +80,9 @@ def _parameters(name: str) -> list[str] | None:
 
 @dataclass(slots=True)
 class Share:
-    """The number of turns that one process beside others takes at a look, so that a burst is shared by all that have
-    room. DBOS lets a process take everything that waits. Most of it would then wait for a seat here, while
-    other processes have seats that are free."""
+    """The number of turns that one process takes at a look beside others. So a burst is shared by all that
+    have room. DBOS lets a process take everything that waits. Most of it would then wait for a seat here,
+    while other processes have seats that are free."""
 
     seats: int
     _took_at: float = -math.inf  #: when it might last take any, by the monotonic clock

@@ -121,7 +121,7 @@ class Role:
 
 @dataclass(slots=True)
 class Leases(Replicas):
-    """The lease of this process, kept by a thread of its own: a busy event loop is not a dead process."""
+    """The lease of this process. A thread of its own keeps it: a busy event loop is not a dead process."""
 
     address: str = field(repr=False)
     purpose: str
@@ -264,7 +264,8 @@ class Leases(Replicas):
             role.assign(is_ours=name in ours)
 
     def _take_new_name(self, connection: psycopg.Connection[Any]) -> None:
-        """First end what runs under the old name: what it writes is refused only as long as it has that name."""
+        """Take a new name, after ending what runs under the old one. What that writes is refused only as long
+        as it has the name."""
         logger.warning("this process slept past its lease; others run its turns")
         asyncio.run_coroutine_threadsafe(self._abandon(), self._loop).result()
         self.executor = uuid4().hex
@@ -281,7 +282,7 @@ class Leases(Replicas):
 
 @dataclass(frozen=True, slots=True)
 class Leased(Ownership):
-    """The ownership of a run that was taken under a name which this process has for as long as its lease."""
+    """The ownership of a run. It was taken under a name that this process has for as long as its lease."""
 
     leases: Leases
     executor: str

@@ -265,7 +265,7 @@ def requeue_left(living: Collection[str]) -> None:
 
 
 def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str]:
-    """Note on each turn that runs here that a stop cuts it off, which is no failed try; returns their ids."""
+    """Note on each turn that runs here that a stop cuts it off; returns their ids. That is no failed try."""
     from sqlalchemy import select, update
 
     system = system_database()  # DBOS can change the attributes of one turn at a time
@@ -282,7 +282,8 @@ def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str
 
 
 async def unrecorded(call: Coroutine[Any, Any, T]) -> T:
-    """The result of a call in a context apart: DBOS would record it as a step of the workflow that runs."""
+    """The result of a call in a separate context. Otherwise DBOS would record it as a step of the running
+    workflow."""
     return await asyncio.create_task(call, context=Context())
 
 

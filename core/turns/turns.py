@@ -359,7 +359,7 @@ async def enqueue_expiry(proposal: Proposal, turn: Turn, route: ReplyRoute) -> N
 
 
 async def enqueue_at(moment: float, work: Turn | Command, route: ReplyRoute) -> None:
-    """Store what is carried out from then on, in seconds since the epoch; what is stored already is not stored again."""
+    """Enqueue work for a time in seconds since the epoch. What is stored already is not stored again."""
     options = archive.enqueueing(work)
     options["delay_seconds"] = max(0.0, moment - time.time())
     await DBOS.enqueue_workflow_with_options_async(options, archive.plain(work), dict(route))

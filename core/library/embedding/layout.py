@@ -55,7 +55,7 @@ class NetworkLayout:
 
     @property
     def settings(self) -> str:
-        """A text that stands for all that makes other vectors of the same file; empty where all is as usual."""
+        """The settings that change the vectors of a file, as a text; empty for the usual ones."""
         stated = (self.pooling, self.query_prefix, self.passage_prefix, self.is_lowercase)
         return "" if stated == (("mean",), "", "", False) else repr(stated)
 

@@ -82,7 +82,8 @@ class OnnxEmbedder:
 
 
 def pooled(output: Vectors, mask: Mask, modes: Sequence[str]) -> Vectors:
-    """The pooled output, one row for each text, of each mode's vector after the other's; an output without a token axis as it is."""
+    """The pooled output, one row for each text. The vectors of several modes follow each other; an output
+    without a token axis stays as it is."""
     import numpy as np
 
     if output.ndim == 2:

@@ -80,7 +80,7 @@ def summary(suffixes: Collection[str], example: str) -> str:
 
 
 def refuse_bombs(data: bytes, *, suffix: str) -> list[zipfile.ZipInfo]:
-    """The entries of the archive that a document is, by the sizes that it declares: zipfile reads no more of them."""
+    """The entries of an archive. Their declared sizes are checked: zipfile reads no more of them."""
     refuse_older(data, suffix=suffix)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -175,7 +175,8 @@ class PrintedTable:
 
 
 def texts_of(table: PrintedTable) -> Iterator[str]:
-    """The table in Markdown; a long one in several, each with the header, so that no row is cut from it."""
+    """The table in Markdown. A long one becomes several, each with the header, so that no row is cut from
+    it."""
     header, rows = [table.corner, *table.heads], [list(row) for row in table.rows]
     if not any(header):
         header, rows = rows[0], rows[1:]

@@ -223,7 +223,8 @@ def _words(attributes: str) -> str:
 
 
 def _gap(text: str, tag: _Tag) -> str:
-    """A sign for words that are not known here; in an address, which is not shown, what keeps it whole."""
+    """A sign for words that are not known here. In an address, which is not shown, it is what keeps that
+    whole."""
     if _within_address(text, tag):
         return "_" * (tag.end - tag.start) if "\n" not in text[tag.start : tag.end] else ""
     before = text[text.rfind("\n", 0, tag.start) + 1 : tag.start]

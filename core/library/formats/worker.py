@@ -136,7 +136,8 @@ def _cut(document: Document, request: dict[str, Any]) -> list[list[Any]]:
 
 
 class FileWarnings(logging.Handler):
-    """Warnings about the file at hand, as text: a record holds its exception, whose frames hold all that was read."""
+    """Warnings about the current file, as text. A record would hold its exception, whose frames hold all that
+    was read."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

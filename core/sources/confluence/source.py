@@ -243,7 +243,8 @@ def groups_of_everybody(names: Sequence[str], host: str) -> frozenset[str]:
 
 
 async def _is_cloud(client: confluence.ConfluenceClient) -> bool:
-    """True for the cloud, by the host's name; one with a name of its own is asked for what only the cloud has."""
+    """True for the cloud, by the name of the host. A host with a name of its own is asked for what only the
+    cloud has."""
     address = client.address
     is_named = address.host.endswith(confluence.CLOUD_HOSTS)
     if is_named or address.context != confluence.CLOUD_CONTEXT:

@@ -74,7 +74,8 @@ class GitAddress:
 
     @property
     def name(self) -> str:
-        """The name for people: the last two parts of its path, of a folder the last one, and what is read of it."""
+        """The name for people. It has the last two parts of its path, of a folder the last one, and what is
+        read of it."""
         parts = [part for part in self.path.removesuffix("/.git").removesuffix(".git").split("/") if part]
         return "/".join((*parts[-1 if self.scheme == "file" else -2 :], *filter(None, [self.folder])))
 

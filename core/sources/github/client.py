@@ -191,7 +191,8 @@ def parse_record(data: web.Json) -> IssueRecord:
 
 
 def listed(data: web.Json) -> dict[str, Any]:
-    """The part of an issue or of a comment that is kept to be compared: nothing that people wrote but the title."""
+    """The part of an issue or a comment that is kept to be compared. It has no text of people but the
+    title."""
     kept = {name: data[name] for name in KEPT if name in data}
     if "labels" in data:
         kept["labels"] = list(parse_record(data).labels) if "number" in data else []
@@ -225,7 +226,8 @@ class GitHubRepository:
         return [each async for page in self.pages(f"{path}?per_page=100", number) for each in page]
 
     async def forget_lists(self, part: str) -> None:
-        """Forget lists with this in their URL that were not asked for: changes since a time are of use once."""
+        """Forget lists with this in their URL that were not asked for. Changes since a time are of use
+        once."""
         known = await asyncio.to_thread(self.memory.all, LISTS)
         old = [url for url in known if part in url and url not in self.used]
         await asyncio.to_thread(self.memory.drop, LISTS, old)

@@ -198,7 +198,8 @@ class PageListing:
                 self._seen[each] = ""
 
     async def lies_below(self, page: notion.NotionPage, root: str) -> bool:
-        """True for the root and a page below it; without a root, if nothing that the page lies in is in the trash."""
+        """True for the root and the pages below it. Without a root, true if none of the page's ancestors is
+        in the trash."""
         here, kind = page.id, "page_id"
         for _ in range(DEEPEST):
             if here == root:

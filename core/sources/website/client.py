@@ -41,7 +41,8 @@ SITEMAP_TYPES = frozenset(
 
 @value
 class SiteResponse(Response):
-    """The answer of a website, with the body of a page that is read: in UTF-8 where it is text in another encoding."""
+    """The answer of a website, with the body of a page that is read. A text in another encoding is converted
+    to UTF-8."""
 
     suffix: str = ""  #: says how it is parsed; empty for what is no document
     fault: str = ""  #: why its body could not be read, completing "PAGE …"

@@ -85,7 +85,7 @@ class WebsiteAddress:
         return url.removeprefix(base).removeprefix("/") or "/"
 
     def normal(self, link: str, base: str) -> str | None:
-        """The URL that a link leads to, in the one form that is compared; None for what is no page of the website."""
+        """The target of a link as a URL in normal form; None if it is no page of the website."""
         url = self.own(link, base)
         if url is None or self.item_of(url) is None:
             return None
@@ -105,7 +105,7 @@ def is_sitemap(path: str) -> bool:
 
 
 def normal_url(link: str, base: str) -> str | None:
-    """A link as a URL without its fragment, in the form of RFC 3986, 6.2.2; None for what is no web address."""
+    """A link as a URL in the form of RFC 3986, 6.2.2, without its fragment; None if it is no web address."""
     try:
         url = urlsplit(urljoin(base, _LINE_ENDS.sub("", link).strip()))
         port, host = url.port, canonical((url.hostname or "").encode("idna").decode() if url.hostname else "")
@@ -242,9 +242,9 @@ def _directives(texts: Iterable[str]) -> frozenset[str]:
 
 
 def anchors_of(document: Document, data: bytes) -> tuple[tuple[int, str], ...]:
-    """The sections to which the page gives an address: where they begin in the document's text, and these
-    names, in order. Headings are found in the page by their words; one of the text alone, or without a name,
-    has none."""
+    """The sections with an address on the page. Each has its offset in the document's text and its name, in
+    order. Headings are found in the page by their words; one of the text alone, or without a name, has
+    none."""
     tree = _tree(data)
     headings = () if tree is None else tree.iter(*HEADINGS)
     # The words of each, and its name there; empty if it has none.
