@@ -63,12 +63,13 @@ class Answers:
     async def versions(self, answer_id: str) -> list[store.AnswerVersion]:
         """The versions of an answer with who changed it, oldest first."""
         query = "SELECT * FROM answer_versions WHERE answer = ? ORDER BY revision"
+        rows = await self.database.rows(query, (answer_id,))
         return [
             store.AnswerVersion(
                 answer=answer, revision=revision, question=question, text=text, collection=collection,
                 change=store.Change(change=change, name=name, changed_at=at),
             )
-            for answer, revision, change, name, at, question, text, collection in await self.database.rows(query, (answer_id,))
+            for answer, revision, change, name, at, question, text, collection in rows
         ]  # fmt: skip
 
     async def keep(self, answer: store.KeptAnswer) -> store.KeptAnswer:

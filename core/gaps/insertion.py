@@ -87,9 +87,12 @@ def insert(document: Document, text: str, near: Passage, addition: AddedText) ->
     end = _end_before(text, next((each.start for each in headings if each.start > at), len(text)))
     begin = above[-1].end if above else 0
     own = [each for each in document.blocks if begin <= each.start < end and each.kind != "heading"]
-    if bold := _bold(own, text):
-        question = f"{bold['mark']}{addition.question}{bold['mark']}"
-        parts = [f"{question} {paragraphs[0]}", *paragraphs[1:]] if bold["rest"] else [question, *paragraphs]
+    bold = [match for each in own if (match := _BOLD.match(text, each.start, each.end))]
+    if len(bold) >= QUESTIONS:
+        question = f"{bold[-1]['mark']}{addition.question}{bold[-1]['mark']}"
+        parts = (
+            [f"{question} {paragraphs[0]}", *paragraphs[1:]] if bold[-1]["rest"] else [question, *paragraphs]
+        )
         return Inserted(text=_put(text, end, parts, newline), style="bold question", section=section)
     is_short = len(paragraphs) == 1 and len(paragraphs[0]) <= ITEM_LIMIT and bool(_PROSE.match(paragraphs[0]))
     if is_short and (item := _item(text[begin:end])):
@@ -170,11 +173,6 @@ def _headed(text: str, model: _Heading, question: str, newline: str) -> str:
         return f"{question}{newline}{underline[1] * len(question)}"
     signs = re.match(r"[#=*]+[ \t]+", lines[0])
     return (signs[0] if signs else "") + question
-
-
-def _bold(own: Sequence[Block], text: str) -> re.Match[str] | None:
-    found = [match for each in own if (match := _BOLD.match(text, each.start, each.end))]
-    return found[-1] if len(found) >= QUESTIONS else None
 
 
 def _item(section: str) -> tuple[str, str] | None:

@@ -79,15 +79,15 @@ def read_layout(
         raise Unusable("leaves prefixes out of its pooling, which is not done here")
     home = folder / modules.get("Transformer", "")
     config, transformer = (_object(home / name) for name in ("config.json", "sentence_bert_config.json"))
-    labels = _labels(config)
+    labels, pad = _labels(config), config.get("pad_token_id")
     if labels is not None and not is_ranking:
         raise Unusable("judges texts and makes no vectors")
     if is_ranking and labels != 1:
         raise Unusable("is no cross-encoder that gives one score for a question and a passage")
     return NetworkLayout(
         model=file, tokenizer=tokenizer, pooling=pooling, states_pooling=states_pooling, query_prefix=prompts[0],
-        passage_prefix=prompts[1], token_limit=_token_limit(home, transformer), pad_id=pad if isinstance(pad := config.get("pad_token_id"), int) else None,
-        is_lowercase=transformer.get("do_lower_case") is True,
+        passage_prefix=prompts[1], token_limit=_token_limit(home, transformer),
+        pad_id=pad if isinstance(pad, int) else None, is_lowercase=transformer.get("do_lower_case") is True,
     )  # fmt: skip
 
 
@@ -149,7 +149,8 @@ def _token_limit(folder: Path, transformer: Mapping[str, Any]) -> int:
 
 
 def _labels(config: Mapping[str, Any]) -> int | None:
-    """The outputs of a classifier, as a cross-encoder is; None: it is none. In transformers ``num_labels`` is kept only as the length of ``id2label``, and is 2 by default."""
+    """The number of outputs of a classifier, such as a cross-encoder; None if it is none. In transformers
+    ``num_labels`` is kept only as the length of ``id2label``, and is 2 by default."""
     architectures = config.get("architectures")
     names: Sequence[Any] = architectures if isinstance(architectures, list) else ()
     if not any(str(name).endswith("ForSequenceClassification") for name in names):

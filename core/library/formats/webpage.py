@@ -83,22 +83,18 @@ def _readable(text: str, url: str | None) -> str:
         attempts = ((text, False), (whole, True))
     else:
         attempts = ((whole, True), (text, False))
-    found = ""
+    import trafilatura
+
+    found: str = ""
     for page, trusts_structure in attempts:
-        found = _extracted(page, url, trusts_structure=trusts_structure) or found
+        extracted = trafilatura.extract(
+            page, url=url, output_format="markdown", include_comments=False, favor_recall=True,
+            fast=trusts_structure, config=_settings(trusts_structure=trusts_structure),
+        )  # fmt: skip
+        found = extracted or found
         if found and (trusts_structure or len(found) >= FULL_PAGE):
             return found
     return found or _all_text(text)
-
-
-def _extracted(text: str, url: str | None, *, trusts_structure: bool) -> str | None:
-    import trafilatura
-
-    found: str | None = trafilatura.extract(
-        text, url=url, output_format="markdown", include_comments=False, favor_recall=True,
-        fast=trusts_structure, config=_settings(trusts_structure=trusts_structure),
-    )  # fmt: skip
-    return found
 
 
 def _all_text(text: str) -> str:

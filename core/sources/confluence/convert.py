@@ -273,7 +273,8 @@ _IN_LINE: Mapping[str, Callable[[StorageText, Element], str]] = {
     "a": lambda writer, element: markdown.link_to(writer.inside(element), element.get("href") or ""),
     **dict.fromkeys(("code", "tt", "kbd", "samp"), lambda _, element: markdown.code_span(" ".join(_text(element).split()))),
     "ac:emoticon": StorageText.sign, "ac:link": StorageText.own_link, "ac:image": StorageText.image,
-    "ac:plain-text-link-body": lambda _writer, element: markdown.escaped(_text(element)), "ri:user": StorageText.named, "ri:page": StorageText.named,
+    "ac:plain-text-link-body": lambda _writer, element: markdown.escaped(_text(element)),
+    "ri:user": StorageText.named, "ri:page": StorageText.named,
 }  # fmt: skip
 _Writer = Callable[[StorageText, Element], list[str]]
 _BLOCKS: Mapping[str, _Writer] = {
