@@ -18,7 +18,9 @@ TRIES = 500  # looks at a page that does not change by itself
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),  # the browser's
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium-headless-shell"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium: apt-get install chromium-headless-shell"
+    ),
 ]
 
 

@@ -16,7 +16,9 @@ from core.traces.log import DAY
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),  # the browser's
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium-headless-shell"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium: apt-get install chromium-headless-shell"
+    ),
 ]
 
 SHED = "Who has the key to the boat shed?"
