@@ -38,7 +38,7 @@ class Settings:
     chat_model: str = "google_genai:gemini-3.5-flash"  #: writes answers
     grader_model: str = ""  #: plans, grades and checks; empty: Google's small model, or the one that writes
     embedding_model: str = "auto"
-    reranker: str = "off"  #: a cross-encoder that ranks the first passages anew: a folder, or hf:OWNER/NAME
+    reranker: str = "off"  #: a cross-encoder that reorders the first passages: a folder, or hf:OWNER/NAME
     #: of the hub of hf:OWNER/NAME, for mirrors; may hold a password
     hf_endpoint: str = field(default="https://huggingface.co", repr=False)
     policy: str = AUTO

@@ -1,7 +1,7 @@
 """The questions of the log that were not answered as somebody would wish, why, and what people decided about
 them.
 
-Groups are made anew each time, so a decision is stored for each question that the group held: see
+Groups are made again each time, so a decision is stored for each question that the group held: see
 :func:`core.gaps.groups.state_of`.
 """
 

@@ -64,7 +64,7 @@ def strips_ahead(work: Work) -> Strips:
 
 def may_pay(work: Work, deps: Deps) -> bool:
     """True if a draft ahead of its grades will probably be kept. Where local confidence is high, waiting for
-    the grades costs a round trip and seldom changes it."""
+    the grades costs a round trip and rarely changes it."""
     if deps.reasoner.usage.name == NO_MODEL or not work.is_addressed or not work.passages:
         return False
     is_in_language = not work.languages or language_of(work.question) in work.languages

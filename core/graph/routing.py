@@ -57,7 +57,7 @@ def evidence_of(work: Work, *, unsupported: Sequence[float] = (), useful: Sequen
 
 def surviving(work: Work, policy: Policy) -> Mapping[str, reasoner.Grade]:
     """The grades to write by: one bad verdict does not remove the passage likeliest to hold the answer.
-    Writing begins only when the evidence speaks for an answer. In the documents that is seldom far from the
+    Writing begins only when the evidence speaks for an answer. In the documents that is rarely far from the
     top; on the web it may be in any hit whose page was read."""
     if policy.weights is None or not work.sufficient:
         return work.grades

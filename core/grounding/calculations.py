@@ -74,7 +74,7 @@ def calculated(text: str, strips: Sequence[Strip]) -> tuple[str, tuple[Calculati
 
 
 def as_written(text: str, calculations: Iterable[Calculation]) -> str:
-    """The text with its calculations as the draft had them, for who writes it anew."""
+    """The text with its calculations as the draft had them, for who writes it again."""
     for each in calculations:
         text = text.replace(each.shown, each.written)
     return text

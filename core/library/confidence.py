@@ -148,7 +148,7 @@ def confidence_of(observation: Observation) -> float:
 
 
 def names_of(question: str) -> frozenset[str]:
-    """The terms of the names in a question, which are seldom paraphrased in an answer."""
+    """The terms of the names in a question, which are rarely paraphrased in an answer."""
     own = language_of(question)
     pattern = _IDENTIFIER if own == "de" else _NAME  # German capitalises every noun
     names = [match.group() for match in pattern.finditer(question)]

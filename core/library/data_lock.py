@@ -41,7 +41,7 @@ def lock_data_dir(data_dir: Path, purpose: str, *, may_be_incomplete: bool = Fal
 
     Files that the process writes meanwhile are readable by its owner alone. IndexInUse when
     another process holds the lock, SettingsError when the folder cannot be written, or holds a copy
-    that was cut off: only who makes that anew may lock it.
+    that was cut off: only who makes that again may lock it.
     """
     from filelock import FileLock
 

@@ -128,7 +128,7 @@ def words_row(indexed: Indexed, partition: Partition, address: str) -> tuple[str
 
 
 def indexed_from(scope: str, title: str, body: str) -> Indexed:
-    """The text that :func:`words_row` was made from, but for the partition."""
+    """The text that :func:`words_row` was made from, except for the partition."""
     (language,) = bare(scope.rsplit(" ", 1)[-1])
     return language, " ".join(bare(title)), " ".join(bare(body))
 

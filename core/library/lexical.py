@@ -61,7 +61,7 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
 
 
 def term_scores(words: Words) -> dict[str, float]:
-    """The share of each term of a passage in a score, but for the term's weight."""
+    """The share of each term of a passage in a score, except for the term's weight."""
     title, body = words
     counts = Counter(body)
     for term in set(title):
@@ -143,4 +143,4 @@ class LexicalIndex(Protocol):
         """Leave nothing of deleted passages where the index itself would keep it."""
 
     def clear(self, writing: Connection) -> None:
-        """Make the index anew and empty, even if it is damaged."""
+        """Rebuild the index as an empty one, even if it is damaged."""

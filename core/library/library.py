@@ -61,7 +61,7 @@ class Library:
     _questions: QuestionVectors = field(default_factory=QuestionVectors, repr=False)
     #: Without it, the vector of a new passage could be removed with that of the old one.
     _vector_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    #: What cannot be used together, until another process or this one makes the vectors anew.
+    #: What cannot be used together, until another process or this one makes the vectors again.
     _failed: tuple[Embedder, DenseIndex] | None = field(default=None, repr=False)
 
     @property
@@ -112,7 +112,7 @@ class Library:
             settled = [root for root in roots if (collection, root) not in self._ingesting]
             report += self._sync(collection, settled, retry=False, notify=notify)
         now = time.monotonic()
-        # It is noted for all processes; seldom, as people read it in minutes.
+        # It is noted for all processes; rarely, as people read it in minutes.
         if self._noted_refresh_at is None or now - self._noted_refresh_at >= NOTE_EVERY:
             self._noted_refresh_at = now
             # The wall clock, since another process reads it, perhaps on another machine.

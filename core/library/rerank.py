@@ -22,7 +22,7 @@ HEADING_CREDIT = 0.82  # of how well the headings match the question
 WINDOW_CREDIT = 0.7  # of the question's best share in WINDOW consecutive terms of the text
 WINDOW = 15
 DOCUMENT_CREDIT = 0.33  # of the question's share in the candidates of the same document together
-LENGTH_CREDIT = 0.51  # of the number of terms, up to ENOUGH_TERMS: a passage of one line seldom answers
+LENGTH_CREDIT = 0.51  # of the number of terms, up to ENOUGH_TERMS: a passage of one line rarely answers
 ENOUGH_TERMS = 40
 #: Of how much the question that a person answered is the same as this one: their answer then goes before documents that
 #: say as much. Judges decide about it as about any other passage.

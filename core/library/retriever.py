@@ -27,7 +27,7 @@ from core.library.vectors import VectorIndex
 from core.text import intent
 from core.text.terms import known_terms, term_weights
 
-FIRST = 20  # passages that a reranker ranks anew
+FIRST = 20  # passages that a reranker reorders
 CANDIDATES = 60  # passages taken from each index before fusion
 #: For the confidence, of a term from the history alone beside the question's own. The words of earlier answers help to
 #: find the passage, but are not part of the question. Those of earlier questions are, with their full weight if a word
@@ -95,8 +95,8 @@ class Retriever:
         weights = {w: weights[w] * (1 if w in own else HISTORY_WEIGHT) for w in weights if w in asked}
         is_substitution = depends and intent.replaces_subject(text)
         found = self._candidates(query, limited, frequencies, own, merged, is_substitution=is_substitution)
-        again = self.reranker and partial(_ranked_anew, self.reranker, merged, found.passages)
-        hits = found.best(query.limit, intent.cited_before(query.history) if points else (), again or list)
+        reorder = self.reranker and partial(_reranked, self.reranker, merged, found.passages)
+        hits = found.best(query.limit, intent.cited_before(query.history) if points else (), reorder or list)
         observation = Observation(
             question=text, weights=weights, frequencies=frequencies,
             passages=[hit for hit in hits if hit.passage.id not in found.beside],
@@ -217,13 +217,13 @@ class Candidates:
     asked: Mapping[str, float]  #: the same; names of documents that are meant, which are found, weigh less
 
     def best(
-        self, limit: int, cited: Collection[str], anew: Callable[[Sequence[str]], Sequence[str]] = list
+        self, limit: int, cited: Collection[str], reorder: Callable[[Sequence[str]], Sequence[str]] = list
     ) -> tuple[Retrieved, ...]:
-        """The best passages, preferring sources that were cited before. ``anew`` ranks their ids once more."""
+        """The best passages, preferring sources that were cited before. ``reorder`` ranks their ids once more."""
         scores = rerank(self._scored(cited), self.asked)
         by_score = sorted(scores, key=lambda number: (-scores[number], int(number)))
         best_scores = [scores[number] for number in by_score]
-        ranked = list(anew(by_score))[: 2 * limit]
+        ranked = list(reorder(by_score))[: 2 * limit]
         scores |= dict(zip(ranked, best_scores, strict=False))  # a score is that of a rank
         ordered = sameness.newer_first(
             ranked, lambda n: sameness.Dated.of(self.passages[n], self.words[n][1], scores[n]), least=TIE
@@ -270,7 +270,7 @@ class Candidates:
         return {n: score * min(1.0, NAME_ALONE + said[n] / enough) for n, score in scores.items()}
 
 
-def _ranked_anew(
+def _reranked(
     reranker: Reranker, question: str, passages: Mapping[str, Passage], ranked: Sequence[str]
 ) -> Sequence[str]:
     """The ids in their order, the first of them as the reranker has them."""

@@ -165,7 +165,7 @@ def are_opposed(one: str, other: str) -> bool:
 
 
 def _share_most(one: Collection[str], other: Collection[str]) -> bool:
-    """True if they are nearly the same, or the same but for one word of each."""
+    """True if they are nearly the same, or the same except for one word of each."""
     own, theirs = _unmatched(one, other), _unmatched(other, one)
     shared = len(one) - len(own)
     is_one_swapped = len(own) == len(theirs) == 1

@@ -62,7 +62,7 @@ class SourceDocuments:
     def move(self, address: str, readers: Collection[str] | None) -> bool:
         """Have these people read a document from now on, and nobody else; False if there is none.
 
-        Its passages are written anew, and get new vectors: an id that is known from before finds nothing.
+        Its passages are written again, and get new vectors: an id that is known from before finds nothing.
         """
         target = collection_for(self.collection, readers)
         with self.store.transaction():

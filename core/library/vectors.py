@@ -14,7 +14,7 @@ from core.library.embedding import Vectors
 
 @value
 class DenseIndex:
-    """The generation of the vectors: another process may have made them anew."""
+    """The generation of the vectors: another process may have made them again."""
 
     model: str  #: the name of the embedding model that made them
     generation: int  #: how often all of them were dropped

@@ -44,7 +44,7 @@ SURE: Mapping[Difference, PairBounds] = {
     "date": PairBounds(likeness=0.52, weight=15), "name": PairBounds(likeness=0.75, weight=17),
     "denial": PairBounds(likeness=0.6, weight=15), "state": PairBounds(likeness=0.6, weight=16),
 }  # fmt: skip
-NEAR = PairBounds(likeness=0.8, weight=20)  # in one document, which seldom contradicts itself
+NEAR = PairBounds(likeness=0.8, weight=20)  # in one document, which rarely contradicts itself
 CONTACTS = PairBounds(likeness=0.6, weight=14)  # where each names another address or channel
 LIKELY = PairBounds(likeness=0.4, weight=12)  # for a model, which decides
 

@@ -27,7 +27,7 @@ from core.text.terms import query_terms
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
 
-HISTORY_SHOWN = 6  # exchanges; a follow-up seldom reaches further back
+HISTORY_SHOWN = 6  # exchanges; a follow-up rarely reaches further back
 EXCHANGE_LIMIT = 1_000  # characters of one remembered question or answer
 SENTENCES_SHOWN = 80  # sentences of one passage; a chunk of 1,200 characters holds about 12
 STRIP_SHOWN = 6_000  # characters of one strip; one that is a whole passage has about 1,200

@@ -1,5 +1,5 @@
 """The port of a source: a system outside the disk where a team keeps its texts, its credentials, and
-the file in which it remembers what makes its next look cheap, which may vanish and is made anew.
+the file in which it remembers what makes its next look cheap, which may vanish and is made again.
 
 A source has an address. One thing in it, a file, a page or a thread, is an item, and becomes one document of the
 library. What has to be done with items is written once, in :mod:`core.sources.sync`; a source only says what there
@@ -86,7 +86,7 @@ M = TypeVar("M", bound=Memory)
 
 @contextmanager
 def open_memory(kind: type[M], folder: Path) -> Iterator[M]:
-    """The memory in the folder of a source. A damaged one is made anew, with all that lies in the folder."""
+    """The memory in the folder of a source. A damaged one is made again, with all that lies in the folder."""
     schema = Schema(tables=kind.TABLES, cure="Delete it: it is made anew.")
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     try:
@@ -167,7 +167,7 @@ class SourceThrottled(FootnoteError):
 
 
 class CursorExpired(FootnoteError):
-    """The source cannot tell what changed since this cursor, or only that something has: everything is listed anew."""
+    """The source cannot tell what changed since this cursor, or only that something has: everything is listed again."""
 
 
 class ItemGone(FootnoteError):

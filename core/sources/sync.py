@@ -326,7 +326,7 @@ class SyncRun:
     def _remove_unlisted(self, listing: int) -> None:
         """Remove what a full listing did not have, and documents that no item is known of."""
         self._remove_all("listed_in < ?", listing)
-        self._progress()  # of a source that was added anew after it was forgotten, no item is known here
+        self._progress()  # of a source that was added again after it was forgotten, no item is known here
         after, begin = "", len(self.record.address_of(""))
         while addresses := self._documents.below(after=after, limit=PAGE):
             after = addresses[-1]

@@ -181,7 +181,7 @@ def open_pool(
     url: str, *, may_be_incomplete: bool = False
 ) -> Iterator[ConnectionPool[psycopg.Connection[Row]]]:
     """The connections of this process. SettingsError if the server does not let us in, or is not there, or holds
-    a copy that was cut off: only who makes that anew may use it.
+    a copy that was cut off: only who makes that again may use it.
     """
     address = conninfo(url)
     with translate_errors(), psycopg.connect(address, prepare_threshold=None) as connection:
@@ -189,7 +189,7 @@ def open_pool(
     pool = ConnectionPool(
         address, kwargs={"autocommit": True, "prepare_threshold": None}, configure=_configure, check=_check,
         min_size=1, max_size=POOL_SIZE, timeout=WAIT, max_idle=IDLE, open=False, name="stores",
-        # Whoever needs a connection then tries anew at once, instead of waiting for the end of a long pause.
+        # Whoever needs a connection then tries again at once, instead of waiting for the end of a long pause.
         reconnect_timeout=WAIT,
     )  # fmt: skip
     pool.open()

@@ -17,7 +17,7 @@ from core.text.terms import has_content, query_terms, terms
 
 SmallTalk = Literal["greeting", "thanks", "help", "goodbye", "remark"]
 
-#: ``question``: may be to the bot. ``doubtful``: a statement, or a question about what happens now: seldom to the
+#: ``question``: may be to the bot. ``doubtful``: a statement, or a question about what happens now: rarely to the
 #: bot. ``talk``: never to the bot.
 Kind = Literal["question", "doubtful", "talk"]
 

@@ -162,7 +162,7 @@ DENIAL = re.compile(
     r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|unable|fail(?:s|ed)? to)\b|n['’]t\b",
     re.IGNORECASE,
 )
-# "Why does it not …" and "how do I … without …": their answers seldom say "not".
+# "Why does it not …" and "how do I … without …": their answers rarely say "not".
 _OF_TROUBLE = re.compile(
     r"^\W*(?:why|how (?:do|can|could|should|would|to))\b|\b(?:i|my|we|our|you)\b", re.IGNORECASE
 )

@@ -127,7 +127,7 @@ NO_LOG = Log()
 
 @dataclass(slots=True, kw_only=True)
 class QuestionLog(Log):
-    """Raises StoreUnavailable when nothing can be read or written now, but for :meth:`record`."""
+    """Raises StoreUnavailable when nothing can be read or written now, except for :meth:`record`."""
 
     database: AsyncDatabase
     keep: float  #: seconds for which texts are kept; 0: figures only

@@ -141,7 +141,7 @@ def _prompts(config: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _token_limit(folder: Path, transformer: Mapping[str, Any]) -> int:
-    """The least of what the files say, but for tokenizer.json: MiniLM's 128 costs .026 of recall at 5."""
+    """The least of what the files say, except for tokenizer.json: MiniLM's 128 costs .026 of recall at 5."""
     stated = transformer.get("max_seq_length")
     limits = [stated, _object(folder / "tokenizer_config.json").get("model_max_length")]
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]

@@ -1,4 +1,4 @@
-"""A cross-encoder, which reads a question and a passage together and ranks the first passages anew.
+"""A cross-encoder, which reads a question and a passage together and reorders the first passages.
 
 It is off by default. A question waits for no download: until the network is here, passages stay as they were ranked.
 """

@@ -62,7 +62,7 @@ class Source:
                 first = number + 1
 
     def block(self, span: LineSpan) -> Block | None:
-        """The stretch without white space around it, but for a code's first indentation; None if empty."""
+        """The stretch without white space around it, except for a code's first indentation; None if empty."""
         raw = self.lines(span.first, span.last)
         if not raw.strip():
             return None

@@ -82,7 +82,7 @@ def _columns(words: Sequence[Word], usual: float) -> list[list[Word]]:
     for part in parts:
         beside = [word.text for word in part if is_beside(word)]
         is_text = len(beside) > 3 and median(map(len, beside)) >= COLUMN
-        # Many lines of text begin amid a sentence; labels do not.
+        # Many lines of text begin within a sentence; labels do not.
         is_running = is_text and sum(text[:1].islower() for text in beside) >= RUNNING * len(beside)
         if is_running or was_running:
             joined.append(part)

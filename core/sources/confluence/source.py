@@ -2,7 +2,7 @@
 
 Each sync lists everything, without bodies, and reads what is new or has a new version. A listing is what shows that a
 page was deleted, moved or restricted: neither gives it a new version. What was listed is compared with what is fetched
-before anything is read: an item that an earlier sync left due, and that has other readers now, is listed anew first.
+before anything is read: an item that an earlier sync left due, and that has other readers now, is listed again first.
 """
 
 import asyncio

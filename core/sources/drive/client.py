@@ -130,7 +130,7 @@ class DriveClient:
     base: str
     http: HostClient
     account: DriveAccount
-    _token: str = field(default="", repr=False)  #: in use; it is asked for anew before it ends
+    _token: str = field(default="", repr=False)  #: in use; it is asked for again before it ends
     _ends: float = 0.0  #: seconds since the epoch
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 

@@ -7,7 +7,7 @@ drive has a log of changes of its own ("Track changes for users and shared drive
 
 The memory is written after the engine took what follows from it, never before: a sync that was cut off sees the same
 changes again. It holds names and addresses of people who may read, no text. It lies in the source's folder, and may
-vanish: then everything is listed anew, and what did not change is not read again.
+vanish: then everything is listed again, and what did not change is not read again.
 """
 
 import asyncio

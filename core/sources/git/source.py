@@ -52,7 +52,7 @@ class GitSource:
     git: client.Git
     memory: source.Memory
     #: the files that each document includes, by its path; the empty path says that they are known. They are remembered, and
-    #: may vanish: then everything is listed anew.
+    #: may vanish: then everything is listed again.
     included: dict[str, Sequence[str]]
     blobs: client.Blobs
     _tree: Mapping[str, str] = field(default_factory=dict)  #: of the newest commit, by path
@@ -234,7 +234,7 @@ class GitSource:
         if "\N{REPLACEMENT CHARACTER}" in item.id:
             raise source.ItemUnreadable("could not be read: its name is not UTF-8")
         blob = client.blob_of(item.version)
-        # another history took its place, which lists it anew if it is still there
+        # another history took its place, which lists it again if it is still there
         if blob in self.blobs.lost:
             raise source.ItemGone(f"{item.source} is gone.")
         data = await self.blobs.read(blob)

@@ -7,7 +7,7 @@ GIT_TOKENS or PRIVATE_HOSTS.
 What is said of limits stands in "Rate limits for the REST API" and "Best practices for using the REST API" at
 https://docs.github.com/en/rest/using-the-rest-api.
 
-What is remembered, titles and marks of versions, lies in the source's folder and may vanish: what was said anew since
+What is remembered, titles and marks of versions, lies in the source's folder and may vanish: what was said again since
 the last sync, in issues that did not change themselves, is missed then.
 """
 

@@ -42,7 +42,7 @@ def title_of(properties: Json) -> tuple[str, str]:
 
 
 def cells_of(properties: Json) -> tuple[Cell, ...]:
-    """The properties that say something, but for the title, by their names: Notion gives them no order."""
+    """The properties that say something, except for the title, by their names: Notion gives them no order."""
     found = []
     for name, each in sorted(properties.items()):
         kind = each.get("type")

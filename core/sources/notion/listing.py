@@ -132,7 +132,7 @@ class PageListing:
         self._cursor, self._since, self._row_list = None, "", None
 
     async def _part(self, ask: Callable[[], Awaitable[client.ResultPage]]) -> client.ResultPage | None:
-        """A part of a list; None if the list begins anew, as its cursor is not known any more."""
+        """A part of a list; None if the list begins again, as its cursor is not known any more."""
         try:
             page = await ask()
         except client.CursorLost:

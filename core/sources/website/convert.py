@@ -60,7 +60,7 @@ class WebsiteAddress:
 
     @property
     def url(self) -> str:
-        """The URL of the first page or the sitemap, as it was typed but for a slash at its end."""
+        """The URL of the first page or the sitemap, as it was typed except for a slash at its end."""
         return f"{self.origin}{self.path or '/'}"
 
     @property
