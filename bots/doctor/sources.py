@@ -72,9 +72,9 @@ class _ReadOnly:
     dialect: Dialect = "postgresql"
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
-        from core.storage.postgres import translated
+        from core.storage.postgres import translate
 
-        return server_rows(self.url, translated(query), *values)
+        return server_rows(self.url, translate(query), *values)
 
 
 # Whether they can be read

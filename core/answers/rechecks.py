@@ -153,7 +153,10 @@ class AnswerChecks:
                 item = document.address.removeprefix(record.address_of(""))
                 if self.sources.known(record.number, [item]):
                     return False
-        return any(base_of(each) == document.collection for each in self.library.store.rooted(document.root))
+        return any(
+            base_of(each) == document.collection
+            for each in self.library.store.collections_with(document.root)
+        )
 
     async def _look_at(self, question: Question, outcome: Outcome) -> LostQuote | list[QuotedDocument]:
         """The first of its quotes that no longer stands, else the documents in which they stand now."""

@@ -144,7 +144,7 @@ def _telling_words(
     return tuple(dict.fromkeys(chosen))
 
 
-def decided(group: GapGroup, marks: Mapping[str, GapMark]) -> GapGroup:
+def with_decisions(group: GapGroup, marks: Mapping[str, GapMark]) -> GapGroup:
     """The group with the decisions of today."""
     own = {turn: marks[turn] for turn in group.turns if turn in marks}
     return replace(group, mark=state_of((*group.questions, *group.earlier), marks), marks=own)
@@ -228,7 +228,7 @@ class GapFinder:
     async def with_decisions(self, report: GapReport) -> GapReport:
         """The report with what is decided by now."""
         marks = await self.marks()
-        return replace(report, groups=tuple(decided(each, marks) for each in report.groups))
+        return replace(report, groups=tuple(with_decisions(each, marks) for each in report.groups))
 
     async def marks(self) -> dict[str, GapMark]:
         """The decisions that hold: not that a question is answered by what is not used any more."""

@@ -9,7 +9,7 @@ from core.conversation import Answer, Progress, unwatched
 from core.graph.policy import Policy
 from core.graph.routing import grounding_votes, strips_for, useful_votes
 from core.graph.state import Work
-from core.grounding.beginning import around_quotes, beginning, closed
+from core.grounding.beginning import around_quotes, beginning, closed_claims
 from core.grounding.claims import Claim, claims_of
 from core.grounding.doubts import oddity_of
 from core.grounding.verdicts import Verdict, are_settled, statements_of
@@ -67,7 +67,7 @@ class EarlyCheck:
         self._draft = draft
         is_idle = self._judging is None or self._judging.done()
         if draft.answers and is_idle and self._batches < BATCHES and self._confirmed == self._judged:
-            self._judge(closed(draft.text))
+            self._judge(closed_claims(draft.text))
         if self._counts and len(self._confirmed) > self._standing:
             self._show(claims_of(draft.text))
 

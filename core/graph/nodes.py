@@ -24,7 +24,7 @@ from core.graph.looking import asking_to_search
 from core.graph.rights import history_within
 from core.graph.state import State, Work
 from core.graph.web_nodes import may_send, propose_beside
-from core.grounding.calculations import as_written, calculated
+from core.grounding.calculations import as_written, calculate
 from core.grounding.citations import grounding_of, to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of, verdicts_on
@@ -232,7 +232,7 @@ async def _verified(state: State, deps: Deps) -> State:
         return _quoted(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = asking.ask_of(state, work)
-    text, calculations = calculated(draft.text, strips)
+    text, calculations = calculate(draft.text, strips)
     claims = claims_of(text) if draft.answers else ()
     rests = rests_on_any(claims, strips)
     if oddity := routing.oddity_to_mend(work, deps.policy, draft, rests_on_any=rests):

@@ -13,7 +13,7 @@ from core.graph.policy import Policy
 from core.graph.rights import collections_behind
 from core.graph.state import State, Work
 from core.grounding.citations import footnotes_for
-from core.grounding.strips import evidence_alone, refine, shortened
+from core.grounding.strips import evidence_alone, refine, shorten
 from core.reasoning.reasoner import Strip
 from core.text.intent import small_talk_language
 from core.text.language import language_of
@@ -48,7 +48,7 @@ def end_with_beginning(state: State, work: Work) -> State:
         key=lambda hit: (names.index(hit.passage.source), hit.passage.start),
     )
     strips = refine(own[:CLOSEST], {}, around=0)
-    beginning = footnotes_for([shortened(strip) for strip in strips[:CLOSEST]])
+    beginning = footnotes_for([shorten(strip) for strip in strips[:CLOSEST]])
     return end_without_answer(state, work, beginning, Sentence("needs_model", files=", ".join(names)))
 
 
@@ -81,7 +81,7 @@ def closest_of(work: Work, policy: Policy) -> tuple[Citation, ...]:
     ordered = sorted(work.passages, key=lambda hit: order[work.relevance_of(hit)])
     shown: dict[str, Strip] = {}
     for strip in refine(ordered[: CLOSEST * 2], work.grades, around=0):
-        shown.setdefault(strip.passage.id, shortened(evidence_alone(strip)))
+        shown.setdefault(strip.passage.id, shorten(evidence_alone(strip)))
     return footnotes_for(list(shown.values())[:CLOSEST])
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.conversation import Answer
 from core.grounding.citations import merge_footnotes, to_answer
-from core.grounding.claims import Claim, claims_of, introduced
+from core.grounding.claims import Claim, claims_of, introduced_by
 from core.grounding.quotes import quoted
 from core.grounding.strips import refine
 from core.grounding.verdicts import Verdict, edited
@@ -26,7 +26,7 @@ _ENDED = re.compile(rf"[.!?。！？][*_\"'”’»)」]*\s*(?:{MARKER.pattern}\
 CUT = Verdict(is_supported=False, cites=())
 
 
-def closed(text: str) -> tuple[Claim, ...]:
+def closed_claims(text: str) -> tuple[Claim, ...]:
     """The first claims of an unfinished draft that its continuation cannot change. A claim that announces
     others may still gain strips. ``text`` is what is written so far."""
     claims = claims_of(text)
@@ -60,7 +60,9 @@ def beginning(
     it is written, ``claims`` are its claims by now, and ``verdicts``, by number from 1, those on the closed
     ones."""
     kept = [number - 1 for number, verdict in verdicts.items() if verdict.is_supported]
-    while kept and (kept[-1] + 1 == len(claims) or introduced(claims, kept[-1])):  # what follows may cut it
+    while kept and (
+        kept[-1] + 1 == len(claims) or introduced_by(claims, kept[-1])
+    ):  # what follows may cut it
         kept.pop()
     if not kept:
         return None

@@ -47,7 +47,7 @@ class Cited:
         return self.strip.text[self.quantity.start : self.quantity.end]
 
 
-def calculated(text: str, strips: Sequence[Strip]) -> tuple[str, tuple[Calculation, ...]]:
+def calculate(text: str, strips: Sequence[Strip]) -> tuple[str, tuple[Calculation, ...]]:
     """The draft with the result of each calculation in its place. Code stays as it is, and so does what a cited
     strip holds to the letter."""
     found = list(_CALCULATION.finditer(text)) if "calc" in text else []

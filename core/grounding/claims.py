@@ -152,12 +152,12 @@ def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     _fill(covered, backward, within_blocks=True)
     for number in backward:
         if covered[number].announces and not covered[number].cited:
-            announced = introduced(covered, number)
+            announced = introduced_by(covered, number)
             strips = dict.fromkeys(strip for claim in announced for strip in claim.cited)
             covered[number] = replace(covered[number], cited=tuple(strips))
     _fill(covered, forward, within_blocks=True)
     for number in backward:
-        below = introduced(covered, number)
+        below = introduced_by(covered, number)
         if not covered[number].cited and below:
             covered[number] = replace(covered[number], cited=below[0].cited)
     _fill(covered, forward)
@@ -175,7 +175,7 @@ def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = Fa
         last = claims[number] if claims[number].cited else last
 
 
-def introduced(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
+def introduced_by(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
     """The claims below an introduction: a list, a table or one other block; for an item, its inner items."""
     claim, below = claims[number], claims[number + 1 :]
     if not below or below[0].block == claim.block or claim.kind not in ("sentence", "item"):
@@ -202,7 +202,7 @@ def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
         if before in doomed and claims[number].takes_footnotes and claims[number].kind != "row":
             doomed.add(number)
     for number in reversed(range(len(claims))):
-        below = introduced(claims, number)
+        below = introduced_by(claims, number)
         is_empty = below and all(number + 1 + offset in doomed for offset in range(len(below)))
         says_something = bool(claims[number].own) and len(claims[number].text.split()) > SHORT_WORDS
         if is_empty and not (says_something and below[0].kind == "code"):

@@ -78,7 +78,7 @@ def evidence_alone(strip: Strip) -> Strip:
     return replace(strip, text=strip.text[start - strip.start : end - strip.start], start=start, end=end)
 
 
-def shortened(strip: Strip) -> Strip:
+def shorten(strip: Strip) -> Strip:
     """The first sentences that fit in SHORTENED, at least one; never more than twice as much."""
     units = units_within(strip.passage.text, *strip.within)
     ends = [strip.passage.start + unit.end for unit in units if unit.kind not in ("heading", "markup")]

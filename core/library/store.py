@@ -95,7 +95,7 @@ class DocumentStore:
         """A number that is another one after any document changed."""
         return hash(tuple(self._rows("SELECT id, hash FROM documents ORDER BY id")))
 
-    def rooted(self, root: str) -> frozenset[str]:
+    def collections_with(self, root: str) -> frozenset[str]:
         """The collections that have a document of this root."""
         query = f"SELECT DISTINCT c.name {_DOCUMENTS} WHERE d.root = ?"
         return frozenset(name for (name,) in self._rows(query, (root,)))

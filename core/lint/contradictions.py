@@ -87,7 +87,7 @@ class Index:
         yield from (other for other, count in counts.items() if count >= least and other != number)
 
 
-def compared(index: Index, one: Assertion, other: Assertion) -> Pair | None:
+def compare(index: Index, one: Assertion, other: Assertion) -> Pair | None:
     """The difference of two claims, if they differ in one thing that counts."""
     shared = one.terms & other.terms
     own, theirs, weight = one.terms - shared, other.terms - shared, index.weight(shared)

@@ -162,7 +162,7 @@ def dead_links(site: LinkedSite) -> Iterator[LintFinding]:
     yield from (each for is_unsure, each in dead if is_known or not is_unsure)
 
 
-def outdated(site: LinkedSite) -> Iterator[LintFinding]:
+def find_outdated(site: LinkedSite) -> Iterator[LintFinding]:
     """The pages that were changed long before a page that cites them, each with the newest of those."""
     newest: dict[str, tuple[float, LinkedPage, int, int]] = {}
     for page in site.pages.values():

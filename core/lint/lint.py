@@ -16,10 +16,10 @@ from core.library.entries import Entry
 from core.library.readers import base_of
 from core.library.store import DocumentStore
 from core.lint.assertions import Assertion, find_assertions
-from core.lint.contradictions import Index, Pair, compared, is_likely, is_sure
+from core.lint.contradictions import Index, Pair, compare, is_likely, is_sure
 from core.lint.duplicates import Copy, Line, Runs, Text, find_copy, text_of
 from core.lint.findings import Kind, LintFinding, Reading
-from core.lint.links import dead_links, find_sites, outdated
+from core.lint.links import dead_links, find_outdated, find_sites
 from core.lint.private import private_words
 from core.lint.spellings import spellings
 from core.lint.store import RULES, STATE, LintStore
@@ -55,7 +55,7 @@ def run_lint(
     state = hashlib.sha256(json.dumps([RULES, sorted(numbers), sorted(everybody)]).encode()).hexdigest()
     if store.get_meta(STATE) == state:
         return LintRun(documents=len(entries), changed=0, comparisons=0)
-    changed = frozenset(numbers) - kept.compared()
+    changed = frozenset(numbers) - kept.compared_documents()
     claims, texts, private = list[Assertion](), list[Text](), list[LintFinding]()
     readable = {entry.id for entry in entries if entry.collection in everybody}
 
@@ -72,7 +72,7 @@ def run_lint(
     pairs, looked = contradictions(claims, changed)
     copies, beside = duplicates(texts, changed)
     sites = find_sites(entries)
-    found += chain(private, *map(dead_links, sites), *map(outdated, sites), pairs, copies)
+    found += chain(private, *map(dead_links, sites), *map(find_outdated, sites), pairs, copies)
     kept.keep(found, numbers, drops=ALL_PAGES, state=state, now=now)
     return LintRun(documents=len(entries), changed=len(changed), comparisons=looked + beside)
 
@@ -88,7 +88,7 @@ def contradictions(claims: Sequence[Assertion], changed: Collection[int]) -> tup
     index, pairs, looked = Index(claims), list[Pair](), 0
     for one, other in _near(claims, index.near, changed):
         looked += 1
-        if (pair := compared(index, one, other)) and (is_sure(pair) or is_likely(pair)):
+        if (pair := compare(index, one, other)) and (is_sure(pair) or is_likely(pair)):
             pairs.append(pair)
     return [_contradiction(pair, places) for pair, places in _weighed(pairs)], looked
 

@@ -60,7 +60,7 @@ class LintStore:
         rows = self._database.rows(_PASSAGE.format(condition), values)
         return _reading(rows[0]) if rows else None
 
-    def compared(self) -> frozenset[int]:
+    def compared_documents(self) -> frozenset[int]:
         """The documents that were compared with all others of these, as they are now."""
         rows = self._database.rows("SELECT document FROM lint_documents WHERE rules = ?", (RULES,))
         return frozenset(int(document) for (document,) in rows)

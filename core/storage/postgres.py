@@ -92,7 +92,7 @@ class Flag(Dumper):
 
 
 @lru_cache(maxsize=1_000)
-def translated(query: str) -> str:
+def translate(query: str) -> str:
     """A query of both databases, as psycopg wants it: ``%s`` for a value."""
     return _MARK.sub(lambda found: found[1] or "%s", query.replace("%", "%%"))
 
@@ -105,14 +105,14 @@ class Statements:
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> Cursor:
         if values:
-            return self.connection.execute(translated(query), values)
+            return self.connection.execute(translate(query), values)
         if _DECLARES.match(query):
             query = _TYPE.sub(lambda found: TYPES[found[0]], query)
         return self.connection.execute(query)  # without values there may be several statements
 
     def executemany(self, query: str, values: Iterable[Sequence[Any]], /) -> Cursor:
         cursor = self.connection.cursor()
-        cursor.executemany(translated(query), values)
+        cursor.executemany(translate(query), values)
         return cursor
 
 
@@ -135,14 +135,14 @@ class PostgresDatabase:
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         with translate_errors(), self._pool.connection() as connection:
-            return connection.execute(translated(query), values).fetchall()
+            return connection.execute(translate(query), values).fetchall()
 
     def rows_with(self, settings: Mapping[str, str], query: str, values: Sequence[object]) -> list[Row]:
         """The same under settings of PostgreSQL that hold for this query alone."""
         chosen = ", ".join("set_config(%s, %s, true)" for _ in settings)
         with translate_errors(), self._pool.connection() as connection, connection.transaction():
             connection.execute(f"SELECT {chosen}", [text for pair in settings.items() for text in pair])
-            return connection.execute(translated(query), values).fetchall()
+            return connection.execute(translate(query), values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:

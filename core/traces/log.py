@@ -170,14 +170,14 @@ class QuestionLog(Log):
             figures.count(writing, ended, models)
             if not self.keep:
                 return True
-            writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, traced.packed(trace)))
+            writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, asked_at, traced.pack(trace)))
             writing.executemany(
                 _KEEP_SOURCE, [(source, turn.id) for source in sorted(traced.sources_of(trace))]
             )
             figures.count_documents(writing, trace, asked_at)
             if trace.exchanges:
                 writing.execute(
-                    "INSERT INTO exchanges VALUES (?, ?)", (turn.id, traced.packed_exchanges(trace))
+                    "INSERT INTO exchanges VALUES (?, ?)", (turn.id, traced.pack_exchanges(trace))
                 )
         return True
 
@@ -237,13 +237,13 @@ class QuestionLog(Log):
     async def exchanges(self, turn: str) -> tuple[ModelExchange, ...]:
         """The calls of models for this turn, with their words; empty where that is not kept."""
         rows = await self.database.rows("SELECT content FROM exchanges WHERE turn = ?", (turn,))
-        return traced.unpacked_exchanges(bytes(rows[0][0])) if rows else ()
+        return traced.unpack_exchanges(bytes(rows[0][0])) if rows else ()
 
     async def traces(self, turns: Sequence[str]) -> dict[str, Trace]:
         """The same for several, as far as they are kept."""
         query = "SELECT turn, content FROM traces WHERE turn {}"
         rows = await self.database.call(rows_among, self.database.database, query, turns)
-        found = ((turn, traced.unpacked(bytes(content))) for turn, content in rows)
+        found = ((turn, traced.unpack(bytes(content))) for turn, content in rows)
         return {turn: trace for turn, trace in found if trace is not None}
 
     async def forget_conversation(self, conversation: Conversation) -> None:

@@ -121,18 +121,18 @@ class Trace:
     exchanges: tuple[ModelExchange, ...] = ()  #: with the models, if they are kept; stored beside it
 
 
-def packed(trace: Trace) -> bytes:
+def pack(trace: Trace) -> bytes:
     """The stored form of a trace, without its exchanges: JSON, compressed."""
     record = {"format": FORMAT, **asdict(replace(trace, exchanges=()))}
     del record["exchanges"]
     return zlib.compress(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def packed_exchanges(trace: Trace) -> bytes:
+def pack_exchanges(trace: Trace) -> bytes:
     return zlib.compress(json.dumps([asdict(each) for each in trace.exchanges], ensure_ascii=False).encode())
 
 
-def unpacked_exchanges(stored: bytes) -> tuple[ModelExchange, ...]:
+def unpack_exchanges(stored: bytes) -> tuple[ModelExchange, ...]:
     return tuple(
         ModelExchange(**{**each, "messages": tuple((who, words) for who, words in each["messages"])})
         for each in json.loads(zlib.decompress(stored))
@@ -145,7 +145,7 @@ def record_of(stored: bytes) -> dict[str, Any] | None:
     return record if record.pop("format") <= FORMAT else None
 
 
-def unpacked(stored: bytes) -> Trace | None:
+def unpack(stored: bytes) -> Trace | None:
     """The trace; None for one that a newer version wrote."""
     record = record_of(stored)
     return None if record is None else cast("Trace", _reader().validate_python(record))

@@ -21,7 +21,7 @@ from core.answers.store import KeptAnswer, put
 from core.text.terms import comparable
 from core.traces import figures
 from core.traces.log import _RECORD
-from core.traces.trace import packed, with_outcome
+from core.traces.trace import pack, with_outcome
 
 STORED, QUICK_STORED = 100_000, 100  # questions
 DOCUMENTS, QUICK_DOCUMENTS = 500, 5
@@ -182,7 +182,7 @@ def _store(desk: Desk, stored: int) -> None:
             models = [(each, log.prices.cost(each)) for each in outcome.usage.models]
             counted = replace(ended, asked_at=day, seconds=random.expovariate(0.2))
             figures.count(writing, counted, models)
-            content = packed(with_outcome(replace(traced(), standalone=words), outcome))
+            content = pack(with_outcome(replace(traced(), standalone=words), outcome))
             writing.execute("INSERT INTO traces VALUES (?, ?, ?)", (turn.id, turn.asked_at, content))
             if number % 20 == 0:
                 writing.execute(

@@ -15,7 +15,7 @@ from core.library.embedding.minilm import minilm
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect
 from core.library.embedding.repository import PREFIX, Repository, naming
-from core.library.embedding.scale import REFERENCE, CosineRange, network_name, rescaled
+from core.library.embedding.scale import REFERENCE, CosineRange, network_name, rescale
 
 GEMINI = "google_genai:gemini-embedding-001"
 
@@ -51,7 +51,7 @@ def on_scale(cosines: Sequence[float], embedder: Embedder | None) -> list[float]
     if embedder is None or not cosines or network_name(embedder.name) == REFERENCE:
         return list(cosines)
     own = embedder.cosine_range
-    return list(cosines) if own is None else rescaled(cosines, own)
+    return list(cosines) if own is None else rescale(cosines, own)
 
 
 def _minilm(announce: Announce, progress: Progress, *, is_optional: bool) -> Embedder | None:

@@ -65,7 +65,7 @@ class OnnxEmbedder:
             given = [text.lower() for text in given]
         rows: Vectors | None = None
         for batch, output, mask in self._session.run(given):
-            vectors = l2_normalised(pooled(output, mask, self.layout.pooling))
+            vectors = l2_normalised(pool(output, mask, self.layout.pooling))
             if rows is None:
                 rows = np.empty((len(given), vectors.shape[1]), np.float32)
             rows[batch] = vectors
@@ -81,7 +81,7 @@ class OnnxEmbedder:
         return open_session(self.layout, self._folder, threads=self._threads)
 
 
-def pooled(output: Vectors, mask: Mask, modes: Sequence[str]) -> Vectors:
+def pool(output: Vectors, mask: Mask, modes: Sequence[str]) -> Vectors:
     """The pooled output, one row for each text. The vectors of several modes follow each other; an output
     without a token axis stays as it is."""
     import numpy as np

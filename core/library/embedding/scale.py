@@ -69,7 +69,7 @@ def measure_range(
     return CosineRange(related=related / count, unrelated=unrelated)
 
 
-def rescaled(cosines: Sequence[float], own: CosineRange) -> list[float]:
+def rescale(cosines: Sequence[float], own: CosineRange) -> list[float]:
     """Cosines as the fitted network might have given them; none if they say nothing."""
     if not own.is_usable:
         return []

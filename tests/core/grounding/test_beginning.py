@@ -7,7 +7,7 @@ from fakes.passages import loose_strip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.grounding.beginning import around_quotes, beginning, closed
+from core.grounding.beginning import around_quotes, beginning, closed_claims
 from core.grounding.citations import merge_footnotes, to_answer
 from core.grounding.claims import claims_of
 from core.grounding.verdicts import Verdict, edited, statements_of
@@ -55,7 +55,7 @@ def verdict(cites, is_rejected=False) -> Verdict:
 
 def shown_of(written: str) -> str:
     """What is shown of a draft that is written so far, if all closed sentences are confirmed."""
-    statements = statements_of(closed(written), STRIPS)
+    statements = statements_of(closed_claims(written), STRIPS)
     verdicts = {each.number: verdict(each.cites) for each in statements}
     answer = beginning(written, claims_of(written), verdicts, STRIPS) if statements else None
     return answer.text if answer else ""
@@ -69,7 +69,7 @@ def shown_of(written: str) -> str:
 @settings(max_examples=300, deadline=None)
 def test_the_whole_answer_begins_with_what_was_shown_of_it(draft, cut, rejected):
     written = draft[:cut]
-    judged = len(closed(written))
+    judged = len(closed_claims(written))
     shown = shown_of(written)
 
     assert answer_to(draft, frozenset(number for number in rejected if number > judged)).startswith(shown)
@@ -78,7 +78,7 @@ def test_the_whole_answer_begins_with_what_was_shown_of_it(draft, cut, rejected)
 @given(draft=drafts, cut=st.integers(min_value=1, max_value=400))
 @settings(max_examples=300, deadline=None)
 def test_closed_claims_stay_what_they_are(draft, cut):
-    early, whole = closed(draft[:cut]), claims_of(draft)
+    early, whole = closed_claims(draft[:cut]), claims_of(draft)
 
     for one, later in zip(early, whole, strict=False):
         assert (one.as_judged, one.kind, one.block) == (later.as_judged, later.kind, later.block)

@@ -10,7 +10,7 @@ from fakes.passages import loose_strip, thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.calculations import MOST, as_written, calculated
+from core.grounding.calculations import MOST, as_written, calculate
 from core.grounding.claims import claims_of
 from core.grounding.expressions import LENGTH, Impossible, read
 from core.grounding.verdicts import statements_of
@@ -29,13 +29,13 @@ STRIPS = (
 
 def shown(draft: str) -> str:
     """The draft as it is read later; a calculation that failed is a fault."""
-    text, calculations = calculated(draft, STRIPS)
+    text, calculations = calculate(draft, STRIPS)
     assert [each.fault for each in calculations if each.fault] == []
     return text
 
 
 def fault(draft: str) -> str:
-    (one,) = calculated(draft, STRIPS)[1]
+    (one,) = calculate(draft, STRIPS)[1]
     return one.fault
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_traced_or_does_not_go_together_is_a_fault(draft, reason)
     ],
 )  # fmt: skip
 def test_a_hostile_or_broken_expression_is_a_fault_and_nothing_else(expression):
-    text, calculations = calculated(f"It is {{calc: {expression}}}. [1]", STRIPS)
+    text, calculations = calculate(f"It is {{calc: {expression}}}. [1]", STRIPS)
 
     assert "{" not in text
     assert expression == "12.4" or all(each.fault for each in calculations)
@@ -143,7 +143,7 @@ def test_a_hostile_or_broken_expression_is_a_fault_and_nothing_else(expression):
 def test_no_expression_raises_anything_but_that_it_is_impossible(expression):
     with suppress(Impossible):
         assert all(each.written in expression for each in read(expression).numbers.values())
-    text, _ = calculated(f"It is {{calc: {expression}}}. [1]", STRIPS)
+    text, _ = calculate(f"It is {{calc: {expression}}}. [1]", STRIPS)
     assert "{calc" not in text
 
 
@@ -155,7 +155,7 @@ def test_sums_and_means_are_exact(numbers):
     )
     listed = ", ".join(map(str, numbers))
 
-    _, (total, mean) = calculated(
+    _, (total, mean) = calculate(
         f"{{calc: sum({listed})}} and {{calc: round(avg({listed}), 6)}} [1]", [strip]
     )
 
@@ -176,7 +176,7 @@ def test_sums_and_means_are_exact(numbers):
     ],
 )
 def test_what_is_odd_about_units_and_signs_is_doubted(draft, doubt):
-    text, calculations = calculated(draft, STRIPS)
+    text, calculations = calculate(draft, STRIPS)
     (statement,) = statements_of(claims_of(text), STRIPS, calculations)
 
     assert any(doubt in each for each in statement.doubts), statement.doubts
@@ -184,7 +184,7 @@ def test_what_is_odd_about_units_and_signs_is_doubted(draft, doubt):
 
 
 def test_a_computed_figure_is_no_number_that_its_source_lacks():
-    text, calculations = calculated("Revenue grew by {calc: (12.4 - 11.1) / 11.1 as %} in 2023. [1]", STRIPS)
+    text, calculations = calculate("Revenue grew by {calc: (12.4 - 11.1) / 11.1 as %} in 2023. [1]", STRIPS)
 
     (traced,) = statements_of(claims_of(text), STRIPS, calculations)
     (untraced,) = statements_of(claims_of(text), STRIPS)
@@ -197,7 +197,7 @@ def test_a_computed_figure_is_no_number_that_its_source_lacks():
 
 def test_the_numbers_of_a_figure_are_looked_for_one_by_one():
     strip = loose_strip("It was 500 in May. It was 700 in June.")
-    text, calculations = calculated("It rose by {calc: 700 - 500} in June. [1]", [strip])
+    text, calculations = calculate("It rose by {calc: 700 - 500} in June. [1]", [strip])
 
     (statement,) = statements_of(claims_of(text), [strip], calculations)
 
@@ -207,7 +207,7 @@ def test_the_numbers_of_a_figure_are_looked_for_one_by_one():
 def test_each_number_is_quoted_from_the_line_that_its_sentence_speaks_of():
     strip = loose_strip("Costs were 12.4 in 2019.\n\nRevenue was 12.4 in 2023.\n\nRevenue was 11.1 in 2022.")
 
-    _, (one,) = calculated("Revenue grew by {calc: 12.4 - 11.1} from 2022 to 2023. [1]", [strip])
+    _, (one,) = calculate("Revenue grew by {calc: 12.4 - 11.1} from 2022 to 2023. [1]", [strip])
 
     lines = [strip.text[strip.text.rfind("\n", 0, start) + 1 :].split("\n")[0] for start, _ in one.spans[1]]
     assert lines == ["Revenue was 12.4 in 2023.", "Revenue was 11.1 in 2022."]
@@ -219,8 +219,8 @@ def test_a_number_that_can_be_read_in_two_ways_is_read_in_the_one_that_fits_or_n
         "A share of 12%, and one of 15%. It was 12 million in June and 15 million in July."
     )
 
-    text, _ = calculated("It grew by {calc: 15 - 12}. [1]", [fitting])
-    _, (one,) = calculated("It grew by {calc: 15 - 12}. [1]", [open_to_both])
+    text, _ = calculate("It grew by {calc: 15 - 12}. [1]", [fitting])
+    _, (one,) = calculate("It grew by {calc: 15 - 12}. [1]", [open_to_both])
 
     assert text == "It grew by 3 million (15 − 12 = 3). [1]"
     assert one.fault == "Its numbers can be read in more than one way"
@@ -230,12 +230,12 @@ def test_code_and_quoted_words_are_left_alone():
     strip = loose_strip("Write `{calc: 1 + 1}` there.")
     code = "So:\n\n```\n{calc: 1 + 1}\n```\n\n[1]"
 
-    assert calculated("Write `{calc: 1 + 1}` there. [1]", [strip]) == ("Write `{calc: 1 + 1}` there. [1]", ())
-    assert calculated(code, [loose_strip("So it is.")]) == (code, ())
+    assert calculate("Write `{calc: 1 + 1}` there. [1]", [strip]) == ("Write `{calc: 1 + 1}` there. [1]", ())
+    assert calculate(code, [loose_strip("So it is.")]) == (code, ())
 
 
 def test_a_draft_has_so_many_calculations_and_no_more():
-    _, calculations = calculated("It is {calc: 12.4 - 11.1}. [1] " * (MOST + 1), STRIPS)
+    _, calculations = calculate("It is {calc: 12.4 - 11.1}. [1] " * (MOST + 1), STRIPS)
 
     assert [bool(each.fault) for each in calculations] == [False] * MOST + [True]
 
@@ -243,7 +243,7 @@ def test_a_draft_has_so_many_calculations_and_no_more():
 def test_whoever_writes_anew_gets_the_expressions_back():
     draft = "Revenue grew by €{calc: 12.4 - 11.1} million. [1]"
 
-    assert as_written(*calculated(draft, STRIPS)) == draft
+    assert as_written(*calculate(draft, STRIPS)) == draft
 
 
 def test_a_sentence_without_a_mark_of_its_own_gets_those_that_cover_it():

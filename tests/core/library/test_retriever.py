@@ -403,9 +403,9 @@ def statements_of(database, monkeypatch):
         yield asked
         database._reading.set_trace_callback(None)
         return
-    translated = postgres.translated
+    translate = postgres.translate
     with monkeypatch.context() as patch:
-        patch.setattr(postgres, "translated", lambda query: asked.append(query) or translated(query))
+        patch.setattr(postgres, "translate", lambda query: asked.append(query) or translate(query))
         yield asked
 
 

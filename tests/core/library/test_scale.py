@@ -19,7 +19,7 @@ from core.library.embedding.scale import (
     CosineRange,
     measure_range,
     network_name,
-    rescaled,
+    rescale,
 )
 
 
@@ -79,8 +79,8 @@ def test_what_leans_is_brought_upright():
 def test_the_order_of_cosines_stays():
     cosines = [0.9, 0.85, 0.8, 0.7]
 
-    assert rescaled(cosines, CosineRange(unrelated=0.75, related=0.85)) == sorted(
-        rescaled(cosines, CosineRange(unrelated=0.75, related=0.85)), reverse=True
+    assert rescale(cosines, CosineRange(unrelated=0.75, related=0.85)) == sorted(
+        rescale(cosines, CosineRange(unrelated=0.75, related=0.85)), reverse=True
     )
 
 

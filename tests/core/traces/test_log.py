@@ -22,7 +22,7 @@ from core.reasoning.reasoner import Draft
 from core.settings import Settings
 from core.storage.storage import open_storage
 from core.traces.log import DAY, EXPIRE_EVERY, open_question_log
-from core.traces.trace import FORMAT, Trace, packed, unpacked
+from core.traces.trace import FORMAT, Trace, pack, unpack
 
 NOON = 1_790_000_000.0
 
@@ -217,5 +217,5 @@ async def test_a_trace_takes_little_room(tmp_path, log):
 def test_a_trace_comes_back_as_it_was_stored_and_a_newer_one_is_left():
     trace = Trace(policy="footnote", queries=("one", "two"))
 
-    assert unpacked(packed(trace)) == trace
+    assert unpack(pack(trace)) == trace
     assert FORMAT == 1
