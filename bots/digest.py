@@ -53,7 +53,7 @@ class Week:
 
 
 @value
-class DigestPlace:
+class DigestTarget:
     """Where a platform shows a message that answers nobody."""
 
     route: ReplyRoute
@@ -65,7 +65,7 @@ class GapDigests:
     """The digests of one platform."""
 
     channels: Sequence[Conversation]
-    place: Callable[[Conversation, float], DigestPlace]  #: of a channel, for a message after this time
+    target: Callable[[Conversation, float], DigestTarget]  #: of a channel, for a message after this time
     is_private: Callable[[Conversation], Awaitable[bool]]  #: whether not everybody there reads the channel
     messages: Replies[Any]  #: that the platform's messenger can post
     finder: GapFinder
@@ -100,11 +100,11 @@ class GapDigests:
             week.asked or week.taught or week.differ or week.changed or report.open_groups or report.closed
         ):
             return
-        place = self.place(channel, span.until)
+        target = self.target(channel, span.until)
         message = self.messages.renderer.note(digest_of(report, week))
-        turn = f"{channel.channel_id}/{place.origin}~gaps"
+        turn = f"{channel.channel_id}/{target.origin}~gaps"
         try:
-            await self.messages.posts.say(place.route, turn, 0, message, is_again=True)
+            await self.messages.posts.say(target.route, turn, 0, message, is_again=True)
         except Refused as refused:  # next week it is tried again
             extra = {"channel": channel.channel_id, "reason": refused.code}
             logger.warning("the digest of gaps may not be shown there", extra=extra)
@@ -184,8 +184,8 @@ def digest_of(report: GapReport, week: Week) -> str:
     if report.closed:
         lines.append(say("gaps_closed", count=report.closed))
     if week.differ:
-        places = " · ".join(dict.fromkeys(place.source for place in week.differ[0].places))
-        lines.append(say("digest_differ", count=len(week.differ), places=places))
+        sources = " · ".join(dict.fromkeys(passage.source for passage in week.differ[0].places))
+        lines.append(say("digest_differ", count=len(week.differ), sources=sources))
     if week.changed:
         lines.append(say("digest_changed", count=week.changed))
     if week.taught:
@@ -204,28 +204,28 @@ def channels_of(platform: str, named: Sequence[str]) -> tuple[Conversation, ...]
     return tuple(each for each in found if each.platform == platform)
 
 
-def in_slack(channel: Conversation, after: float) -> DigestPlace:
+def in_slack(channel: Conversation, after: float) -> DigestTarget:
     from bots.slack.route import SlackRoute
 
     route = SlackRoute(
         team=channel.space, channel=channel.channel, thread="", message=f"{after:.6f}", user="", is_direct=False,
         is_in_channel=True,
     )  # fmt: skip
-    return DigestPlace(route=route, origin=f"{after:.0f}")
+    return DigestTarget(route=route, origin=f"{after:.0f}")
 
 
-def in_discord(channel: Conversation, after: float) -> DigestPlace:
+def in_discord(channel: Conversation, after: float) -> DigestTarget:
     from bots.discord.route import DiscordRoute, first_id_at
 
     route = DiscordRoute(
         server=channel.space, channel=channel.channel, thread=channel.channel, place=channel.channel, message="",
         user="",
     )  # fmt: skip
-    return DigestPlace(route=route, origin=first_id_at(after))
+    return DigestTarget(route=route, origin=first_id_at(after))
 
 
 #: By platform: where a digest is posted.
-PLATFORMS: Mapping[str, Callable[[Conversation, float], DigestPlace]] = {
+PLATFORMS: Mapping[str, Callable[[Conversation, float], DigestTarget]] = {
     "slack": in_slack,
     "discord": in_discord,
 }

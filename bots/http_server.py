@@ -77,8 +77,8 @@ async def serve(
         try:
             listener = await loop.create_server(lambda: HttpConnection(connections, server), host, port)
         except OSError as fault:
-            place = f"{host}:{port}" if host else f"port {port}"
-            raise SettingsError(f"{name} cannot be served on {place}: {reason_of(fault)}.") from fault
+            address = f"{host}:{port}" if host else f"port {port}"
+            raise SettingsError(f"{name} cannot be served on {address}: {reason_of(fault)}.") from fault
         try:
             yield listener.sockets[0].getsockname()[1]
         finally:

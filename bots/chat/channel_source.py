@@ -88,9 +88,9 @@ def span_of_day(date: str) -> tuple[float, float]:
 
 
 def thread_text(
-    messages: Sequence[ChannelMessage], place: str, opted_out: Collection[str]
+    messages: Sequence[ChannelMessage], channel: str, opted_out: Collection[str]
 ) -> ChannelText | None:
-    """The text that is kept of a thread; None if nothing is."""
+    """The text that is kept of a thread, None if nothing is; ``channel`` is the channel's name."""
     kept = [each for each in messages if each.author not in opted_out]
     called = kept[0] if kept and kept[0].calls_bot and kept[0] is messages[0] else None
     others = [each for each in kept if not each.calls_bot]
@@ -102,18 +102,18 @@ def thread_text(
         return None
     lines = (_MARKS.sub(lambda found: found[1] or "", line).strip() for line in others[0].text.split("\n"))
     # The first line without marks.
-    title = clipped(next(filter(None, lines), ""), TITLE) or f"{place}, {date_of(others[0].said_at)}"
+    title = clipped(next(filter(None, lines), ""), TITLE) or f"{channel}, {date_of(others[0].said_at)}"
     return ChannelText(title=title, messages=tuple(others), is_thread=True)
 
 
-def day_text(entries: Iterable[ChannelEntry], place: str, opted_out: Collection[str]) -> ChannelText | None:
+def day_text(entries: Iterable[ChannelEntry], channel: str, opted_out: Collection[str]) -> ChannelText | None:
     """The text that is kept of one day in the channel itself; None if nothing is."""
     messages = (each.message for each in entries if each.message is not None and not each.thread)
     kept = [each for each in messages if each.author not in opted_out and not each.calls_bot]
     kept.sort(key=lambda each: (each.said_at, each.id))
     if not kept:
         return None
-    return ChannelText(title=f"{place}, {date_of(kept[0].said_at)}", messages=tuple(kept), is_thread=False)
+    return ChannelText(title=f"{channel}, {date_of(kept[0].said_at)}", messages=tuple(kept), is_thread=False)
 
 
 def data_of(text: ChannelText) -> bytes:
@@ -174,7 +174,7 @@ class ChannelReader(Protocol):
     """Reads one channel of a platform. Every method raises the errors of a source."""
 
     @property
-    def place(self) -> str:
+    def name(self) -> str:
         """The name that people have for the channel, such as "#help"."""
 
     def mark(self, moment: float) -> str:
@@ -242,7 +242,7 @@ class ChannelSource:
                 self._threads.clear()
                 yield source.SourceBatch(items=list(filter(None, items)), cursor=_cursor(before, done))
             item = await self._item(
-                f"{date_of(day[0].said_at)}/{DAY}", day_text(day, self.reader.place, await self.opted_out())
+                f"{date_of(day[0].said_at)}/{DAY}", day_text(day, self.reader.name, await self.opted_out())
             )
             self._walk.leave(day)
             before, done = span_of_day(date_of(day[0].said_at))[0], set()
@@ -275,7 +275,7 @@ class ChannelSource:
     async def _thread_item(self, thread: str, date: str) -> source.SourceItem | None:
         if thread not in self._threads:
             self._threads[thread] = await self.reader.thread(thread)
-        text = thread_text(self._threads[thread], self.reader.place, await self.opted_out())
+        text = thread_text(self._threads[thread], self.reader.name, await self.opted_out())
         return await self._item(f"{date}/{thread}", text)
 
     async def _item(self, item_id: str, text: ChannelText | None) -> source.SourceItem | None:
@@ -288,11 +288,11 @@ class ChannelSource:
         date, _, name = item_id.partition("/")
         if name != DAY:
             messages = await self.reader.thread(name)
-            return thread_text(messages, self.reader.place, await self.opted_out())
+            return thread_text(messages, self.reader.name, await self.opted_out())
         begin, end = span_of_day(date)
         walk = DayWalk(reader=self.reader, until=self.reader.mark(end), since=begin)
         day = [each for each in await walk.day() if date_of(each.said_at) == date]
-        return day_text(day, self.reader.place, await self.opted_out())
+        return day_text(day, self.reader.name, await self.opted_out())
 
 
 def _cursor(before: float | None, done: set[str]) -> str:
@@ -358,7 +358,7 @@ class ChannelSources(Generic[Connection]):
             if known.trouble:
                 raise source.SourceUnavailable(known.trouble)
             reader, opted_out = await known.reader(), self.channel_store.opted_out
-            yield ChannelSource(reader=reader, label=f"{self.platform}:{reader.place}", opted_out=opted_out)
+            yield ChannelSource(reader=reader, label=f"{self.platform}:{reader.name}", opted_out=opted_out)
 
     async def _check(self, address: str, _context: source.SourceContext) -> None:
         """Raises if it may not be read for itself; for which collection it is read is asked at each sync."""

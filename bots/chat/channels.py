@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS opted_out (person TEXT PRIMARY KEY);  -- platform/per
 """
 
 STORE = "rooms"
-#: The space of all places that the bot is not in, where a person brings it along. There it reads what everybody may.
+#: The space of all channels that the bot is not in, where a person brings it along. There it reads what everybody may.
 ELSEWHERE = "elsewhere"
 SCHEMA = Schema(
     tables=_TABLES + EMAILS,
@@ -121,20 +121,24 @@ class ChannelStore:
         await self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
         await self.remember_forgotten([f"{conversation.id}/forgotten"])
 
-    async def move(self, conversation: Conversation, place: str) -> None:
-        """Continue the conversation in a place that its id does not name."""
-        await self._write("DELETE FROM places WHERE place = ? AND conversation <> ?", place, conversation.id)
+    async def move(self, conversation: Conversation, message: str) -> None:
+        """Continue the conversation in the thread on this message, which its id does not name."""
+        await self._write(
+            "DELETE FROM places WHERE place = ? AND conversation <> ?", message, conversation.id
+        )
         await self._write(
             "INSERT INTO places VALUES (?, ?) ON CONFLICT (conversation) DO UPDATE SET place = excluded.place",
-            conversation.id, place,
+            conversation.id, message,
         )  # fmt: skip
 
-    async def place_of(self, conversation: Conversation) -> str | None:
+    async def first_message(self, conversation: Conversation) -> str | None:
+        """The message on whose thread a moved conversation continues."""
         found = await self._one("SELECT place FROM places WHERE conversation = ?", conversation.id)
         return cast("str | None", found)
 
-    async def moved_to(self, place: str) -> Conversation | None:
-        found = await self._one("SELECT conversation FROM places WHERE place = ?", place)
+    async def moved_to(self, message: str) -> Conversation | None:
+        """The conversation that continues in the thread on this message."""
+        found = await self._one("SELECT conversation FROM places WHERE place = ?", message)
         return Conversation.parse(found) if found else None
 
     async def set_watermark(self, platform: str, message: int) -> None:

@@ -241,8 +241,8 @@ class ChatCommands:
         if kind_of(address, self.footnote.sources.kinds) is None:
             return (Note(text=say("platform_not_learned"), is_private=True),)
         await self.footnote.sources.add(address, collection=own_collection(here), every=EVERY)
-        place = await self.people.place(route)
-        return (Note(text=f"{say('channel_learned', place=place or here.channel)} {say('can_opt_out')}"),)
+        channel = await self.people.channel_name(route)
+        return (Note(text=f"{say('channel_learned', channel=channel or here.channel)} {say('can_opt_out')}"),)
 
     async def _forget_channel(self, command: ChatCommand, route: ReplyRoute) -> CommandReplies:
         """Forgets what was read of the channel for itself; an operator's collections stay."""
@@ -254,8 +254,8 @@ class ChatCommands:
             )
         except NotFound:
             return (Note(text=say("channel_not_learned"), is_private=True),)
-        place = await self.people.place(route)
-        return (Note(text=say("channel_forgotten", place=place or here.channel)),)
+        channel = await self.people.channel_name(route)
+        return (Note(text=say("channel_forgotten", channel=channel or here.channel)),)
 
     async def _forget_me(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         """First what keeps the next sync from reading it, then what was read."""

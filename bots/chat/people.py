@@ -114,21 +114,21 @@ async def note_names(
     said: Iterable[tuple[Conversation, str]], people: Mapping[str, People], noted: ShownNames
 ) -> None:
     """Note what the channels and the people are called who said something; ``people`` by platform."""
-    places: dict[str, str] = {}
+    names: dict[str, str] = {}
     for conversation, author in said:
         known = people.get(conversation.platform)
         if known is None:
             continue
         route, channel = known.route_in(conversation), conversation.channel_id
         try:
-            if channel not in places:
+            if channel not in names:
                 is_direct = known.is_direct_message(conversation)
-                place = DIRECT_MESSAGE if is_direct else await known.place(route)
-                places[channel] = place.removeprefix("#")
+                name = DIRECT_MESSAGE if is_direct else await known.channel_name(route)
+                names[channel] = name.removeprefix("#")
             await noted.note("person", await known.names(route, [author]))
         except (Refused, Unreachable) as trouble:
             logger.warning("names could not be looked up", extra={"channel": channel, "reason": str(trouble)})
-    await noted.note("channel", places)
+    await noted.note("channel", names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,7 +63,7 @@ class Said:
     """One message of a person in a thread."""
 
     id: str  #: in the platform's terms
-    key: str  #: the same, of any place of the platform
+    key: str  #: the same, unique on the platform
     author: str
     text: str  #: without the bot's own mention
     said_at: float  #: seconds since the epoch
@@ -183,7 +183,7 @@ class Posts(Protocol[Shown_contra]):
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Shown_contra, *, may_be_public: bool
     ) -> None:
-        """The same in whatever private way there is; else near to the place if it ``may_be_public``, else Refused."""
+        """The same in whatever private way there is; else in the channel if it ``may_be_public``, else Refused."""
 
     async def delete(self, route: ReplyRoute, handle: str) -> None:
         """Remove one of our messages, or a sign of work."""
@@ -198,7 +198,7 @@ class Posts(Protocol[Shown_contra]):
         """At most THREAD_CONTEXT messages of the thread before the one of this route, oldest first."""
 
     async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
-        """The messages of people in the thread, oldest first; in a place without threads this message alone."""
+        """The messages of people in the thread, oldest first; without threads, this message alone."""
 
     async def link(self, route: ReplyRoute, message: str) -> str | None:
         """The URL of a message; None where the platform gives none."""
@@ -216,7 +216,7 @@ class People(Protocol):
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
-    async def place(self, route: ReplyRoute) -> str:
+    async def channel_name(self, route: ReplyRoute) -> str:
         """The name that people have for the channel, such as "#help"; empty if it is direct or unknown."""
 
     def is_direct(self, route: ReplyRoute) -> bool:
@@ -226,7 +226,7 @@ class People(Protocol):
         """The same of a conversation, of which no route is known."""
 
     def route_in(self, conversation: Conversation) -> ReplyRoute:
-        """A route that leads to a conversation of which none is known: by it, people and the place have names."""
+        """A route to a conversation, by which the names of its channel and people are looked up."""
 
     async def is_private(self, conversation: Conversation) -> bool:
         """True if not everybody of its workspace or server reads the channel, or the platform does not say."""
@@ -236,7 +236,7 @@ class People(Protocol):
 
     async def email_of(self, space: str, user: str) -> str:
         """The e-mail address of a member who confirmed it; empty where the platform says none, and for bots, guests
-        and people of other places.
+        and people of other workspaces.
 
         Raises Refused and Unreachable where it does not say now; what it says is some minutes old at most.
         """
@@ -291,9 +291,9 @@ MALFORMED = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 
 @dataclass(slots=True)
 class Unreadable:
-    """Counts what cannot be read. The log names the places in the code; an error's text may quote people."""
+    """Counts what cannot be read. The log names the lines of code; an error's text may quote people."""
 
-    _places: Counter[str] = field(default_factory=Counter)  #: since the last line of the log
+    _faults: Counter[str] = field(default_factory=Counter)  #: since the last line of the log
     _log_limit: LogLimit = field(default_factory=LogLimit)
 
     @contextmanager
@@ -306,8 +306,8 @@ class Unreadable:
 
     def count(self, fault: Exception) -> None:
         *_, last = extract_tb(fault.__traceback__)
-        self._places[f"{type(fault).__name__} in {Path(last.filename).name}:{last.lineno}"] += 1
+        self._faults[f"{type(fault).__name__} in {Path(last.filename).name}:{last.lineno}"] += 1
         if self._log_limit.admits("unreadable"):
-            extra = {"count": self._places.total(), "reason": ", ".join(sorted(self._places))}
+            extra = {"count": self._faults.total(), "reason": ", ".join(sorted(self._faults))}
             logger.warning("what could not be read was left out", extra=extra)
-            self._places.clear()
+            self._faults.clear()

@@ -206,8 +206,8 @@ def _head(text: str) -> str:
     return f"{words}…" if space else f"{text[:AROUND]}…"
 
 
-def places_in(footnotes: Footnotes) -> Iterator[tuple[Citation, list[Excerpt]]]:
-    """The quotes by place: a citation that says where they stand, and its quotes."""
+def excerpts_by_citation(footnotes: Footnotes) -> Iterator[tuple[Citation, list[Excerpt]]]:
+    """The quotes of each footnote, with a citation that has its number and location."""
     for _, group in groupby(footnotes.excerpts, lambda each: (each.citation.number, each.citation.url)):
         excerpts = list(group)
         yield excerpts[0].citation, excerpts

@@ -120,8 +120,8 @@ class AnswerMarks(Generic[Shown]):
                 instead=details["instead"] if details["collection"] in readable else "",
             )  # fmt: skip
             if details.get("tells"):
-                told = renderer.answer_changed(changed, outcome, command.author)
-                await posts.say(route, command.id, 0, told, is_again=is_again)
+                message = renderer.answer_changed(changed, outcome, command.author)
+                await posts.say(route, command.id, 0, message, is_again=is_again)
                 return
             if proposed := outcome.proposal:  # with what was decided since
                 known = await self.replies.proposals(command.conversation)

@@ -55,7 +55,7 @@ class Layout(Generic[Shown]):
     call: Callable[
         [Callable[[Callable[[str], str]], str], Sequence[Block], Sequence[platform.Approver]], Shown
     ]
-    #: Every quote in its paragraph, below its place, and the sentences that were left out.
+    #: Every quote in its paragraph, below its title, and the sentences that were left out.
     quoted_parts: Callable[[platform.Footnotes], Iterator[Part]]
     #: A form in which the query is changed before it is allowed.
     editor: Callable[[Proposal, ReplyRoute], Any]
@@ -99,8 +99,8 @@ class Layout(Generic[Shown]):
             made = self._with_card([*self.packed(parts)], self._beneath(outcome, card_context))
             if card_context.is_forgotten:
                 made = [[each for each in blocks if each["type"] not in self.with_buttons] for blocks in made]
-            told = notification(outcome, card_context)
-            shown = [self.message(made[0], told), *map(self.message, made[1:])]
+            notified = notification(outcome, card_context)
+            shown = [self.message(made[0], notified), *map(self.message, made[1:])]
         first, *others = shown
         return (self.ended(first, outcome), *others)
 
@@ -298,9 +298,9 @@ class Layout(Generic[Shown]):
     def _footnotes(self, answer: Answer, language: str) -> Iterator[Block]:
         if answer.citations:
             yield dict(self.divider)
-            for place in texts.places_of(answer.citations)[: texts.FOOTNOTES_SHOWN]:
+            for citation in texts.distinct_citations(answer.citations)[: texts.FOOTNOTES_SHOWN]:
                 # An answer of quotes alone has shown them above.
-                yield self.footnote(place, language, answer.composed)
+                yield self.footnote(citation, language, answer.composed)
 
     def _no_answer(self, outcome: Outcome, card_context: CardContext) -> Iterator[Part]:
         say = texts.say_in(outcome.language)
@@ -336,10 +336,10 @@ class Layout(Generic[Shown]):
     def answer_changed(self, changed: ChangedAnswer, outcome: Outcome, asker: str) -> Shown:
         """Notifies who asked that the answer above no longer holds; what was taken out is not repeated."""
         who, title = platform.Approver(id=asker, name=""), self._title(changed)
-        told = texts.say_in(outcome.language)(
+        text = texts.say_in(outcome.language)(
             "answer_changed", who=self.mention(who), title=title, time=self.date(changed.changed_at)
         )
-        return self.message([self.text(told), *self.rows([self._ask_again(outcome)])], pings=(who,))
+        return self.message([self.text(text), *self.rows([self._ask_again(outcome)])], pings=(who,))
 
     def _changed(self, changed: ChangedAnswer, language: str) -> Iterator[Block]:
         """Above an answer, what it quotes and is not there any more, and what is there instead."""

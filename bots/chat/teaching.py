@@ -140,7 +140,7 @@ class Teaching(Generic[Shown]):
         now = answers.now()
         return KeptAnswer(
             id=id_of(reply.key), question=clipped(asked.text, QUESTION_LIMIT), text=answered.text, author=reply.author,
-            name=names[reply.author], place=await people.place(route), conversation=conversation.id,
+            name=names[reply.author], place=await people.channel_name(route), conversation=conversation.id,
             message=reply.key, url=await self.replies.posts.link(route, reply.id),
             collection=own_collection(conversation), language=language_of(question), said_at=reply.said_at,
             kept_at=now, valid_until=now,

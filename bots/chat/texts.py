@@ -110,12 +110,12 @@ def remarks(outcome: conversation.Outcome) -> tuple[str, ...]:
 
 def omissions(outcome: conversation.Outcome) -> tuple[str, ...]:
     """The sentences that were left out of an answer, each with the reason if it is in the language of the answer."""
-    told = []
+    sentences = []
     for each in outcome.answer.left_out if outcome.answer else ():
         is_theirs = sure_language(each.reason) in ("", outcome.language)
         reason = plain_quote(each.reason, code="`") if is_theirs else ""
-        told.append(f"“{plain_quote(each.text, code='`')}”" + (f" ({reason})" if reason else ""))
-    return tuple(told)
+        sentences.append(f"“{plain_quote(each.text, code='`')}”" + (f" ({reason})" if reason else ""))
+    return tuple(sentences)
 
 
 def reason_of(outcome: conversation.Outcome) -> str | None:
@@ -147,13 +147,13 @@ def freshness_of(citation: conversation.Citation, language: str) -> str:
     return " · ".join(say(key, date=say.day(at)) for key, at in moments.items() if at is not None)
 
 
-def unseen_told(moment: float) -> str:
-    """That something was not seen at its source for too long: for the operator."""
+def unseen_note(moment: float) -> str:
+    """The remark on a document that was not seen at its source for too long, for the operator."""
     say = say_in(ENGLISH)
     return say("unseen_since", date=say.day(moment))
 
 
-def place_of(citation: conversation.Citation, language: str) -> tuple[str, str]:
+def title_and_origin(citation: conversation.Citation, language: str) -> tuple[str, str]:
     """Its headings; and its source unless that says the same, with how fresh it is. Each on one short line."""
     parts = plain_line(headings(citation)), line(origin_of(citation, language))
     title, origin = (clipped(words, TITLE_SHOWN) for words in parts)
@@ -168,12 +168,12 @@ def columns_of(citation: conversation.Citation) -> str:
     return "" if is_blank(named) else f"{named}: "
 
 
-def places_of(citations: Iterable[conversation.Citation]) -> tuple[conversation.Citation, ...]:
-    """The first citation of each number: a line for each place."""
-    places: dict[int, conversation.Citation] = {}
+def distinct_citations(citations: Iterable[conversation.Citation]) -> tuple[conversation.Citation, ...]:
+    """The first citation of each number: one line below an answer for each."""
+    first: dict[int, conversation.Citation] = {}
     for citation in citations:
-        places.setdefault(citation.number, citation)
-    return tuple(places.values())
+        first.setdefault(citation.number, citation)
+    return tuple(first.values())
 
 
 def closest_shown(outcome: conversation.Outcome) -> tuple[conversation.Citation, ...]:
@@ -186,7 +186,7 @@ def quotes_label(outcome: conversation.Outcome) -> str:
     answer, say = outcome.answer, say_in(outcome.language)
     if answer is None:
         return say("show_quotes") if outcome.closest else ""
-    hidden = len(places_of(merge_footnotes(answer).citations)) - FOOTNOTES_SHOWN
+    hidden = len(distinct_citations(merge_footnotes(answer).citations)) - FOOTNOTES_SHOWN
     if hidden > 0:
         return say("show_more_quotes", count=hidden)
     return say("show_quotes") if answer.citations or answer.left_out else ""
@@ -259,9 +259,9 @@ def finishing(turn: conversation.Turn) -> str:
     return say("finishing_search")
 
 
-def nothing_to_read(place: str, suffixes: Mapping[str, object], notes: Iterable[SourceNote] = ()) -> str:
-    found = "".join(f" {told_of(note.source, note.text)}." for note in notes)
-    return f"There is nothing to read in {place}: Footnote reads {', '.join(suffixes)}.{found}"
+def nothing_to_read(target: str, suffixes: Mapping[str, object], notes: Iterable[SourceNote] = ()) -> str:
+    found = "".join(f" {note_line(note.source, note.text)}." for note in notes)
+    return f"There is nothing to read in {target}: Footnote reads {', '.join(suffixes)}.{found}"
 
 
 def synced(report: SyncReport, language: str = ENGLISH) -> str:
@@ -286,9 +286,9 @@ def synced(report: SyncReport, language: str = ENGLISH) -> str:
     return " ".join(filter(None, (f"{', '.join(phrases)}." if phrases else "", unread)))
 
 
-def told_of(source: str, told: str) -> str:
+def note_line(source: str, text: str) -> str:
     """ "docs/a.md: is empty": for the operator; an address may end in a colon itself, as "drive:"."""
-    return f"{source.removesuffix(':')}: {told}"
+    return f"{source.removesuffix(':')}: {text}"
 
 
 def source_lists(entries: Iterable[Entry], say: Wording) -> Iterator[tuple[str, str, list[str], str]]:
@@ -386,9 +386,9 @@ def open_until(proposal: conversation.Proposal) -> str:
 
 def _footnotes(citations: Sequence[conversation.Citation], language: str, *, with_quotes: bool = True) -> str:
     lines = []
-    for place in places_of(citations):
-        where = (headings(place), origin_of(place, language), freshness_of(place, language), place.url or "")
-        lines.append(f"[{place.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
-        quoted = (one for one in citations if one.number == place.number and with_quotes)
+    for each in distinct_citations(citations):
+        where = (headings(each), origin_of(each, language), freshness_of(each, language), each.url or "")
+        lines.append(f"[{each.number}] " + " · ".join(part for part in dict.fromkeys(where) if part))
+        quoted = (one for one in citations if one.number == each.number and with_quotes)
         lines += [f"    {columns_of(one)}“{clipped(plain_quote(one.quote), QUOTE_SHOWN)}”" for one in quoted]
     return "\n".join(lines)

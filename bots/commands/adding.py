@@ -207,18 +207,18 @@ class Questions:
 
     def _tell(self, credential: Credential, settings: Settings) -> None:
         """Where a credential is made, and where it is put."""
-        name, place = credential.setting, ENV_FILE.absolute()
+        name, file = credential.setting, ENV_FILE.absolute()
         may = "It needs" if credential.is_needed else "If it is not open to everybody, it needs"
         rights = f" ({credential.rights})" if credential.rights else ""
         self.screen.note(f"{may} {name}. Make one at {credential.made_at}{rights}")
         if getattr(settings, name.lower(), None):
-            self.screen.note(f"and add it to {name} in {place}, after a comma:")
+            self.screen.note(f"and add it to {name} in {file}, after a comma:")
             self.screen.write(f"  {credential.entry}")
         else:
-            self.screen.note(f"and put this line into {place}:")
+            self.screen.note(f"and put this line into {file}:")
             self.screen.write(f"  {name}={credential.entry}")
         if is_exposed(ENV_FILE):
-            self.screen.fault(f"Others on this machine may read {place}: chmod 600 {shlex.quote(str(place))}")
+            self.screen.fault(f"Others on this machine may read {file}: chmod 600 {shlex.quote(str(file))}")
 
     # Where and how often
 

@@ -100,8 +100,8 @@ async def _open_here(footnote: Footnote, channel_store: ChannelStore) -> AsyncIt
     async def carry_out(
         name: str, details: Record, *, note: Announce = lambda *_: None, notify: Notify = lambda *_: None
     ) -> Record:
-        told = indexing.Watcher(announce=note, notify=notify)
-        return await operations.carry_out(name, details, told, is_again=False)
+        watcher = indexing.Watcher(announce=note, notify=notify)
+        return await operations.carry_out(name, details, watcher, is_again=False)
 
     try:
         yield Backend(
@@ -132,14 +132,14 @@ def reads_for(channel_store: ChannelStore, served: Collection[str]) -> Reads:
 
 def until_free(settings: Settings, screen: Screen, *, patience: float = PATIENCE) -> bool:
     """Wait until no other command uses the data folder; True if somebody serves it, and does the work of commands."""
-    until, told = time.monotonic() + patience, False
+    until, has_noted = time.monotonic() + patience, False
     while not is_served(settings):
         owner = find_owner(settings.data_dir)
         if owner is None or owner.name.endswith(LONG) or time.monotonic() > until:
             return False
-        if not told and owner.is_named:
+        if not has_noted and owner.is_named:
             screen.note(f"Waiting for another Footnote ({owner.name})…")
-            told = True
+            has_noted = True
         time.sleep(LOOK_EVERY)
     return True
 

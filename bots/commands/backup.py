@@ -33,7 +33,7 @@ def back_up(arguments: Namespace, settings: Settings) -> int:
     """Also while processes serve the stores."""
     made = archives.back_up(settings, Path(arguments.file))
     screen = Screen()
-    screen.write(f"{arguments.file} holds {_told(made)}. Only you can read it.")
+    screen.write(f"{arguments.file} holds {_summary(made)}. Only you can read it.")
     if made.missing:
         screen.write(f"{counted(made.missing, 'vector')} could not be read and will be made anew.")
     return 0
@@ -44,13 +44,13 @@ def restore(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
     found = archives.restore(Path(arguments.file), settings, notify=lambda _step: None)
     holder = settings.data_dir if settings.postgres_url is None else "The PostgreSQL of DATABASE_URL"
-    screen.write(f"{holder} holds {_told(found)} again.")
+    screen.write(f"{holder} holds {_summary(found)} again.")
     if found.missing:
         screen.write(f"{counted(found.missing, 'vector')} will be made by the next command that reads.")
     return 0
 
 
-def _told(backup: Backup) -> str:
+def _summary(backup: Backup) -> str:
     parts = (
         counted(backup.stores, "store"), counted(backup.rows, "row"), counted(backup.vectors, "vector"),
         counted(backup.uploads, "upload"),
@@ -122,7 +122,7 @@ def _to_folder(name: str, settings: Settings, screen: Screen) -> tuple[Tallies, 
 
 @contextmanager
 def _naming_the_option(setting: str, option: str) -> Iterator[None]:
-    """Sentences about a place name the setting that mostly has it."""
+    """Names in sentences the setting that mostly holds the path or URL."""
     try:
         yield
     except SettingsError as error:

@@ -75,8 +75,8 @@ def ingest(arguments: Namespace, settings: Settings) -> int:
         raise SettingsError("--follow is for websites: footnote ingest https://HOST/ --follow.")
     if arguments.every is not None and not targets.sources:
         hints = map(ways_of_reading, arguments.targets)  # how what may have been meant is written
-        told = "--every is for sources: files are looked at before each question, pages when you say."
-        raise SettingsError(" ".join(filter(None, (told, *hints))))
+        sentence = "--every is for sources: files are looked at before each question, pages when you say."
+        raise SettingsError(" ".join(filter(None, (sentence, *hints))))
     return Ingestion(arguments, targets, settings, screen).carry_out()
 
 
@@ -160,9 +160,9 @@ class Ingestion:
         if self.arguments.json:
             return
         self.screen.write(texts.synced(report))
-        told = [(each.source, each.reason) for each in report.failed]
-        for source, sentence in (*told, *((each.source, each.text) for each in report.notes)):
-            self.screen.write(f"  {texts.told_of(source, sentence)}")
+        failed = [(each.source, each.reason) for each in report.failed]
+        for source, sentence in (*failed, *((each.source, each.text) for each in report.notes)):
+            self.screen.write(f"  {texts.note_line(source, sentence)}")
 
     def finish(self, report: SyncReport, made: int) -> int:
         """Say how many vectors were made, or everything as JSON; the exit code."""

@@ -185,19 +185,19 @@ def summary_of(
     """Sentences: how much was read and found, what is accepted, and what was not judged."""
     run, usage = linted.run, linted.usage
     what = counted(len(found), "finding") if found else "Nothing found"
-    told = [f"{what} in {counted(run.documents, 'document')}, of which {run.changed:,} had changed."]
+    lines = [f"{what} in {counted(run.documents, 'document')}, of which {run.changed:,} had changed."]
     if accepted > 0:
-        told.append(f"{counted(accepted, 'more finding')} accepted by the baseline.")
+        lines.append(f"{counted(accepted, 'more finding')} accepted by the baseline.")
     if stale:
         named = ", ".join(f"{each.id} ({each.where})" for each in stale)
-        told.append(f"The baseline accepts what is not found any more: {named}.")
+        lines.append(f"The baseline accepts what is not found any more: {named}.")
     if usage.calls:
         tokens = usage.input_tokens + usage.output_tokens
-        told.append(f"The model took {counted(usage.calls, 'call')} and {counted(tokens, 'token')}.")
+        lines.append(f"The model took {counted(usage.calls, 'call')} and {counted(tokens, 'token')}.")
     if linted.left:
         why = linted.trouble or "the next run asks about them."
-        told.append(f"{counted(linted.left, 'pair')} of places not judged: {why}")
-    return told
+        lines.append(f"{counted(linted.left, 'pair')} of places not judged: {why}")
+    return lines
 
 
 def record_of(linted: Linted, found: Sequence[LintFinding], stale: Sequence[Accepted]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from bots.commands.run import Served, serve_until_stopped
 from bots.mcp.callers import PLATFORM as MCP
 from bots.mcp.callers import PeopleByEmail
 from bots.page.gap_reports import GapReports
-from bots.page.server import link_at, link_told, open_page
+from bots.page.server import link_at, link_note, open_page
 from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.site import Record
@@ -84,7 +84,7 @@ async def _print_link(arguments: Namespace, page: PageSettings, settings: Settin
             sessions = PageSessions(database=database)
             name = arguments.name or ""
             token = await sessions.make_link(arguments.role or "editor", collections=collections, name=name)
-            url = None if arguments.page else await sessions.place()
+            url = None if arguments.page else await sessions.url()
     sys.stdout.write(f"{link_at(page, url, token)}\n")
     return 0
 
@@ -107,7 +107,7 @@ async def _tell_sessions(revoked: str | None, settings: Settings) -> int:
     lines = [
         (each.id, each.name, "edits" if each.is_editor else "reads",
          "everything" if each.collections is None else ", ".join(sorted(each.collections)),
-         f"last look {moment(each.used_at)}", each.place)
+         f"last look {moment(each.used_at)}", each.client)
         for each in listed
     ]  # fmt: skip
     sys.stdout.write(
@@ -182,7 +182,7 @@ async def _serve_beside(page: PageSettings, settings: Settings) -> int:
                 work=WorkBeside(RemoteOperations(queue=queue)),
             ) as link,
         ):  # fmt: skip
-            sys.stdout.write(f"{link_told(link)}\nCtrl-C stops.\n")
+            sys.stdout.write(f"{link_note(link)}\nCtrl-C stops.\n")
             sys.stdout.flush()
             await stop.wait()
     return 0

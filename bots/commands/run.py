@@ -30,7 +30,7 @@ from bots.doctor.settings import find_misspellings, read_configuration
 from bots.mcp.callers import PLATFORM as MCP
 from bots.mcp.settings import McpSettings, check_extra, read_mcp_settings
 from bots.page.gap_reports import GapReports
-from bots.page.server import OwnWork, link_told, open_page
+from bots.page.server import OwnWork, link_note, open_page
 from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings, read_page_settings
 from bots.page.threads import PLATFORM as PAGE
@@ -209,7 +209,7 @@ class _Serving:
             await self.stack.enter_async_context(serving)
             if shown_in := channels_of(name, footnote.settings.gaps_channel):
                 digests = GapDigests(
-                    channels=shown_in, place=DIGESTS[name], messages=server.messenger.replies, finder=gaps,
+                    channels=shown_in, target=DIGESTS[name], messages=server.messenger.replies, finder=gaps,
                     is_private=server.messenger.commands.people.is_private, library=footnote.library,
                     channel_store=self.operations.channel_store,
                 )  # fmt: skip
@@ -240,7 +240,7 @@ class _Serving:
         self, turns: Turns, threads: PageThreads, slack: SlackServer | DiscordServer | None,
         admission: Admission | None,
     ) -> Sequence[RouteDef]:  # fmt: skip
-        """Serve assistants; the routes for the page to serve, where both are at one place."""
+        """Serve assistants; the routes for the page to serve, where both have one address."""
         if self.served.mcp is None:
             return ()
         from bots.mcp.http import serving_mcp
@@ -256,7 +256,7 @@ class _Serving:
         )  # fmt: skip
         site, key = await self.stack.enter_async_context(opening)
         page = self.served.page
-        if page and (page.host, page.port) == (site.place.host, site.place.port):
+        if page and (page.host, page.port) == (site.http.host, site.http.port):
             sys.stdout.write("Assistants ask over MCP at /mcp of the page.\n")
             return await self.stack.enter_async_context(site.routes(key))
         address = await self.stack.enter_async_context(serving_mcp(site, key))
@@ -330,5 +330,5 @@ def _greeting(served: Served, footnote: Footnote, link: str) -> str:
     names = " and ".join(TITLES[name] for name in sorted(served.platforms, reverse=True)) or others
     documents = len(footnote.library.store.entries())
     reads = counted(documents, "document") if documents else f"no documents yet. {NOTHING_INDEXED}"
-    told = f"{link_told(link)}\n" if link else ""
-    return f"{told}Serving {names} with {reads.rstrip('.')}. Ctrl-C stops."
+    entry = f"{link_note(link)}\n" if link else ""
+    return f"{entry}Serving {names} with {reads.rstrip('.')}. Ctrl-C stops."

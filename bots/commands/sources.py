@@ -56,14 +56,14 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
             f"\t{each.counts.read}\t{each.record.collection}"
         )
         for failed in each.failed:
-            screen.write(f"  {texts.told_of(failed.source, failed.reason)}")
+            screen.write(f"  {texts.note_line(failed.source, failed.reason)}")
     if not entries and not listed:
         screen.note(texts.NOTHING_INDEXED)
     elif screen.is_drawn:
         screen.show(render.source_list(entries, limit=None, unseen=unseen))
     else:
         for entry in entries:
-            remark = (texts.unseen_told(unseen[entry.id]),) if entry.id in unseen else ()
+            remark = (texts.unseen_note(unseen[entry.id]),) if entry.id in unseen else ()
             columns = (entry.source, entry.title, str(entry.passages), entry.collection, *remark)
             screen.write("\t".join(columns))
     return 0
@@ -110,7 +110,7 @@ def described(listed: ListedSource, *, is_stale: bool) -> str:
         synced = f"synced {datetime.fromtimestamp(record.synced_at).astimezone():%Y-%m-%d %H:%M}"
     parts = [
         synced,
-        texts.unseen_told(record.seen_at) if is_stale else "",
+        texts.unseen_note(record.seen_at) if is_stale else "",
         f"every {span_of(record.every)}" if record.every else "",
         f"{counts.due} to read" if counts.due else "",
         f"{counts.failed} failed" if counts.failed else "",

@@ -72,7 +72,7 @@ async def run(arguments: Namespace, settings: Settings) -> int:
             found = {file: await examiner.examine(cases) for file, cases in asked.items()}
         conditions = _conditions(backend, corpus)
     how = "one at a time" if concurrency == 1 else f"up to {concurrency} at a time"
-    return _told(found, conditions, how, arguments, settings)
+    return _report(found, conditions, how, arguments, settings)
 
 
 def _files(arguments: Namespace, targets: Targets, settings: Settings) -> tuple[Path, ...]:
@@ -173,7 +173,7 @@ def _corpus(backend: Backend, targets: Targets) -> Corpus:
     return Corpus.of(
         (entry.source, entry.address)
         for entry in backend.library.store.entries()
-        if not targets.addresses or any(is_within(entry.address, place) for place in targets.addresses)
+        if not targets.addresses or any(is_within(entry.address, target) for target in targets.addresses)
     )
 
 
@@ -188,7 +188,7 @@ def _conditions(backend: Backend, corpus: Corpus) -> dict[str, str]:
     }
 
 
-def _told(
+def _report(
     found: Mapping[Path, tuple[Judgement, ...]], conditions: Mapping[str, str], how: str,
     arguments: Namespace, settings: Settings,
 ) -> int:  # fmt: skip

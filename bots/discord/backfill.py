@@ -158,7 +158,7 @@ async def _retry(fetch: Callable[[], Awaitable[None]]) -> None:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-Place = discord.abc.GuildChannel | discord.Thread
+Channel = discord.abc.GuildChannel | discord.Thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,24 +170,24 @@ class ChannelFollower:
     async def wrote(self, message: discord.Message) -> None:
         if message.guild is None or message.author.bot or message.webhook_id is not None:
             return
-        if (place := await _place(message.guild, message.channel.id)) is not None:
+        if (channel := await _fetch_channel(message.guild, message.channel.id)) is not None:
             day = (f"{date_of(said_at(str(message.id)))}/{DAY}",)
-            await self._look(place, _thread_item(place) or day, f"{message.id}-new")
+            await self._look(channel, _thread_item(channel) or day, f"{message.id}-new")
 
     async def edited(self, edit: discord.RawMessageUpdateEvent) -> None:
         message = edit.message
         if message.guild is None or message.author.bot or message.edited_at is None:
             return
-        if (place := await _place(message.guild, edit.channel_id)) is not None:
-            items = _thread_item(place) or items_at([str(message.id)])
-            await self._look(place, items, f"{message.id}-{message.edited_at.timestamp():.3f}")
+        if (channel := await _fetch_channel(message.guild, edit.channel_id)) is not None:
+            items = _thread_item(channel) or items_at([str(message.id)])
+            await self._look(channel, items, f"{message.id}-{message.edited_at.timestamp():.3f}")
 
-    async def deleted(self, guild: discord.Guild | None, channel: int, messages: Sequence[int]) -> None:
+    async def deleted(self, guild: discord.Guild | None, channel_id: int, messages: Sequence[int]) -> None:
         if guild is None or not messages:
             return
-        if (place := await _place(guild, channel)) is not None:
-            items = _thread_item(place) or items_at(map(str, messages))
-            await self._look(place, items, f"{max(messages)}-{len(messages)}-gone")
+        if (channel := await _fetch_channel(guild, channel_id)) is not None:
+            items = _thread_item(channel) or items_at(map(str, messages))
+            await self._look(channel, items, f"{max(messages)}-{len(messages)}-gone")
 
     async def thread_changed(self, thread: discord.Thread, change: str) -> None:
         items = _thread_item(thread) and thread_items(str(thread.id))
@@ -213,24 +213,24 @@ class ChannelFollower:
             change = f"{address.removeprefix(prefix)}-{time.time():.3f}"
             await self.schedule.look_again(address, (), change)
 
-    async def _look(self, place: Place, items: Sequence[str], change: str) -> None:
-        is_open = isinstance(place, discord.Thread) and not place.is_private()
-        channel = place.parent_id if isinstance(place, discord.Thread) and is_open else place.id
-        await self.schedule.look_again(_address(place.guild.id, channel), items, change)
+    async def _look(self, channel: Channel, items: Sequence[str], change: str) -> None:
+        is_open = isinstance(channel, discord.Thread) and not channel.is_private()
+        parent = channel.parent_id if isinstance(channel, discord.Thread) and is_open else channel.id
+        await self.schedule.look_again(_address(channel.guild.id, parent), items, change)
 
 
 def _address(server: int, channel: int | str) -> str:
     return source_of(channel_at(PLATFORM, str(server), str(channel)))
 
 
-def _thread_item(place: Place) -> tuple[str, ...]:
+def _thread_item(channel: Channel) -> tuple[str, ...]:
     """Its item, if it is a thread that everyone in its channel may read; a private one is read by days."""
-    if not isinstance(place, discord.Thread) or place.is_private():
+    if not isinstance(channel, discord.Thread) or channel.is_private():
         return ()
-    return items_at((), str(place.id))
+    return items_at((), str(channel.id))
 
 
-async def _place(guild: discord.Guild, channel: int) -> Place | None:
+async def _fetch_channel(guild: discord.Guild, channel: int) -> Channel | None:
     """Archived threads are not known without asking; None for what the bot does not see."""
     if (known := guild.get_channel_or_thread(channel)) is not None:
         return known

@@ -149,23 +149,23 @@ class DiscordChannels:
     calls: DiscordCalls
     my_user_id: str
 
-    async def post(self, place: str, message: Message, *, nonce: str, reply_to: str = "") -> str:
+    async def post(self, channel: str, message: Message, *, nonce: str, reply_to: str = "") -> str:
         """The handle; the post is no reply where the bot may not read ``reply_to``."""
         content = content_of(message) | {"nonce": nonce, "enforce_nonce": True}
         if reply_to:
             reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}}
             try:
-                return await self._reopening(place, partial(self._post, place, content | reference))
+                return await self._reopening(channel, partial(self._post, channel, content | reference))
             except Refused as refused:
                 if refused.code not in (NO_HISTORY, INVALID_FORM):
                     raise
-        return await self._reopening(place, partial(self._post, place, content))
+        return await self._reopening(channel, partial(self._post, channel, content))
 
     async def edit(self, handle: str, message: Message) -> None:
         channel, _, message_id = handle.partition("/")
-        place, content = {"channel_id": channel, "message_id": message_id}, content_of(message)
+        ids, content = {"channel_id": channel, "message_id": message_id}, content_of(message)
         path = f"{MESSAGES}/{{message_id}}"
-        await self._reopening(channel, lambda: self.calls.call("PATCH", path, **place, json=content))
+        await self._reopening(channel, lambda: self.calls.call("PATCH", path, **ids, json=content))
 
     async def delete(self, handle: str) -> None:
         channel, _, message = handle.partition("/")
@@ -192,31 +192,31 @@ class DiscordChannels:
             if refused.code != THREAD_EXISTS:
                 raise
 
-    async def find(self, place: str, turn: str, part: int) -> str | None:
+    async def find(self, channel: str, turn: str, part: int) -> str | None:
         """The id of a message of the bot, among those after the start of the turn."""
         mark = mark_of(turn, part)
-        async for message in self._messages(place, after=origin_of(turn)):
+        async for message in self._messages(channel, after=origin_of(turn)):
             if mark_in(message, self.my_user_id) == mark:
                 return str(message["id"])
         return None
 
-    async def doubles(self, place: str, turn: str) -> list[str]:
+    async def doubles(self, channel: str, turn: str) -> list[str]:
         """The handles of messages of a turn beside the oldest one of each part that is no note of progress."""
         shown: dict[int, list[Mapping[str, Any]]] = {mark_of(turn, part): [] for part in range(PARTS)}
-        async for message in self._messages(place, after=origin_of(turn)):
+        async for message in self._messages(channel, after=origin_of(turn)):
             shown.get(mark_in(message, self.my_user_id), []).append(message)
         ended = [each for each in shown.values() if not all(map(is_note, each))]
         kept = {next(each["id"] for each in messages if not is_note(each)) for messages in ended}
-        return [f"{place}/{each['id']}" for messages in ended for each in messages if each["id"] not in kept]
+        return [f"{channel}/{each['id']}" for part in ended for each in part if each["id"] not in kept]
 
-    async def _post(self, place: str, content: Mapping[str, Any]) -> str:
-        message: Any = await self.calls.call("POST", MESSAGES, channel_id=place, json=dict(content))
-        return f"{place}/{message['id']}"
+    async def _post(self, channel: str, content: Mapping[str, Any]) -> str:
+        message: Any = await self.calls.call("POST", MESSAGES, channel_id=channel, json=dict(content))
+        return f"{channel}/{message['id']}"
 
-    async def _messages(self, place: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
+    async def _messages(self, channel: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
         for _ in range(PAGES):
             page: list[dict[str, Any]] = await self.calls.call(
-                "GET", MESSAGES, channel_id=place, limit=MESSAGES_PAGE, after=after
+                "GET", MESSAGES, channel_id=channel, limit=MESSAGES_PAGE, after=after
             )
             for message in reversed(page):
                 yield message

@@ -57,12 +57,12 @@ class DiscordChannel:
     """One channel that the bot may read."""
 
     api: PacedCalls
-    at: content.DiscordPlace
+    info: content.DiscordChannelInfo
     _threads: dict[str, content.Json] | None = None  #: of the channel, by id, as they were listed
 
     @property
-    def place(self) -> str:
-        return self.at.name
+    def name(self) -> str:
+        return self.info.name
 
     def mark(self, moment: float) -> str:
         return first_id_at(moment)
@@ -71,11 +71,11 @@ class DiscordChannel:
         """One page of entries; of a forum all its posts. A day, which has a ``since``, is read without its threads."""
         threads = [] if since else [content.thread_entry(each) for each in (await self._listed()).values()]
         messages: list[content.Json] = []
-        if not self.at.is_forum:
+        if not self.info.is_forum:
             before = {"before": until} if until else {}
-            messages = await self._read(MESSAGES, self.at.channel, limit=MESSAGES_PAGE, **before)
+            messages = await self._read(MESSAGES, self.info.channel, limit=MESSAGES_PAGE, **before)
         is_last = len(messages) < MESSAGES_PAGE
-        found = {each["id"]: content.channel_entry(each, self.at) for each in messages}
+        found = {each["id"]: content.channel_entry(each, self.info) for each in messages}
         if not since:  # what was listed decides whether a message has a thread
             found = {name: replace(each, thread="") for name, each in found.items()}
         oldest = 0 if is_last else min(map(int, found))
@@ -91,7 +91,7 @@ class DiscordChannel:
 
     async def thread(self, thread: str) -> Sequence[channel_source.ChannelMessage]:
         known = (self._threads or {}).get(thread) or await self._look_up(thread)
-        if known is None or not content.is_open_thread_of(known, self.at.channel):
+        if known is None or not content.is_open_thread_of(known, self.info.channel):
             return []
         messages: list[content.Json] = []
         while True:
@@ -100,16 +100,16 @@ class DiscordChannel:
                 page = await self._read(MESSAGES, thread, limit=MESSAGES_PAGE, **before)
             except Refused as refused:
                 if refused.code != UNKNOWN_CHANNEL:
-                    why = f"Discord refused a thread of {self.place}: {refused}."
+                    why = f"Discord refused a thread of {self.name}: {refused}."
                     raise SourceUnavailable(why) from refused
                 return []
             messages += page
             if len(page) < MESSAGES_PAGE:
                 break
-        title = str(known.get("name") or "") if self.at.is_forum else ""
+        title = str(known.get("name") or "") if self.info.is_forum else ""
         titles = {thread: title}
         found = [
-            content.channel_message(each, self.at, title=titles.get(each["id"], ""))
+            content.channel_message(each, self.info, title=titles.get(each["id"], ""))
             for each in messages[::-1]
         ]
         return [each for each in found if each is not None]
@@ -120,29 +120,29 @@ class DiscordChannel:
         except Refused as refused:
             if refused.code in GONE:
                 return None
-            raise SourceUnavailable(f"Discord refused a thread of {self.place}: {refused}.") from refused
+            raise SourceUnavailable(f"Discord refused a thread of {self.name}: {refused}.") from refused
         return known
 
     async def _listed(self) -> dict[str, content.Json]:
         """The threads that everyone in the channel may read, open and archived; listed once."""
         if self._threads is None:
             found: list[content.Json] = []
-            if self.at.has_threads:
+            if self.info.has_threads:
                 # Those that are open are listed again at the end: one may be opened meanwhile.
                 found = [*await self._active(), *await self._archived(), *await self._active()]
-            here = self.at.channel
+            here = self.info.channel
             self._threads = {each["id"]: each for each in found if content.is_open_thread_of(each, here)}
         return self._threads
 
     async def _active(self) -> Sequence[content.Json]:
-        listed = await self._refusing("/guilds/{guild_id}/threads/active", guild_id=self.at.server)
+        listed = await self._refusing("/guilds/{guild_id}/threads/active", guild_id=self.info.server)
         return list(listed["threads"])
 
     async def _archived(self) -> Sequence[content.Json]:
         """The latest to be archived come first."""
         path, found, before = f"{CHANNEL}/threads/archived/public", list[content.Json](), dict[str, str]()
         while True:
-            page = await self._refusing(path, channel_id=self.at.channel, limit=THREADS_PAGE, **before)
+            page = await self._refusing(path, channel_id=self.info.channel, limit=THREADS_PAGE, **before)
             found += page["threads"]
             if not page["has_more"] or not page["threads"]:
                 return found
@@ -150,7 +150,7 @@ class DiscordChannel:
 
     async def _read(self, path: str, channel: str, **parameters: Any) -> Any:
         """Raises Refused for a thread alone."""
-        if channel == self.at.channel:
+        if channel == self.info.channel:
             return await self._refusing(path, channel_id=channel, **parameters)
         return await self.api.get(path, channel_id=channel, **parameters)
 
@@ -159,14 +159,14 @@ class DiscordChannel:
             return await self.api.get(path, **parameters)
         except Refused as refused:
             if refused.code in GONE:
-                raise SourceWithdrawn(f"{self.place} cannot be read any more: {refused}.") from refused
-            raise SourceUnavailable(f"Discord refused to show {self.place}: {refused}.") from refused
+                raise SourceWithdrawn(f"{self.name} cannot be read any more: {refused}.") from refused
+            raise SourceUnavailable(f"Discord refused to show {self.name}: {refused}.") from refused
 
 
 def discord_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
     return channel_source.ChannelSources(
         platform=PLATFORM, channel_store=channel_store, connect=_calls, find=_find,
-        look_up=lambda calls, *place: _known(PacedCalls(calls=calls, interval=interval), *place),
+        look_up=lambda calls, *ids: _known(PacedCalls(calls=calls, interval=interval), *ids),
     ).kind()  # fmt: skip
 
 
@@ -224,13 +224,13 @@ class KnownDiscordChannel:
         seen = (each for each in channels if VIEW in content.permissions_in(each, self.server, self.roles))
         user, kind = self.application.user_id, self.channel["type"]
         own = (role["id"] for role in self.roles if (role.get("tags") or {}).get("bot_id") == user)
-        at = content.DiscordPlace(
+        info = content.DiscordChannelInfo(
             server=self.server, channel=self.channel["id"], name=self.name,
             is_forum=kind in content.FORUMS, has_threads=kind in content.WITH_THREADS,
             me=Me(user_id=user, role_ids=frozenset(own)),
             names={each["id"]: each["name"] for each in (*self.roles, *seen)},
         )  # fmt: skip
-        return DiscordChannel(api=self.api, at=at)
+        return DiscordChannel(api=self.api, info=info)
 
 
 async def _known(api: PacedCalls, server: str, channel: str) -> KnownDiscordChannel:

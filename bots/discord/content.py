@@ -132,8 +132,8 @@ NEEDED = frozenset({VIEW, HISTORY})
 
 
 @value
-class DiscordPlace:
-    """A channel that is read, and as whom."""
+class DiscordChannelInfo:
+    """A channel that is read, and the bot that reads it."""
 
     server: str
     channel: str
@@ -161,13 +161,13 @@ def is_written(message: Json) -> bool:
     return message["type"] in WRITTEN and is_person and not message.get("webhook_id")
 
 
-def channel_message(message: Json, place: DiscordPlace, *, title: str = "") -> ChannelMessage | None:
+def channel_message(message: Json, channel: DiscordChannelInfo, *, title: str = "") -> ChannelMessage | None:
     """None for what no person wrote, and for what says nothing. ``title``: of the post that it begins."""
     if message["type"] == THREAD_STARTER:  # the message that the thread was opened on, in the channel
         message = message.get("referenced_message") or message
     if not is_written(message):
         return None
-    author, text = message["author"], plain_text(words_of(message), _names(message, place), place.me)
+    author, text = message["author"], plain_text(words_of(message), _names(message, channel), channel.me)
     files = tuple(str(file.get("filename") or "?") for file in message.get("attachments") or ())
     if not (text or files or title):
         return None
@@ -177,14 +177,14 @@ def channel_message(message: Json, place: DiscordPlace, *, title: str = "") -> C
         name=_name_of(author),
         said_at=said_at(message["id"]),
         text=f"{title}\n\n{text}".strip(),
-        url=f"https://discord.com/channels/{place.server}/{message['channel_id']}/{message['id']}",
+        url=f"https://discord.com/channels/{channel.server}/{message['channel_id']}/{message['id']}",
         files=files,
-        calls_bot=_calls(message, place.me),
+        calls_bot=_calls(message, channel.me),
     )
 
 
-def _names(message: Json, place: DiscordPlace) -> Mapping[str, str]:
-    return {**place.names, **{user["id"]: _name_of(user) for user in message.get("mentions") or ()}}
+def _names(message: Json, channel: DiscordChannelInfo) -> Mapping[str, str]:
+    return {**channel.names, **{user["id"]: _name_of(user) for user in message.get("mentions") or ()}}
 
 
 def _name_of(user: Json) -> str:
@@ -201,11 +201,11 @@ def _calls(message: Json, me: Me) -> bool:
     )
 
 
-def channel_entry(message: Json, place: DiscordPlace) -> ChannelEntry:
+def channel_entry(message: Json, channel: DiscordChannelInfo) -> ChannelEntry:
     """The entry of a message in the channel itself; a thread that was opened on a message has its id."""
     thread = message.get("thread") or {}
     return ChannelEntry(
-        id=message["id"], said_at=said_at(message["id"]), message=channel_message(message, place),
+        id=message["id"], said_at=said_at(message["id"]), message=channel_message(message, channel),
         thread=message["id"] if thread else "", is_answered=bool(thread.get("message_count")),
     )  # fmt: skip
 

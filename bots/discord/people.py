@@ -46,7 +46,7 @@ class DiscordPeople:
         roles = (await self._member(route, user)).get("roles") or ()
         return tuple(role for role in wanted if role in roles)
 
-    async def place(self, route: ReplyRoute) -> str:
+    async def channel_name(self, route: ReplyRoute) -> str:
         if self.is_direct(route):
             return ""
         try:

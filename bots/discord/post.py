@@ -78,9 +78,9 @@ class DiscordPosts:
     async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
         if route["server"] == ELSEWHERE:
             return
-        for place in dict.fromkeys((await self._home(route), route["place"])):
-            with suppress(Refused):  # where it may not read, it may still write in the other place
-                for double in await self._channels.doubles(place, turn):
+        for channel in dict.fromkeys((await self._home(route), route["place"])):
+            with suppress(Refused):  # where it may not read, it may still write in the other
+                for double in await self._channels.doubles(channel, turn):
                     await self._channels.delete(double)
 
     async def rest(self, route: ReplyRoute) -> None:
@@ -89,10 +89,10 @@ class DiscordPosts:
     async def find(self, route: ReplyRoute, turn: str, part: int) -> str | None:
         if route["server"] == ELSEWHERE:
             return None
-        for place in dict.fromkeys((await self._home(route), route["place"])):
-            with suppress(Refused):  # where it may not read, it may still write in the other place
-                if found := await self._channels.find(place, turn, part):
-                    return f"{place}/{found}"
+        for channel in dict.fromkeys((await self._home(route), route["place"])):
+            with suppress(Refused):  # where it may not read, it may still write in the other
+                if found := await self._channels.find(channel, turn, part):
+                    return f"{channel}/{found}"
         return None
 
     async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
@@ -128,7 +128,7 @@ class DiscordPosts:
             permissions = await self._permissions_in(channel, route["server"])
         except Refused as hidden:
             is_gone = hidden.code == calls.UNKNOWN_CHANNEL
-            return say("place_gone") if is_gone else say("may_not_write", rights=VIEW)
+            return say("channel_gone") if is_gone else say("may_not_write", rights=VIEW)
         return obstacle(refused, channel, permissions, say)
 
     async def _permissions_in(self, channel: Mapping[str, Any], server: str) -> int:
@@ -194,13 +194,15 @@ class DiscordPosts:
 
     async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
         """The newest of a thread. In a channel many talk at once: there it is the named message alone."""
-        place, me = route["place"], Me(user_id=self.my_user_id)
+        channel, me = route["place"], Me(user_id=self.my_user_id)
         found: list[dict[str, Any]] = []
         if route["server"] != DIRECT and not is_outside_thread(route):
-            found = await self.calls.call("GET", calls.MESSAGES, channel_id=place, limit=calls.MESSAGES_PAGE)
+            found = await self.calls.call(
+                "GET", calls.MESSAGES, channel_id=channel, limit=calls.MESSAGES_PAGE
+            )
         if message and all(each["id"] != message for each in found):
             path = f"{calls.MESSAGES}/{{message_id}}"
-            found.append(await self.calls.call("GET", path, channel_id=place, message_id=message))
+            found.append(await self.calls.call("GET", path, channel_id=channel, message_id=message))
         people: list[Said | None] = []
         for each in reversed(found):
             with self.unreadable.skipped():
@@ -212,22 +214,22 @@ class DiscordPosts:
 
     async def starter(self, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of the thread; of a forum post with its title."""
-        place = route["place"]
-        found = await self.calls.call("GET", calls.MESSAGES, channel_id=place, after="0", limit=1)
-        if not found or found[0]["id"] != place:
+        channel = route["place"]
+        found = await self.calls.call("GET", calls.MESSAGES, channel_id=channel, after="0", limit=1)
+        if not found or found[0]["id"] != channel:
             return thread_message(found[0], self.my_user_id) if found else None
-        post = await self.calls.call("GET", CHANNEL, channel_id=place)
+        post = await self.calls.call("GET", CHANNEL, channel_id=channel)
         return thread_message(found[0], self.my_user_id, title=post["name"])
 
     async def _post_anywhere(
         self, route: ReplyRoute, turn: str, message: Message, *, nonce: str, is_again: bool
     ) -> str:
         """In the conversation's thread, or in the channel where the bot may not write in the thread."""
-        place = await self._open_place(route, turn, is_again=is_again)
+        channel = await self._find_or_open_thread(route, turn, is_again=is_again)
         try:
-            return await self._post(place, route, turn, message, nonce=nonce)
+            return await self._post(channel, route, turn, message, nonce=nonce)
         except Refused:
-            if place == route["place"]:
+            if channel == route["place"]:
                 raise
         remember(self._threads, await self._first_message(route), str(route["place"]))
         return await self._post(route["place"], route, turn, message, nonce=nonce)
@@ -241,18 +243,18 @@ class DiscordPosts:
             nonce = nonce_of(f"{turn}/instead of {deleted}", part)
             await self._post_anywhere(route, turn, message, nonce=nonce, is_again=True)
 
-    async def _post(self, place: str, route: ReplyRoute, turn: str, message: Message, *, nonce: str) -> str:
-        reply_to = await self._reply_to(place, route, turn)
-        return await self._channels.post(place, message, nonce=nonce, reply_to=reply_to)
+    async def _post(self, channel: str, route: ReplyRoute, turn: str, message: Message, *, nonce: str) -> str:
+        reply_to = await self._reply_to(channel, route, turn)
+        return await self._channels.post(channel, message, nonce=nonce, reply_to=reply_to)
 
-    async def _reply_to(self, place: str, route: ReplyRoute, turn: str) -> str:
-        """The question, if it is in the same place; in a channel, the first message of the conversation."""
+    async def _reply_to(self, channel: str, route: ReplyRoute, turn: str) -> str:
+        """The question, if it is in the same channel; outside threads, the first message of the conversation."""
         message = self._questions.get(turn) if "says" in route else route["message"]
         if "says" not in route and is_outside_thread(route):
-            message = await self.channel_store.place_of(conversation_of(route)) or route["thread"]
-        return str(message) if place == route["place"] != message and message else ""
+            message = await self.channel_store.first_message(conversation_of(route)) or route["thread"]
+        return str(message) if channel == route["place"] != message and message else ""
 
-    async def _open_place(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
+    async def _find_or_open_thread(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
         """Where to write; for a new conversation in a channel, a thread is opened."""
         if "says" in route:
             await self._post_question(route, turn, is_again=is_again)
@@ -268,28 +270,28 @@ class DiscordPosts:
     async def _first_message(self, route: ReplyRoute) -> str:
         """The message that the thread of a new conversation is opened on; empty before it is posted."""
         if "says" in route:
-            return await self.channel_store.place_of(conversation_of(route)) or ""
+            return await self.channel_store.first_message(conversation_of(route)) or ""
         return str(route["message"])
 
     async def _open_thread(self, route: ReplyRoute, message: str) -> str:
         """The thread on a message, which has the message's id; the channel where none may be opened."""
         if message in self._threads:
             return self._threads[message]
-        place = message
+        thread = message
         try:
             await self._channels.open_thread(route["place"], message, route["opens"])
         except Refused as refused:
             logger.info("no thread could be opened", extra={"reason": refused.code})
-            place = str(route["place"])
-        remember(self._threads, message, place)
-        return place
+            thread = str(route["place"])
+        remember(self._threads, message, thread)
+        return thread
 
     async def _post_question(self, route: ReplyRoute, turn: str, *, is_again: bool) -> None:
         """Post the question of a command, which the others did not see, and open a thread on it."""
         if turn in self._questions:
             return
         conversation = conversation_of(route)
-        message = await self.channel_store.place_of(conversation) if "opens" in route else None
+        message = await self.channel_store.first_message(conversation) if "opens" in route else None
         if message is None:
             message = await self._find_or_post(route, f"{turn}/asked", is_again=is_again)
         remember(self._questions, turn, message)

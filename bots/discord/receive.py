@@ -129,7 +129,7 @@ class MessageEvent:
     id: str
     server: str  #: DIRECT for a direct message
     channel: str  #: of a thread, its parent channel; a private thread counts as a channel
-    place: str  #: the channel, thread or direct message that holds it
+    channel_id: str  #: the channel, thread or direct message that holds it
     is_thread: bool = False
     takes_threads: bool = False  #: whether a thread can be opened on it
     author: str
@@ -160,7 +160,7 @@ def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = 
         id=str(message.id),
         server=str(message.guild.id) if message.guild else DIRECT,
         channel=_channel_of(channel),
-        place=str(channel.id),
+        channel_id=str(channel.id),
         is_thread=is_thread,
         takes_threads=channel.type in (ChannelType.text, ChannelType.news),
         author=str(message.author.id),
@@ -199,20 +199,20 @@ def _quoted(message: discord.Message, reply: discord.Message | None, me: Me) -> 
     return (ThreadMessage(author=source.author.display_name, text=text),) if text else ()
 
 
-def _channel_of(place: Any) -> str:
+def _channel_of(channel: Any) -> str:
     """The parent of a thread, except of a private one: not everyone in the channel may read that."""
     from discord import Thread
 
-    is_open_thread = isinstance(place, Thread) and not parent_of(place)
-    return str(place.parent_id if is_open_thread else place.id)
+    is_open_thread = isinstance(channel, Thread) and not parent_of(channel)
+    return str(channel.parent_id if is_open_thread else channel.id)
 
 
-def parent_of(place: Any) -> str:
-    """The channel of a private thread, whose members all read it; empty for every other place."""
+def parent_of(channel: Any) -> str:
+    """The channel of a private thread, whose members all read it; empty for every other channel."""
     from discord import ChannelType, Thread
 
-    is_private = isinstance(place, Thread) and place.type is ChannelType.private_thread
-    return str(place.parent_id) if is_private else ""
+    is_private = isinstance(channel, Thread) and channel.type is ChannelType.private_thread
+    return str(channel.parent_id) if is_private else ""
 
 
 def _first_of(reply: discord.Message) -> str:
@@ -309,7 +309,7 @@ def route_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> 
     thread = thread_of(event)
     route = DiscordRoute(
         server=event.server, channel=event.channel, thread=moved.thread if moved else thread,
-        place=event.place, message=event.id, user=event.author,
+        place=event.channel_id, message=event.id, user=event.author,
     )  # fmt: skip
     is_new = event.takes_threads and thread == event.id
     return {**route, "opens": content.plain_text(event.text, event.names, me)} if is_new else route
@@ -320,10 +320,10 @@ def thread_of(event: MessageEvent) -> str:
     if event.server == DIRECT:
         return TALK
     if event.is_thread:
-        return event.place
+        return event.channel_id
     if event.answers_me and event.answers:
         return event.answers
-    return event.id if event.takes_threads else event.place
+    return event.id if event.takes_threads else event.channel_id
 
 
 def read(

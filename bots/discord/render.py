@@ -12,9 +12,18 @@ from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import is_blank, line, web_link
 from bots.chat.platform import Approver, Footnotes
-from bots.chat.proposals import marked_lines, places_in
+from bots.chat.proposals import excerpts_by_citation, marked_lines
 from bots.chat.render import Block, Layout, Part
-from bots.chat.texts import ENGLISH, QUOTE_SHOWN, clipped, columns_of, omissions, place_of, remarks, say_in
+from bots.chat.texts import (
+    ENGLISH,
+    QUOTE_SHOWN,
+    clipped,
+    columns_of,
+    omissions,
+    remarks,
+    say_in,
+    title_and_origin,
+)
 from bots.discord import parts
 from bots.discord.dialect import DISCORD
 from bots.discord.parts import TEXT, link, small_print, text, words
@@ -50,16 +59,16 @@ class Message:
     pings: tuple[Approver, ...] = ()  #: the only ones whom it notifies
 
 
-def message_of(made: Sequence[Block], told: str = "", pings: Sequence[Approver] = ()) -> Message:  # noqa: ARG001 - a notification shows no words
+def message_of(made: Sequence[Block], notification: str = "", pings: Sequence[Approver] = ()) -> Message:  # noqa: ARG001 - a notification shows no words
     markdown = "\n".join(each["content"] for each in parts.walk(made) if each["type"] == TEXT)
     return Message(text=_SMALL.sub("", markdown), components=tuple(made), pings=tuple(pings))
 
 
 def _quotes(footnotes: Footnotes) -> Iterator[Part]:
-    """Every quote in its paragraph, below its place, and the sentences that were left out."""
+    """Every quote in its paragraph, below its title, and the sentences that were left out."""
     outcome = footnotes.outcome
-    for place, excerpts in places_in(footnotes):
-        above = _place(place, outcome.language)
+    for citation, excerpts in excerpts_by_citation(footnotes):
+        above = _title_line(citation, outcome.language)
         for excerpt in excerpts:
             yield from parts.quotation(marked_lines(excerpt), above=above)
             above = ""
@@ -73,14 +82,14 @@ def _quotes(footnotes: Footnotes) -> Iterator[Part]:
 
 
 def _footnote(citation: Citation, language: str, with_quote: bool) -> Block:
-    """Number, title › place and source in small print, with its quote below."""
+    """Number, title and source in small print, with its quote below."""
     quote = clipped(plain_quote(citation.quote), QUOTE_SHOWN) if with_quote else ""
     below = "" if is_blank(quote) else small_print(f"{columns_of(citation)}“{quote}”")
-    return text(f"-# {_place(citation, language)}\n{below}".rstrip())
+    return text(f"-# {_title_line(citation, language)}\n{below}".rstrip())
 
 
-def _place(citation: Citation, language: str) -> str:
-    title, origin = place_of(citation, language)
+def _title_line(citation: Citation, language: str) -> str:
+    title, origin = title_and_origin(citation, language)
     beside = f" · {words(origin)}" if origin else ""
     return f"**{citation.number}** {_linked(web_link(citation.url), title)}{beside}"
 

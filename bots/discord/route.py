@@ -61,9 +61,9 @@ def access_id(kind: str, written: str) -> str | None:
     found = _ACCESS_ID.fullmatch(written)
     if found is None:
         return None
-    place, known = found[1] or found[4], found[2] or found[3] or found[5]
+    server, known = found[1] or found[4], found[2] or found[3] or found[5]
     if kind == "group":
-        return f"{PLATFORM}/{place}/{known}" if place else None
+        return f"{PLATFORM}/{server}/{known}" if server else None
     return str(known)
 
 

@@ -122,8 +122,8 @@ def _check_shape(token: str) -> Iterator[Finding]:
 
 def _events(settings: Settings, servers: Collection[str] | None) -> Finding:
     """``servers``: those of the bot; None if unknown."""
-    places = [PLATFORM] if servers is None else [f"{PLATFORM}/{server}" for server in (*servers, DIRECT)]
-    threads = [thread for place in places for thread in thread_ids(settings, place)]
+    prefixes = [PLATFORM] if servers is None else [f"{PLATFORM}/{server}" for server in (*servers, DIRECT)]
+    threads = [thread for prefix in prefixes for thread in thread_ids(settings, prefix)]
     if began := [said_at(thread) for thread in threads if ID.fullmatch(thread)]:
         return report_events(EVENTS, began)
     if TALK in threads:
@@ -166,9 +166,9 @@ def of_bot(bot: discord.Application) -> Iterator[Finding]:
 def invite(application_id: str, *, needs_code: bool) -> Iterator[Finding]:
     yield ok(INVITE, f"Add it to a server: {discord.invite_url(application_id)}")
     if needs_code:
-        needed, place = "Requires OAuth2 Code Grant", f"{PORTAL}/{application_id}/bot › Authorization Flow"
+        needed, page = "Requires OAuth2 Code Grant", f"{PORTAL}/{application_id}/bot › Authorization Flow"
         closed = f"{needed} is on: nobody can add it to a server."
-        yield failed(INVITE, closed, f"{place} › {needed}: switch it off.")
+        yield failed(INVITE, closed, f"{page} › {needed}: switch it off.")
 
 
 def application_id_in(token: str) -> str:
@@ -218,8 +218,8 @@ def visible_fields(command: discord.ApplicationCommand) -> Mapping[str, Any]:
         for given in command.get("options") or ()
     ]
     whole = {name: command.get(name, default) for name, default in _COMMAND.items()}
-    places = {name: sorted(command.get(name) or ()) for name in ("contexts", "integration_types")}
-    return whole | places | {"options": options}
+    availability = {name: sorted(command.get(name) or ()) for name in ("contexts", "integration_types")}
+    return whole | availability | {"options": options}
 
 
 async def of_gateway(api: discord.DiscordApi) -> list[Finding]:

@@ -123,14 +123,14 @@ def _examine_vectors(library: Library, settings: Settings) -> Iterator[Finding]:
 
 def _compare_with_disk(library: Library) -> Iterator[Finding]:
     """The files that the next question will update, and those that cannot be read."""
-    places: dict[str, list[str]] = {}
+    roots_by_collection: dict[str, list[str]] = {}
     for collection, root in library.store.roots.all():
-        places.setdefault(collection, []).append(root)
-    missing = [root for roots in places.values() for root in roots if not Path(root).exists()]
+        roots_by_collection.setdefault(collection, []).append(root)
+    missing = [root for roots in roots_by_collection.values() for root in roots if not Path(root).exists()]
     if missing:
         fix = "Bring it back (is a disk not mounted?), or let it go: `footnote forget PATH`"
         yield warning(NAME, f"Indexed, but not on the disk any more: {_some(missing)}.", fix)
-    for collection, roots in places.items():
+    for collection, roots in roots_by_collection.items():
         rules = library.store.roots.rules(collection)
         known = {entry.address: entry for entry in library.store.entries(collection=collection)}
         unreadable = library.store.roots.unreadable(collection)

@@ -287,8 +287,8 @@ async def _asked(model: BaseChatModel, prompt: str) -> tuple[str, int, int, floa
     from core.reasoning.calls import CALL_CONFIG
 
     reply, seconds = await _timed(model.ainvoke(prompt, config=CALL_CONFIG))
-    told: Any = getattr(reply, "usage_metadata", None) or {}
-    return str(reply.text), told.get("input_tokens", 0), told.get("output_tokens", 0), seconds
+    usage: Any = getattr(reply, "usage_metadata", None) or {}
+    return str(reply.text), usage.get("input_tokens", 0), usage.get("output_tokens", 0), seconds
 
 
 async def _timed(work: Any) -> tuple[Any, float]:

@@ -34,7 +34,7 @@ class Configuration:
         """Everything by name; the environment wins, as it does for every command."""
         return {**self.in_file, **self.environment}
 
-    def place_of(self, *names: str) -> str:
+    def set_in(self, *names: str) -> str:
         """Where a setting is set, or should be."""
         return "the environment" if any(name in self.environment for name in names) else ".env"
 
@@ -90,9 +90,9 @@ KEY = "_API_KEY"  # how the settings of providers end, which their packages read
 
 #: How to get what a default cannot provide.
 _SOURCES = {
-    "TAVILY_API_KEY": "Get a key at https://app.tavily.com and set TAVILY_API_KEY in {place}.",
-    "SEARXNG_URL": "Set SEARXNG_URL in {place} to the address of your SearXNG: http://localhost:8888",
-    "WEB_APPROVERS": "Set WEB_APPROVERS in {place} to who may decide, separated by commas.",
+    "TAVILY_API_KEY": "Get a key at https://app.tavily.com and set TAVILY_API_KEY in {where}.",
+    "SEARXNG_URL": "Set SEARXNG_URL in {where} to the address of your SearXNG: http://localhost:8888",
+    "WEB_APPROVERS": "Set WEB_APPROVERS in {where} to who may decide, separated by commas.",
 }
 
 
@@ -103,8 +103,8 @@ def examine(configuration: Configuration, names: Sequence[str]) -> list[Finding]
     given = f"given are {', '.join(set_names)}" if set_names else "everything has its default"
     found = [ok(NAME, f"{read}; {given}."), *_examine_file(configuration)]
     for name, sentence in configuration.faults.items():
-        fix = _SOURCES.get(name, "Correct {name} in {place}, or take it out for its default.")
-        found.append(failed(NAME, sentence, fix.format(name=name, place=configuration.place_of(name))))
+        fix = _SOURCES.get(name, "Correct {name} in {where}, or take it out for its default.")
+        found.append(failed(NAME, sentence, fix.format(name=name, where=configuration.set_in(name))))
     return [*found, *find_misspellings(configuration, names), *_find_shadowed(configuration, names)]
 
 

@@ -410,8 +410,8 @@ def _fix_of(name: str, configuration: Configuration) -> str:
 
 
 def _events(bot: Bot | None, settings: Settings) -> Finding:
-    place = f"{PLATFORM}/{bot.team_id}" if bot else PLATFORM
-    began = [float(ts) for ts in thread_ids(settings, place) if _TS.fullmatch(ts)]
+    prefix = f"{PLATFORM}/{bot.team_id}" if bot else PLATFORM
+    began = [float(ts) for ts in thread_ids(settings, prefix) if _TS.fullmatch(ts)]
     if began:
         return report_events(EVENTS, began)
     if bot is None:

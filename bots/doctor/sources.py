@@ -12,7 +12,7 @@ from typing import cast
 
 from bots.arguments import span_of
 from bots.chat.addresses import ADDRESSES, ingest_command
-from bots.chat.texts import counted, told_of
+from bots.chat.texts import counted, note_line
 from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
 from bots.doctor.stores import server_rows
@@ -59,7 +59,7 @@ def _stored(settings: Settings) -> list[ListedSource]:
         return SourceStore(database).listed(failures=NAMED)
     file = file_of(settings.data_dir, STORE)
     if not file.is_file() or version_in(file) != SCHEMA.version:
-        return []  # another version is told with the data folder
+        return []  # another version is reported with the data folder
     with closing(SqliteDatabase(file, SCHEMA, is_read_only=True)) as opened:
         return SourceStore(opened).listed(failures=NAMED)
 
@@ -125,8 +125,8 @@ async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, Source
         later = f"{name} wants to be asked again in {throttled.retry_after:.0f} s."
         return warning(NAME, later, "Nothing is to be done: a sync waits.")
     except FootnoteError as error:
-        told = from_error(NAME, error, _fix_of(lacking) if lacking else "")
-        return told if name in told.text else replace(told, text=told_of(name, told.text))
+        finding = from_error(NAME, error, _fix_of(lacking) if lacking else "")
+        return finding if name in finding.text else replace(finding, text=note_line(name, finding.text))
     except Exception as error:
         # The boundary of one source: the others are looked at.
         logger.exception("a source could not be examined")

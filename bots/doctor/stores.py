@@ -116,13 +116,13 @@ def _examine_versions(settings: Settings) -> Iterator[Finding]:
 # Threads: the one sign in the data folder that a platform's events arrive
 
 
-def thread_ids(settings: Settings, place: str) -> list[str]:
-    """The platform's own ids of the threads in a place ("slack/T1"); none where nothing was stored yet."""
+def thread_ids(settings: Settings, prefix: str) -> list[str]:
+    """The platform's own ids of the threads below a prefix ("slack/T1"); none where nothing was stored yet."""
     try:
         found = stored_rows(settings, channels.STORE, "SELECT conversation FROM threads")
     except (sqlite3.Error, SettingsError):  # a damaged file is no sign either
         return []
-    return [name.rpartition("/")[2] for (name,) in found if name.startswith(f"{place}/")]
+    return [name.rpartition("/")[2] for (name,) in found if name.startswith(f"{prefix}/")]
 
 
 def report_events(check: str, began: Collection[float]) -> Finding:
@@ -268,5 +268,5 @@ def _other_versions(check: str, stored: Mapping[str, int]) -> Iterator[Finding]:
         if version is None or version < schema.version:
             yield warning(check, f"The {store} in PostgreSQL is of an older version.", MIGRATE)
         elif version > schema.version + 1:
-            told = f"The {store} in PostgreSQL is of a newer version of Footnote."
-            yield failed(check, told, "Install that version again.")
+            newer = f"The {store} in PostgreSQL is of a newer version of Footnote."
+            yield failed(check, newer, "Install that version again.")

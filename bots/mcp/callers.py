@@ -109,7 +109,7 @@ class PeopleByEmail:
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:  # noqa: ARG002 - a port
         return ()
 
-    async def place(self, route: ReplyRoute) -> str:  # noqa: ARG002 - a port
+    async def channel_name(self, route: ReplyRoute) -> str:  # noqa: ARG002 - a port
         return ""
 
     def is_direct(self, route: ReplyRoute) -> bool:  # noqa: ARG002 - a port

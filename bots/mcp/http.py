@@ -64,7 +64,7 @@ class McpSite:
 
     service: Service
     identities: Identities
-    place: PageSettings
+    http: PageSettings
     issuer: str = ""  #: the address of who issues OAuth tokens
     calls: Counter[str] = field(default_factory=Counter)  #: that run now, by caller
 
@@ -118,16 +118,16 @@ class McpSite:
 
     def url(self, request: web.Request) -> str:
         """The address of the server, as clients have it."""
-        return f"{self.place.url or f'http://{request.host}'}{PATH}"
+        return f"{self.http.url or f'http://{request.host}'}{PATH}"
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         """Why a request goes no further, whoever sent it; programs that are no browsers name no origin."""
-        place, headers = self.place, request.headers
-        if not place.is_on_loopback and not place.is_secure(
+        http, headers = self.http, request.headers
+        if not http.is_on_loopback and not http.is_secure(
             request.remote or "", headers.get("X-Forwarded-Proto", "")
         ):
             return _sorry(NEEDS_TLS, 403)
-        origin = place.origin_of(headers.get("Host", ""))
+        origin = http.origin_of(headers.get("Host", ""))
         if origin is None:
             return _sorry(OTHER_HOST, 421)
         if any(len(request.headers.getall(name, ())) > 1 for name in ONCE):
@@ -227,13 +227,13 @@ class _Exchange:
 @asynccontextmanager
 async def serving_mcp(site: McpSite, key: str) -> AsyncIterator[str]:
     """Serve it; its address. SettingsError where it cannot listen."""
-    application, place = web.Application(client_max_size=BODY_LIMIT), site.place
+    application, http = web.Application(client_max_size=BODY_LIMIT), site.http
     async with site.routes(key) as routes:
         application.add_routes(routes)
-        many = place.stands_for_many
+        many = http.stands_for_many
         async with serve(
-            application, place.host, place.port, name="The MCP server", stands_for_many=many
+            application, http.host, http.port, name="The MCP server", stands_for_many=many
         ) as port:
             logger.info("the MCP server listens", extra={"port": port})
-            host = f"[{place.host}]" if ":" in place.host else place.host
-            yield f"{place.url or f'http://{host}:{port}'}{PATH}"
+            host = f"[{http.host}]" if ":" in http.host else http.host
+            yield f"{http.url or f'http://{host}:{port}'}{PATH}"

@@ -89,10 +89,10 @@ class Issuer:
     async def _look(self) -> dict[str, jwt.PyJWK]:
         try:
             async with httpx.AsyncClient(timeout=ISSUER_TIMEOUT) as client:
-                for place in METADATA:
-                    told = await client.get(f"{self.address.rstrip('/')}/{place}")
-                    if told.is_success:
-                        keys = (await client.get(told.json()["jwks_uri"])).raise_for_status()
+                for path in METADATA:
+                    metadata = await client.get(f"{self.address.rstrip('/')}/{path}")
+                    if metadata.is_success:
+                        keys = (await client.get(metadata.json()["jwks_uri"])).raise_for_status()
                         return {str(each.key_id): each for each in jwt.PyJWKSet.from_dict(keys.json()).keys}
         except (httpx.HTTPError, ValueError, LookupError, TypeError, jwt.PyJWTError) as fault:
             logger.warning("the keys of MCP_ISSUER could not be read", exc_info=True)

@@ -85,13 +85,13 @@ class ServedService:
             await self.turns.stop(turn.conversation)
 
     async def _ended(self, turn: Turn, note: Note) -> Outcome:
-        told = ""
+        noted = ""
         while True:
             stage, outcome = await self.threads.look(turn.id)
             if outcome is not None:
                 return outcome
-            if stage and stage != told:
-                note(told := stage)
+            if stage and stage != noted:
+                note(noted := stage)
             await asyncio.sleep(LOOK_EVERY)
 
     async def _admit(self, question: Question) -> None:
@@ -157,7 +157,7 @@ async def open_mcp(
     """The site and the key of its states. ``spaces``: Slack's workspaces that are served."""
     channels.people[PLATFORM] = PeopleByEmail()
     issuer = (
-        Issuer(address=settings.issuer, audience=f"{settings.place.url}{PATH}") if settings.issuer else None
+        Issuer(address=settings.issuer, audience=f"{settings.http.url}{PATH}") if settings.issuer else None
     )
     service = ServedService(
         footnote=footnote, turns=turns, threads=threads, reads=reads, refresh=refresh,
@@ -166,7 +166,7 @@ async def open_mcp(
     sweeping = asyncio.create_task(keep_sweeping(threads))
     with open_mcp_store(footnote.storage) as store:
         identities = Identities(store=store, signing_secret=signing_secret, spaces=spaces, issuer=issuer)
-        site = McpSite(service=service, identities=identities, place=settings.place, issuer=settings.issuer)
+        site = McpSite(service=service, identities=identities, http=settings.http, issuer=settings.issuer)
         try:
             yield site, await store.key(STATES)
         finally:

@@ -19,7 +19,7 @@ NAMES = ("MCP_URL", "MCP_ISSUER")
 class McpSettings:
     """Where it is reached, and whom it trusts."""
 
-    place: PageSettings
+    http: PageSettings
     issuer: str = ""  #: whose tokens name people by their e-mail addresses; empty: nobody's
 
 
@@ -29,13 +29,13 @@ def read_mcp_settings(
     """The settings for ``[HOST:]PORT`` as it was typed; SettingsError names what is wrong."""
     values = {**read_env_file(env_file), **environment}
     url = values.get("MCP_URL", "").strip() or values.get("PAGE_URL", "")
-    place = read_page_settings(listen, {**values, "PAGE_URL": url}, None)
+    http = read_page_settings(listen, {**values, "PAGE_URL": url}, None)
     issuer = values.get("MCP_ISSUER", "").strip()
     if issuer and not (is_address(issuer) and (issuer.startswith("https://") or _is_here(issuer))):
         raise SettingsError("MCP_ISSUER must be the https address of who issues tokens.")
-    if issuer and not place.url:
+    if issuer and not http.url:
         raise SettingsError("MCP_ISSUER needs MCP_URL: tokens must be for the address of this server.")
-    return McpSettings(place=place, issuer=issuer)
+    return McpSettings(http=http, issuer=issuer)
 
 
 def check_extra() -> None:

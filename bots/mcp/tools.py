@@ -289,11 +289,11 @@ class Tools:
         loop = asyncio.get_running_loop()
 
         async def tell() -> None:
-            told = 0
+            count = 0
             while True:
                 step = await steps.get()
-                told += 1
-                await ctx.report_progress(told, None, step)
+                count += 1
+                await ctx.report_progress(count, None, step)
 
         def note(step: str) -> None:
             loop.call_soon_threadsafe(steps.put_nowait, step)

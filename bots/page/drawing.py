@@ -15,7 +15,7 @@ START, END = "__start__", "__end__"  # as LangGraph calls them
 NODE_WIDTH, NODE_HEIGHT = 104, 34
 
 #: The centre of each node of the graph that answers. Its ways are those of the graph; where they run was tried by hand.
-PLACES: Mapping[str, tuple[int, int]] = {
+POSITIONS: Mapping[str, tuple[int, int]] = {
     START: (24, 130), "enter": (110, 130), "open": (262, 130),
     "converse": (450, 30), "clarify": (590, 30),
     "generate": (450, 130), "verify": (630, 130), END: (856, 130),
@@ -74,14 +74,14 @@ class TimedStep:
 
 
 def draw_graph(steps: Sequence[Step]) -> DrawnGraph:
-    names = [step.node for step in steps if step.node in PLACES]
+    names = [step.node for step in steps if step.node in POSITIONS]
     passed = list(pairwise((START, *names, END))) if names else []
     lit = dict.fromkeys(passed)
     dim = [edge for edge in _edges() if edge not in lit]
-    visits = {name: [str(n) for n, each in enumerate(names, start=1) if each == name] for name in PLACES}
+    visits = {name: [str(n) for n, each in enumerate(names, start=1) if each == name] for name in POSITIONS}
     nodes = tuple(
         DrawnNode(name=name, x=x - NODE_WIDTH / 2, y=y - NODE_HEIGHT / 2, visits=", ".join(visits[name]))
-        for name, (x, y) in PLACES.items()
+        for name, (x, y) in POSITIONS.items()
     )
     edges = tuple(DrawnEdge(path=_edge(*edge), is_lit=edge in lit) for edge in (*dim, *lit))
     return DrawnGraph(nodes=nodes, edges=edges, way=" → ".join(names))
@@ -107,7 +107,7 @@ def _edges() -> tuple[tuple[str, str], ...]:
 
 def _edge(before: str, after: str) -> str:
     """A curve from the border of one node to that of another."""
-    (x1, y1), (x2, y2) = PLACES[before], PLACES[after]
+    (x1, y1), (x2, y2) = POSITIONS[before], POSITIONS[after]
     if before == after:
         left, top = x1 - 22, y1 + NODE_HEIGHT / 2
         return f"M{left},{top} C{left - 6},{top + 30} {left + 50},{top + 30} {left + 44},{top + 3}"
@@ -119,7 +119,7 @@ def _edge(before: str, after: str) -> str:
 
 def _border(name: str, towards: tuple[float, float]) -> tuple[float, float]:
     """Where a line from the centre of a node leaves it."""
-    x, y = PLACES[name]
+    x, y = POSITIONS[name]
     dx, dy = towards[0] - x, towards[1] - y
     if name in (START, END):
         length = hypot(dx, dy) or 1.0
@@ -174,7 +174,7 @@ class PlotDay:
 
     day: str
     path: str  #: to what is behind it; empty: nothing is
-    told: tuple[str, ...]  #: the number of each series; empty: there is none
+    texts: tuple[str, ...]  #: the number of each series; empty: there is none
     x: float
     width: float
     tip: str
@@ -212,13 +212,13 @@ def bar_plot(
         for number, each in enumerate(series, start=1):
             if amount := each.numbers[at]:
                 y, height = _y(base + amount, top), _y(base, top) - _y(base + amount, top)
-                tip = f"{day}, {each.name}: {told(amount)}"
+                tip = f"{day}, {each.name}: {formatted(amount)}"
                 bars.append(Bar(series=number, x=x, y=y, width=round(BAR_SHARE * room, 1),
                                 height=round(height, 1), tip=tip))  # fmt: skip
                 base += amount
     most = max(zip(sums, days, strict=True), key=lambda pair: pair[0], default=(0, ""))
-    words = f"{_span(days)}: {told(sum(sums))} in all" + (
-        f", the most on {most[1]}: {told(most[0])}." if most[0] else "."
+    words = f"{_span(days)}: {formatted(sum(sums))} in all" + (
+        f", the most on {most[1]}: {formatted(most[0])}." if most[0] else "."
     )
     return Plot(
         id=name, title=title, words=words, names=tuple(each.name for each in series), bars=tuple(bars),
@@ -234,10 +234,10 @@ def _rows(
         numbers = [each.numbers[at] for each in series]
         if all(number is None for number in numbers):
             continue
-        shown = tuple("" if number is None else f"{told(number)}{unit}" for number in numbers)
-        named = ", ".join(f"{told(n)} {each.name}" for each in series if (n := each.numbers[at]))
+        shown = tuple("" if number is None else f"{formatted(number)}{unit}" for number in numbers)
+        named = ", ".join(f"{formatted(n)} {each.name}" for each in series if (n := each.numbers[at]))
         rows.append(PlotDay(
-            day=day, path=path_of(day) if path_of else "", told=shown,
+            day=day, path=path_of(day) if path_of else "", texts=shown,
             x=round(LEFT + at * width, 1), width=round(width, 1), tip=f"{day}: {named}",
         ))  # fmt: skip
     return tuple(reversed(rows))
@@ -247,7 +247,7 @@ def line_plot(name: str, title: str, days: Sequence[str], series: Sequence[Serie
     """A line for each series, broken where it has no number; a number alone is a dot."""
     top = rounded_up(max((n for each in series for n in each.numbers if n is not None), default=0))
     most = [
-        f"{each.name} at most {told(max(known))}{unit}"
+        f"{each.name} at most {formatted(max(known))}{unit}"
         for each in series
         if (known := [number for number in each.numbers if number is not None])
     ]
@@ -267,7 +267,7 @@ def rounded_up(number: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= number * (1 - 1e-9))
 
 
-def told(number: float) -> str:
+def formatted(number: float) -> str:
     """ "12,400", "2.5", "0.004"."""
     return f"{number:,.0f}" if number >= 100 or number == int(number) else f"{number:.3g}"
 
@@ -298,7 +298,7 @@ def _path(series: Series, days: Sequence[str], top: float) -> str:
 def _scale(top: float, unit: str) -> tuple[Label, ...]:
     ticks = int(top) if top in (1, 2) and not unit else TICKS  # nobody asked 0.4 questions
     steps = [top * part / ticks for part in range(ticks + 1)]
-    return tuple(Label(x=LEFT - 6, y=_y(step, top), text=f"{told(step)}{unit}") for step in steps)
+    return tuple(Label(x=LEFT - 6, y=_y(step, top), text=f"{formatted(step)}{unit}") for step in steps)
 
 
 def _days(days: Sequence[str]) -> tuple[Label, ...]:

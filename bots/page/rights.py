@@ -45,8 +45,8 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
     asked = [each for each in questions if session.may_read(read_then.get(each.turn, ()))]
     reads = await reads_in(site, ((each.conversation, each.author) for each in asked))
     asked = [each for each in asked if session.may_read(reads[each.conversation, each.author])]
-    told = {each.turn: traces[each.turn] for each in asked if each.turn in traces}
-    closed = await asyncio.to_thread(_closed_since, site, session.collections, told)
+    traced = {each.turn: traces[each.turn] for each in asked if each.turn in traces}
+    closed = await asyncio.to_thread(_closed_since, site, session.collections, traced)
     return {each.turn for each in asked} - closed
 
 
@@ -65,12 +65,12 @@ def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Tra
     return closed
 
 
-def channel_told(session: PageSession, channel: str) -> str:
+def shown_channel(session: PageSession, channel: str) -> str:
     """A channel as the session may know it: that of another session is named after the collections that it reads."""
-    place, _, name = channel.rpartition("/")
-    if place != f"{PLATFORM}/{SPACE}" or session.may_read(collections_of(name) or ()):
+    space, _, name = channel.rpartition("/")
+    if space != f"{PLATFORM}/{SPACE}" or session.may_read(collections_of(name) or ()):
         return channel
-    return place
+    return space
 
 
 def collections_in(trace: Trace | None) -> set[str]:
@@ -98,7 +98,7 @@ async def all_audiences(visit: Visit, *more: str) -> tuple[Audience, ...]:
     """The operator's collections that the session may read, and ``more``."""
     there = await asyncio.to_thread(visit.site.library.store.collections)
     named = {each for each in there if not channel_of(each)}
-    return await _told(visit, {DEFAULT_COLLECTION, *named, *filter(None, more)}, {})
+    return await _audiences(visit, {DEFAULT_COLLECTION, *named, *filter(None, more)}, {})
 
 
 async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[Audience, ...]:
@@ -111,10 +111,10 @@ async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[
             own = (own | {own_collection(conversation)}) - {thread_collection(conversation)}
         for collection in own:
             turns.setdefault(collection, set()).add(each.turn)
-    return await _told(visit, turns, turns)
+    return await _audiences(visit, turns, turns)
 
 
-async def _told(
+async def _audiences(
     visit: Visit, collections: Iterable[str], turns: Mapping[str, Iterable[str]]
 ) -> tuple[Audience, ...]:
     names = [each for each in collections if not is_restricted(each) and visit.session.may_read((each,))]
@@ -123,13 +123,13 @@ async def _told(
     channels = {each: channel for each in names if (channel := channel_of(each))}
     known = await visit.site.names.of(map(nobody_in, channels.values()))
     called = await names_in(visit, [rule for each in names for rule in rules.get(each, ())])
-    told = {
+    by_collection = {
         each: f"{known.channel(channels[each])} alone" if each in channels else readers(rules[each], called)
         for each in names
     }
     made = [
         Audience(
-            collection=each, readers=told[each], is_of_channel=each in channels, turns=frozenset(turns.get(each, ()))
+            collection=each, readers=by_collection[each], is_of_channel=each in channels, turns=frozenset(turns.get(each, ()))
         )
         for each in names
     ]  # fmt: skip
@@ -140,8 +140,8 @@ async def collections_called(visit: Visit, collections: Iterable[str]) -> dict[s
     """The names, for people, of those among these that a channel or a thread learned."""
     own = {each: channel for each in collections if (channel := channel_of(base_of(each)))}
     known = await visit.site.names.of(map(nobody_in, own.values()))
-    place = {each: "one thread of " if "-thread-" in each else "" for each in own}
-    return {each: f"{place[each]}{known.channel(channel)} alone" for each, channel in own.items()}
+    scope = {each: "one thread of " if "-thread-" in each else "" for each in own}
+    return {each: f"{scope[each]}{known.channel(channel)} alone" for each, channel in own.items()}
 
 
 async def names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, str]:

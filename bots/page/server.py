@@ -26,7 +26,7 @@ from bots.page.sessions import (
     PageSession,
     PageSessions,
     WrongTries,
-    place_of,
+    describe_client,
 )
 from bots.page.settings import LOOPBACK, PageSettings, is_loopback, names_this_machine
 from bots.page.site import UNREADABLE, Handler, NameLookUps, Record, ServingProcess, Site, Visit, read_form
@@ -130,7 +130,7 @@ async def open_page(
     app.add_routes(routes)
     async with serve(app, page.host, page.port, name="The page", stands_for_many=many) as port:
         url = page.url or _local_url(page.host, port)
-        await sessions.remember_place(url)
+        await sessions.remember_url(url)
         logger.info("the page is served", extra={"port": port})
         yield link_at(page, url, await sessions.make_link("editor"))
 
@@ -186,7 +186,7 @@ class Door:
         if not is_pressed or (asks_name and not typed):
             status = 422 if is_pressed else 200
             return self._page("enter.html", status=status, token=token, asks_name=asks_name, limit=NAME_LIMIT)
-        cookie = await sessions.enter(token, typed, place=self._place(request))
+        cookie = await sessions.enter(token, typed, client=self._client(request))
         if cookie is None:
             return self._wrong(request, USED)
         reply = web.Response(status=303, headers={"Location": "/"})
@@ -284,8 +284,10 @@ class Door:
         """The address of who asks: behind a trusted proxy, the last address that it tells."""
         peer = request.remote or ""
         if self.site.page.stands_for_many(peer):
-            told = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
-            return next((each for each in reversed(told) if each and not self.site.page.trusts(each)), peer)
+            forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
+            return next(
+                (each for each in reversed(forwarded) if each and not self.site.page.trusts(each)), peer
+            )
         return peer
 
     async def _session_of(self, request: web.Request) -> PageSession | web.Response:
@@ -293,7 +295,7 @@ class Door:
         cookie = request.cookies.get(name, "")
         if not cookie:
             return self._sorry(NOT_IN, 401)
-        session = await self.site.sessions.find(cookie, place=self._place(request))
+        session = await self.site.sessions.find(cookie, client=self._client(request))
         if session is None:
             refused = self._wrong(request, NOT_IN)
             is_secure = self._is_secure(request)
@@ -301,8 +303,8 @@ class Door:
             return refused
         return session
 
-    def _place(self, request: web.Request) -> str:
-        return place_of(request.headers.get("User-Agent", ""), self._address(request))
+    def _client(self, request: web.Request) -> str:
+        return describe_client(request.headers.get("User-Agent", ""), self._address(request))
 
     def _cookie(self, request: web.Request) -> str:
         """Its name, with the port: browsers send a cookie to all ports of a host, and two Footnotes may be there."""
@@ -350,6 +352,6 @@ def link_at(page: PageSettings, url: str | None, token: str) -> str:
     return f"{base}/enter/{token}"
 
 
-def link_told(link: str) -> str:
+def link_note(link: str) -> str:
     """The lines on the terminal of who serves the page."""
     return f"The page lets one browser in, once, within 15 minutes: {link}"

@@ -30,7 +30,7 @@ SESSION_LIFE = 30 * 86_400.0  # seconds
 UNUSED_LIFE = 7 * 86_400.0  # seconds without a look after which a session ends
 NOTED_EVERY = 60.0  # seconds between two notes of when a session was used
 ID_LENGTH = 12  # of the digest's characters; what operators call a session by
-PLACE_LIMIT = 100  # characters
+CLIENT_LIMIT = 100  # characters
 TOKEN_BYTES = 32
 NAME_LIMIT = 40  # characters of the name that a link is made for
 
@@ -85,7 +85,7 @@ class PageSession:
     name: str
     began_at: float  #: seconds since the epoch
     used_at: float  #: up to a minute later
-    place: str  #: where it was used last: the browser and the address
+    client: str  #: that used it last: its browser and address
 
     @property
     def id(self) -> str:
@@ -130,15 +130,15 @@ class PageSessions:
         rows = await self.database.rows(query, (_digest(token), self.now()))
         return rows[0] == ("editor", "editor") if rows else None
 
-    async def enter(self, token: str, name: str = "", *, place: str = "") -> str | None:
+    async def enter(self, token: str, name: str = "", *, client: str = "") -> str | None:
         """The cookie for a link, which ends; None for one that is used or unknown. ``name``: who enters."""
         cookie = secrets.token_urlsafe(TOKEN_BYTES)
-        enter = partial(_enter, typed=name[:NAME_LIMIT], place=place[:PLACE_LIMIT], now=self.now())
+        enter = partial(_enter, typed=name[:NAME_LIMIT], client=client[:CLIENT_LIMIT], now=self.now())
         is_in = await self.database.call(enter, self.database.database, token, cookie)
         return cookie if is_in else None
 
-    async def find(self, cookie: str, *, place: str = "") -> PageSession | None:
-        """``place``: where it is used now, which is noted with the time."""
+    async def find(self, cookie: str, *, client: str = "") -> PageSession | None:
+        """``client``: what uses it now, which is noted with the time."""
         digest, now = _digest(cookie), self.now()
         rows = await self.database.rows(
             f"SELECT {_COLUMNS} FROM page_sessions WHERE digest = ? AND {_GOES_ON}",
@@ -146,10 +146,10 @@ class PageSessions:
         )
         if not rows:
             return None
-        session, place = _session(rows[0]), place[:PLACE_LIMIT]
-        if now - session.used_at > NOTED_EVERY or place != session.place:
+        session, client = _session(rows[0]), client[:CLIENT_LIMIT]
+        if now - session.used_at > NOTED_EVERY or client != session.client:
             await self.database.write(
-                "UPDATE page_sessions SET used_at = ?, place = ? WHERE digest = ?", (now, place, digest)
+                "UPDATE page_sessions SET used_at = ?, place = ? WHERE digest = ?", (now, client, digest)
             )
         return session
 
@@ -167,23 +167,23 @@ class PageSessions:
         for session in sessions:
             await self.database.write("DELETE FROM page_sessions WHERE digest = ?", (session.digest,))
 
-    async def remember_place(self, url: str) -> None:
+    async def remember_url(self, url: str) -> None:
         """Where a link leads that is made beside."""
         await self.database.write(
             "INSERT INTO page_place VALUES ('page', ?) ON CONFLICT (name) DO UPDATE SET url = excluded.url",
             (url,),
         )
 
-    async def place(self) -> str | None:
+    async def url(self) -> str | None:
         rows = await self.database.rows("SELECT url FROM page_place")
         return rows[0][0] if rows else None
 
 
 def _session(row: Row) -> PageSession:
-    digest, role, collections, name, began_at, used_at, place = row
+    digest, role, collections, name, began_at, used_at, client = row
     return PageSession(
         digest=digest, role=role, collections=_collections(collections),
-        name=name, began_at=began_at, used_at=used_at, place=place,
+        name=name, began_at=began_at, used_at=used_at, client=client,
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def _collections(kept: str) -> frozenset[str] | None:
     return None if collections is None else frozenset(collections)
 
 
-def _enter(database: Database, token: str, cookie: str, *, typed: str, place: str, now: float) -> bool:
+def _enter(database: Database, token: str, cookie: str, *, typed: str, client: str, now: float) -> bool:
     """In one transaction: of two browsers that use a link at once, one comes in."""
     with database.transaction() as writing:
         for table in ("page_links", "page_sessions"):
@@ -209,7 +209,7 @@ def _enter(database: Database, token: str, cookie: str, *, typed: str, place: st
         for role, collections, name in taken:
             named = (typed or name) if name == role else name
             life = (now + SESSION_LIFE, now, now)
-            writing.execute(_MOVE, (_digest(cookie), role, collections, named, *life, place))
+            writing.execute(_MOVE, (_digest(cookie), role, collections, named, *life, client))
     return bool(taken)
 
 
@@ -282,10 +282,10 @@ _SYSTEMS = {"Android": "Android", "iPhone": "iOS", "iPad": "iPadOS", "Windows": 
             "CrOS": "ChromeOS", "Linux": "Linux"}  # fmt: skip
 
 
-def place_of(agent: str, address: str) -> str:
+def describe_client(agent: str, address: str) -> str:
     """ "Firefox on Linux, 10.0.0.5": the browser and system that a ``User-Agent`` names, and an address."""
     browser, system = (
-        next((told for sign, told in known.items() if sign in agent), "") for known in (_BROWSERS, _SYSTEMS)
+        next((name for sign, name in known.items() if sign in agent), "") for known in (_BROWSERS, _SYSTEMS)
     )
     named = " on ".join(filter(None, (browser or "another program", system)))
     return f"{named}, {address}" if address else named

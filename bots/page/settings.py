@@ -89,7 +89,7 @@ def read_page_settings(
 ) -> PageSettings:
     """The settings for ``[HOST:]PORT`` as it was typed; SettingsError names what is wrong."""
     values = {**read_env_file(env_file), **environment}
-    host, port = _place(listen) if listen else (LOOPBACK, PORT)
+    host, port = _host_and_port(listen) if listen else (LOOPBACK, PORT)
     url = values.get("PAGE_URL", "").strip().rstrip("/")
     parts = urlsplit(url)
     if url and (not is_address(url) or parts.path or parts.query or parts.fragment or parts.username):
@@ -107,7 +107,7 @@ def read_page_settings(
     return settings
 
 
-def _place(typed: str) -> tuple[str, int]:
+def _host_and_port(typed: str) -> tuple[str, int]:
     host, _, port = typed.rpartition(":")
     host = host.strip("[]") or LOOPBACK
     if not (port.isascii() and port.isdecimal() and int(port) <= 65535) or any(

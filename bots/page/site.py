@@ -75,16 +75,20 @@ class NameLookUps:
 
     async def of(self, askers: Iterable[Asker]) -> KnownNames:
         """The names of these; those that nobody knows yet are looked up on their platform."""
-        places = {each: Conversation.parse(each[0]) for each in dict.fromkeys(askers)}
-        own = {place.channel_id: name for place in places.values() if (name := _own_name(place))}
-        people = {author for _, author in places} - {""}
-        channels = {place.channel_id for place in places.values()} - own.keys()
+        conversations = {each: Conversation.parse(each[0]) for each in dict.fromkeys(askers)}
+        own = {
+            conversation.channel_id: name
+            for conversation in conversations.values()
+            if (name := _own_name(conversation))
+        }
+        people = {author for _, author in conversations} - {""}
+        channels = {conversation.channel_id for conversation in conversations.values()} - own.keys()
         known = await self.stored.known(people, channels)
         unknown = [
             each
-            for each, place in places.items()
-            if place.channel_id not in own
-            and (each[1] not in {"", *known.people} or place.channel_id not in known.channels)
+            for each, conversation in conversations.items()
+            if conversation.channel_id not in own
+            and (each[1] not in {"", *known.people} or conversation.channel_id not in known.channels)
         ]
         if await self._look_up(unknown):
             known = await self.stored.known(people, channels)
@@ -112,13 +116,13 @@ class NameLookUps:
             logger.info("names could not be looked up", extra={"reason": str(trouble)})
 
 
-def _own_name(place: Conversation) -> str:
+def _own_name(conversation: Conversation) -> str:
     """The name of a channel that is on no platform."""
-    if place.platform == TERMINAL:
+    if conversation.platform == TERMINAL:
         return "terminal"
-    if place.platform != PLATFORM:
+    if conversation.platform != PLATFORM:
         return ""
-    named = collections_of(place.channel)
+    named = collections_of(conversation.channel)
     return "page" if named is None else f"page, {', '.join(sorted(named))} only"
 
 
@@ -232,7 +236,7 @@ class Visit:
             return None
         return self.show(
             "sure.html", title=asked, asked=asked, means=means, fields=fields, back=back, yes=yes, no=no,
-            place=self.request.rel_url.raw_path_qs,
+            action=self.request.rel_url.raw_path_qs,
         )  # fmt: skip
 
     async def record(
@@ -286,10 +290,10 @@ def number_in(typed: str, otherwise: int) -> int:
     return int(typed) if typed.isdecimal() and len(typed) < 10 else otherwise
 
 
-def go_to(place: str, done: str = "") -> web.Response:
+def go_to(location: str, done: str = "") -> web.Response:
     """After a change: the page that shows it, with GET. ``done``: one of DONE, which it says too."""
-    said = f"{'&' if '?' in place else '?'}done={done}" if done else ""
-    return web.Response(status=303, headers={"Location": place + said})
+    said = f"{'&' if '?' in location else '?'}done={done}" if done else ""
+    return web.Response(status=303, headers={"Location": location + said})
 
 
 Handler = Callable[[Visit], Awaitable[web.StreamResponse]]

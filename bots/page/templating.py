@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 
 from bots.arguments import span_of
 from bots.chat.markdown.safe import clean, names_another_host, web_link
-from bots.chat.texts import duration, unseen_told
+from bots.chat.texts import duration, unseen_note
 from bots.record import ENDINGS, FAULTS, REASONS, ended, missing_in, people_of, reasons_of, trend_of
 from core.answers.store import TEXT_LIMIT
 from core.library.documents import is_kept
@@ -79,7 +79,7 @@ def changed_at(entry: Entry) -> float:
     return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
 
 
-def bytes_told(size: int) -> str:
+def size_text(size: int) -> str:
     """ "812 B", "12 kB", "3.4 MB"."""
     if size < 1_000:
         return f"{size} B"
@@ -89,7 +89,7 @@ def bytes_told(size: int) -> str:
 #: What the templates call by its own name.
 CALLED = (
     question_path, answer_path, gap_path, collection_path, access_path, change_path, document_path, source_path,
-    changed_at, bytes_told, unseen_told, span_of, label_of, is_kept, base_of,
+    changed_at, size_text, unseen_note, span_of, label_of, is_kept, base_of,
     ended, trend_of, missing_in, reasons_of, people_of,
 )  # fmt: skip
 
@@ -111,7 +111,7 @@ def make_templates(views: Iterable[View]) -> Environment:
         "moment": moment,
         "iso": iso,
         "seconds": lambda taken: duration(1000 * taken),
-        "place": place,
+        "heading": heading,
         "whole": lambda typed: escape(clean(typed)),
         "link": lambda address: web_link(address) or "",
     }
@@ -136,7 +136,7 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
-def place(title: str, location: str) -> str:
+def heading(title: str, location: str) -> str:
     """ "Tutorial › Request Body": where a passage stands, each heading once."""
     parts = (part.strip() for part in (title, *location.split(" > ")))
     return " › ".join(dict.fromkeys(part for part in parts if part))
@@ -195,9 +195,9 @@ def _tag(token: Token) -> Markup:
 def _inline(tokens: Iterable[Token], turn: str, numbers: Collection[int]) -> Iterator[Markup]:
     tokens = list(tokens)
     open_links: list[str | None] = []
-    for place, token in enumerate(tokens):
+    for position, token in enumerate(tokens):
         if token.type == "link_open":
-            open_links.append(None if any(open_links) else _address(token, tokens[place + 1 :]))
+            open_links.append(None if any(open_links) else _address(token, tokens[position + 1 :]))
             if open_links[-1]:
                 yield Markup('<a href="{}" rel="noreferrer nofollow">').format(open_links[-1])
         elif token.type == "link_close":
@@ -230,7 +230,7 @@ def _piece(token: Token, turn: str, numbers: Collection[int]) -> Markup:
 
 
 def _address(token: Token, following: Iterable[Token]) -> str | None:
-    """Where a link leads; None where it may not lead, or names another place than it leads to."""
+    """Where a link leads; None where it may not lead, or names another host than it leads to."""
     address = web_link(str(token.attrs.get("href", "")))
     label = ""
     for each in following:

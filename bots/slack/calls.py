@@ -153,8 +153,8 @@ class SlackCalls:
         installation = await self.installation(team)
         if installation is None:  # it was uninstalled; its turns wait in case that it is installed again
             raise self._not_authorized("not_installed", method)
-        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
-        repeat = partial(self._repeat, method, arguments, place=place, is_repeatable=is_repeatable)
+        limit_key = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        repeat = partial(self._repeat, method, arguments, limit_key=limit_key, is_repeatable=is_repeatable)
         try:
             return await repeat(installation.token)
         except NotAuthorized as refused:
@@ -188,8 +188,8 @@ class SlackCalls:
     async def attempt(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
         """The reply to a single try. Raises SlackRefused, Unreachable if nothing was done, and Unsure."""
         installation, loop = await self.installation(team), asyncio.get_running_loop()
-        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
-        if installation is None or self._not_before.get(place, 0.0) > loop.time():
+        limit_key = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        if installation is None or self._not_before.get(limit_key, 0.0) > loop.time():
             raise Unreachable
         try:
             async with asyncio.timeout(ATTEMPT):
@@ -198,7 +198,7 @@ class SlackCalls:
             wait = failure.wait if isinstance(failure, Passing) else None
             if wait is None:
                 raise Unsure from failure
-            self._not_before[place] = loop.time() + wait
+            self._not_before[limit_key] = loop.time() + wait
             raise Unreachable from failure
 
     async def read(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
@@ -207,21 +207,21 @@ class SlackCalls:
         Raises SlackRefused, Unreachable and Passing, with the seconds to wait.
         """
         installation, loop = await self.installation(team), asyncio.get_running_loop()
-        place = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
+        limit_key = team, method, str(arguments.get("channel") or arguments.get("channel_id") or "")
         if installation is None:
             raise self._not_authorized("not_installed", method)
-        if (left := self._not_before.get(place, 0.0) - loop.time()) > 0:
+        if (left := self._not_before.get(limit_key, 0.0) - loop.time()) > 0:
             raise Passing(left)
         try:
             return await self._once(method, arguments, installation.token)
         except Passing as failure:
             if failure.wait is not None:  # others who call there wait too
-                self._not_before[place] = loop.time() + failure.wait
+                self._not_before[limit_key] = loop.time() + failure.wait
             raise Passing(PAUSES[-1] if failure.wait is None else failure.wait) from failure
 
     async def identify(self, token: str) -> Installation:
         """Whose token it is. Raises SlackRefused and Unreachable."""
-        known = await self._repeat("auth.test", {}, token, place=("auth.test",))
+        known = await self._repeat("auth.test", {}, token, limit_key=("auth.test",))
         me = Me(
             user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"],
             enterprise_id=known.get("enterprise_id") or "", is_org_wide=bool(known.get("is_enterprise_install")),
@@ -230,14 +230,14 @@ class SlackCalls:
 
     async def _repeat(
         self, method: str, arguments: dict[str, Any], token: str,
-        *, place: tuple[str, ...], is_repeatable: bool = True,
+        *, limit_key: tuple[str, ...], is_repeatable: bool = True,
     ) -> Reply:  # fmt: skip
         loop = asyncio.get_running_loop()
         for pause in (*PAUSES, None):
             # A rate limit holds for a method in a channel: every other call there waits too.
-            while (left := self._not_before.get(place, 0.0) - loop.time()) > 0:  # noqa: ASYNC110 - no event says when
+            while (left := self._not_before.get(limit_key, 0.0) - loop.time()) > 0:  # noqa: ASYNC110 - no event says when
                 await asyncio.sleep(left)
-            self._not_before.pop(place, None)
+            self._not_before.pop(limit_key, None)
             try:
                 return await self._once(method, arguments, token)
             except Passing as failure:
@@ -246,7 +246,7 @@ class SlackCalls:
                 if pause is None or (failure.wait or 0.0) > LONGEST_WAIT:
                     raise Unreachable from failure
                 if failure.wait is not None:
-                    self._not_before[place] = loop.time() + failure.wait
+                    self._not_before[limit_key] = loop.time() + failure.wait
                 else:
                     await asyncio.sleep(pause)
         raise Unreachable

@@ -16,7 +16,7 @@ from typing import Any
 from bots.chat import channel_source
 from bots.chat.channels import ChannelStore
 from bots.slack.calls import Installation, NotAuthorized, Passing, Reply, SlackCalls, SlackRefused, open_calls
-from bots.slack.content import SlackPlace, channel_entry, channel_message, people_in
+from bots.slack.content import SlackChannelInfo, channel_entry, channel_message, people_in
 from bots.slack.people import SlackPeople
 from bots.slack.route import PLATFORM, Payload
 from bots.slack.settings import read_slack_settings
@@ -71,11 +71,11 @@ class SlackChannel:
 
     api: SlackApi
     people: SlackPeople
-    at: SlackPlace
+    info: SlackChannelInfo
 
     @property
-    def place(self) -> str:
-        return self.at.name
+    def name(self) -> str:
+        return self.info.name
 
     def mark(self, moment: float) -> str:
         return f"{moment:.6f}"
@@ -85,19 +85,21 @@ class SlackChannel:
         if since:
             bounds["oldest"] = self.mark(since - 1e-6)
         with self._telling("conversations.history"):
-            place = {"channel": self.at.channel, "limit": PAGE}
-            reply = await self.api.read("conversations.history", **place, **bounds)
+            reply = await self.api.read(
+                "conversations.history", channel=self.info.channel, limit=PAGE, **bounds
+            )
         messages = reply["messages"]
         names = await self._names(messages)
-        entries = [channel_entry(each, self.at, names) for each in messages]
+        entries = [channel_entry(each, self.info, names) for each in messages]
         return channel_source.EntryPage(entries=entries, is_last=not reply.get("has_more"))
 
     async def thread(self, thread: str) -> Sequence[channel_source.ChannelMessage]:
         messages: list[Payload] = []
         try:
             with self._telling("conversations.replies"):
-                place = {"channel": self.at.channel, "limit": PAGE}
-                pages = self.api.pages("conversations.replies", **place, ts=thread)
+                pages = self.api.pages(
+                    "conversations.replies", channel=self.info.channel, limit=PAGE, ts=thread
+                )
                 async for reply in pages:
                     messages += reply["messages"]
         except SlackRefused as refused:
@@ -108,7 +110,7 @@ class SlackChannel:
             return []
         names = await self._names(messages)
         # Pages repeat the first.
-        found = {each["ts"]: channel_message(each, self.at, names) for each in messages}
+        found = {each["ts"]: channel_message(each, self.info, names) for each in messages}
         return [each for each in found.values() if each is not None]
 
     @contextmanager
@@ -118,10 +120,12 @@ class SlackChannel:
             yield
         except SlackRefused as refused:
             if refused.code in NOWHERE:
-                raise SourceWithdrawn(f"{self.at.name} cannot be read any more: {refused.code}.") from refused
+                raise SourceWithdrawn(
+                    f"{self.info.name} cannot be read any more: {refused.code}."
+                ) from refused
             if method == "conversations.replies":
                 raise
-            raise SourceUnavailable(f"Slack refused to show {self.at.name}: {refused.code}.") from refused
+            raise SourceUnavailable(f"Slack refused to show {self.info.name}: {refused.code}.") from refused
 
     async def _names(self, messages: Iterable[Payload]) -> dict[str, str]:
         users = dict.fromkeys(user for each in messages for user in people_in(each))
@@ -169,8 +173,8 @@ class KnownSlackChannel:
         if self.known.get("is_archived"):
             raise SourceUnavailable(f"{self.name} is archived: what was read of it stays.")
         url = str((await self.api.read("auth.test"))["url"])
-        place = SlackPlace(channel=self.channel, name=self.name, me=self.installation.me, url=url)
-        return SlackChannel(api=self.api, people=self.people, at=place)
+        info = SlackChannelInfo(channel=self.channel, name=self.name, me=self.installation.me, url=url)
+        return SlackChannel(api=self.api, people=self.people, info=info)
 
 
 async def _look_up(people: SlackPeople, team: str, channel: str, *, interval: float) -> KnownSlackChannel:

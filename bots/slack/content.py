@@ -181,8 +181,8 @@ _BULLET = re.compile(r"^([ \t]*)[•◦▪][ \t]*", re.MULTILINE)
 
 
 @value
-class SlackPlace:
-    """A channel that is read, and as whom."""
+class SlackChannelInfo:
+    """A channel that is read, and the bot that reads it."""
 
     channel: str
     name: str  #: "#help"
@@ -206,9 +206,11 @@ def is_written(message: Payload, me: Me) -> bool:
     )
 
 
-def channel_message(message: Payload, place: SlackPlace, names: Mapping[str, str]) -> ChannelMessage | None:
+def channel_message(
+    message: Payload, channel: SlackChannelInfo, names: Mapping[str, str]
+) -> ChannelMessage | None:
     """None for what no person wrote."""
-    if not is_written(message, place.me):
+    if not is_written(message, channel.me):
         return None
     markup, user, ts = written(message), str(message["user"]), str(message["ts"])
     return ChannelMessage(
@@ -216,28 +218,28 @@ def channel_message(message: Payload, place: SlackPlace, names: Mapping[str, str
         author=person_of(PLATFORM, user),
         name=names.get(user, user),
         said_at=moment(ts),
-        text=markdown_of(markup, {**names, place.me.user_id: ""}),
-        url=permalink(place, ts, str(message.get("thread_ts") or "")),
+        text=markdown_of(markup, {**names, channel.me.user_id: ""}),
+        url=permalink(channel, ts, str(message.get("thread_ts") or "")),
         files=tuple(str(file.get("name") or "?") for file in message.get("files") or ()),
-        calls_bot=spoken(markup, place.me.user_id).mentions_me,
+        calls_bot=spoken(markup, channel.me.user_id).mentions_me,
     )
 
 
-def channel_entry(message: Payload, place: SlackPlace, names: Mapping[str, str]) -> ChannelEntry:
+def channel_entry(message: Payload, channel: SlackChannelInfo, names: Mapping[str, str]) -> ChannelEntry:
     """The entry of a message in the channel itself; "reply_users" are some of those who wrote in its thread."""
     ts, author = str(message["ts"]), message.get("user")
-    others = {*(message.get("reply_users") or ())} - {author, place.me.user_id}
+    others = {*(message.get("reply_users") or ())} - {author, channel.me.user_id}
     is_copy = message.get("subtype") == "thread_broadcast"  # it stands in its thread
     return ChannelEntry(
-        id=ts, said_at=moment(ts), message=None if is_copy else channel_message(message, place, names),
+        id=ts, said_at=moment(ts), message=None if is_copy else channel_message(message, channel, names),
         thread=ts if message.get("reply_count") else "", is_answered=bool(others),
     )  # fmt: skip
 
 
-def permalink(place: SlackPlace, ts: str, root: str = "") -> str:
+def permalink(channel: SlackChannelInfo, ts: str, root: str = "") -> str:
     """As "chat.getPermalink" gives it, without a request for each message."""
-    url = f"{place.url}archives/{place.channel}/p{ts.replace('.', '')}"
-    return f"{url}?thread_ts={root}&cid={place.channel}" if root not in ("", ts) else url
+    url = f"{channel.url}archives/{channel.channel}/p{ts.replace('.', '')}"
+    return f"{url}?thread_ts={root}&cid={channel.channel}" if root not in ("", ts) else url
 
 
 def markdown_of(markup: str, names: Mapping[str, str]) -> str:
@@ -289,7 +291,7 @@ def _entity(content: str, names: Mapping[str, str]) -> str:
 class ChannelChange:
     """A change in a channel, as an event tells it."""
 
-    id: str  #: of the change, the same when it is told again
+    id: str  #: of the change, the same when its event comes again
     channel: str
     items: tuple[str, ...] = ()  #: that may have changed; empty: any
 
@@ -300,15 +302,15 @@ def change_of(payload: Payload) -> ChannelChange | None:
     channel, subtype = event.get("channel"), event.get("subtype")
     if event.get("type") != "message" or not isinstance(channel, str) or channel.startswith(DIRECT):
         return None
-    told = f"{channel}-{event.get('event_ts') or event.get('ts')}"
+    change = f"{channel}-{event.get('event_ts') or event.get('ts')}"
     if subtype in _NOTICES:
-        return ChannelChange(id=told, channel=channel)
+        return ChannelChange(id=change, channel=channel)
     message = event.get("message") or event.get("previous_message") or event
     if message.get("bot_id"):
         return None
     if subtype == "message_deleted":
         if not event.get("previous_message"):  # it is not said in which thread it stood
-            return ChannelChange(id=told, channel=channel)
+            return ChannelChange(id=change, channel=channel)
         ts = str(event["deleted_ts"])
     elif subtype == "message_changed" or subtype in WRITTEN:
         ts = str(message["ts"])
@@ -318,4 +320,4 @@ def change_of(payload: Payload) -> ChannelChange | None:
     date = date_of(moment(root or ts))
     # With the first reply, what it replies to leaves its day.
     items = (f"{date}/{root}", f"{date}/{DAY}") if root else (f"{date}/{DAY}",)
-    return ChannelChange(id=told, channel=channel, items=items)
+    return ChannelChange(id=change, channel=channel, items=items)

@@ -118,8 +118,8 @@ def feedback(turn_id: str, say: Wording) -> list[Block]:
         "negative_button": ("not_helpful", "this_did_not_help", "bad"),
     }
     buttons = {
-        name: {"text": plain(say(label)), "accessibility_label": say(told), "value": f"{rating} {turn_id}"}
-        for name, (label, told, rating) in ratings.items()
+        name: {"text": plain(say(label)), "accessibility_label": say(spoken), "value": f"{rating} {turn_id}"}
+        for name, (label, spoken, rating) in ratings.items()
     }
     element = {"type": "feedback_buttons", "action_id": "feedback", **buttons}
     return [{"type": "context_actions", "elements": [element]}]

@@ -63,7 +63,7 @@ class SlackPeople:
             found += [group] if user in members else []
         return tuple(found)
 
-    async def place(self, route: ReplyRoute) -> str:
+    async def channel_name(self, route: ReplyRoute) -> str:
         if self.is_direct(route):
             return ""
         try:

@@ -33,10 +33,10 @@ PAUSE = 0.5  # seconds before each
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 #: What is in the way, by Slack's error -> the sentence that says so, "chat.postMessage" and "chat.update".
 _OBSTACLES: Mapping[str, str] = {
-    "channel_not_found": "place_gone",
-    "thread_not_found": "place_gone",
-    "is_archived": "place_archived",
-    "is_inactive": "place_archived",
+    "channel_not_found": "channel_gone",
+    "thread_not_found": "channel_gone",
+    "is_archived": "channel_archived",
+    "is_inactive": "channel_archived",
     "not_in_channel": "not_a_member",
 }
 #: How the errors of other preferences of a workspace begin.
@@ -201,14 +201,14 @@ class SlackPosts:
         """Take a sign of work away; where nothing may be deleted, it becomes an arrow to what stands below."""
         if handle in ("", STATUS):
             return
-        ts, place = handle.removeprefix(STREAM), {"team": route["team"], "channel": route["channel"]}
+        ts, target = handle.removeprefix(STREAM), {"team": route["team"], "channel": route["channel"]}
         if ts != handle:
             await self.sessions.stop_plan(route, ts)
         try:
-            await self.calls.call("chat.delete", **place, ts=ts)
+            await self.calls.call("chat.delete", **target, ts=ts)
         except SlackRefused as refused:
             if refused.code != "message_not_found":
-                await self.calls.call("chat.update", **place, ts=ts, text="↓", blocks=[])
+                await self.calls.call("chat.update", **target, ts=ts, text="↓", blocks=[])
 
     async def _delete_all(self, route: ReplyRoute, handles: Iterable[str]) -> None:
         for handle in handles:
@@ -301,25 +301,25 @@ class SlackPosts:
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Message, *, may_be_public: bool
     ) -> None:
-        """Where nothing can be shown in the place, as a direct message, which `chat:write` allows by a user's id."""
+        """As a direct message where nothing can be shown in the channel; `chat:write` allows it by a user's id."""
         try:
             await self.send_ephemeral(route, message)
         except SlackRefused:
-            places = (route["user"], route["channel"]) if may_be_public else (route["user"],)
-            for channel in places:  # the channel itself, where only the thread is closed
+            channels = (route["user"], route["channel"]) if may_be_public else (route["user"],)
+            for channel in channels:  # the channel itself, where only the thread is closed
                 try:
                     await self._post({**route, "channel": channel, "thread": ""}, turn, 0, message)
                 except Unsure:
                     logger.info("a direct message may have been sent", extra={"turn": turn})
                 except SlackRefused:
-                    if channel == places[-1]:
+                    if channel == channels[-1]:
                         raise
                     continue
                 return
 
-    async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:  # noqa: ARG002 - others read the place
+    async def explain(self, route: ReplyRoute, refused: Refused, say: Wording) -> str:  # noqa: ARG002 - others read the channel
         if refused.code.startswith(_RESTRICTED):
-            return say("place_restricted")
+            return say("channel_restricted")
         trouble = refused.code.replace("_", " ")
         return say(_OBSTACLES.get(refused.code, "refused_there"), trouble=trouble)
 

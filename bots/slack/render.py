@@ -12,7 +12,7 @@ from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.pieces import pieces
 from bots.chat.markdown.safe import clean, is_blank, line, names_another_host, web_link
 from bots.chat.platform import Approver, Footnotes
-from bots.chat.proposals import NOTIFIED, first_sentence, places_in
+from bots.chat.proposals import NOTIFIED, excerpts_by_citation, first_sentence
 from bots.chat.render import Block, Layout, Part
 from bots.slack import parts
 from bots.slack.dialect import SLACK
@@ -48,11 +48,11 @@ class Message:
     ending: PlanEnding | None = None  #: of the first message of an outcome
 
 
-def message_of(made: Sequence[Block], told: str = "", pings: Sequence[Approver] = ()) -> Message:  # noqa: ARG001 - a mention notifies
-    """``told`` is what a notification says, in plain words; if empty, what the blocks begin with."""
-    told = told or " ".join(filter(None, map(_plain_words_in, made)))
-    told = texts.clipped(told.replace("`", ""), NOTIFIED)
-    text = fallback("Footnote" if is_blank(told) else told)
+def message_of(made: Sequence[Block], notification: str = "", pings: Sequence[Approver] = ()) -> Message:  # noqa: ARG001 - a mention notifies
+    """``notification`` is what a notification says, in plain words; if empty, what the blocks begin with."""
+    notification = notification or " ".join(filter(None, map(_plain_words_in, made)))
+    notification = texts.clipped(notification.replace("`", ""), NOTIFIED)
+    text = fallback("Footnote" if is_blank(notification) else notification)
     return Message(text=text, blocks=tuple(made), words=_words_of(made))
 
 
@@ -101,10 +101,10 @@ def window(footnotes: Footnotes) -> dict[str, Any] | None:
 
 
 def _quotes(footnotes: Footnotes) -> Iterator[Block]:
-    """Every quote in its paragraph, below its place, and the sentences that were left out."""
+    """Every quote in its paragraph, below its title, and the sentences that were left out."""
     outcome = footnotes.outcome
-    for place, excerpts in places_in(footnotes):
-        yield _footnote(place, outcome.language, False)
+    for citation, excerpts in excerpts_by_citation(footnotes):
+        yield _footnote(citation, outcome.language, False)
         for excerpt in excerpts:
             yield from parts.quotation(excerpt.before, excerpt.citation.quote, excerpt.after)
             if not excerpt.is_current:
@@ -118,9 +118,10 @@ def _quotes(footnotes: Footnotes) -> Iterator[Block]:
 
 def _ended(first: Message, outcome: Outcome) -> Message:
     say, sources = texts.say_in(outcome.language), {}
-    for place in texts.places_of(outcome.answer.citations if outcome.answer else ())[: texts.FOOTNOTES_SHOWN]:
-        if url := web_link(place.url):
-            title = line(texts.place_of(place, outcome.language)[0])
+    citations = outcome.answer.citations if outcome.answer else ()
+    for citation in texts.distinct_citations(citations)[: texts.FOOTNOTES_SHOWN]:
+        if url := web_link(citation.url):
+            title = line(texts.title_and_origin(citation, outcome.language)[0])
             title = urlsplit(url).hostname or url if names_another_host(title, url) else title
             sources[url] = {"type": "url", "url": url, "text": texts.clipped(title, parts.TASK_TITLE)}
     is_failed = outcome.kind == "failed"
@@ -136,7 +137,7 @@ def _footnote(citation: Citation, language: str, with_quote: bool) -> Block:
     if with_quote:
         words = texts.clipped(plain_quote(citation.quote, code="`"), texts.QUOTE_SHOWN)
         quote = f"\n{escaped(texts.columns_of(citation))}“{escaped(words)}”"
-    title, origin = texts.place_of(citation, language)
+    title, origin = texts.title_and_origin(citation, language)
     beside = f" · {escaped(origin)}" if origin else ""
     url = web_link(citation.url)
     linked = f"*{citation.number}* {escaped_link(url, title)}{beside}{quote}" if url else ""

@@ -130,10 +130,10 @@ def access_id(kind: str, written: str) -> str | None:
     found = _ACCESS_ID.fullmatch(written)
     if found is None:
         return None
-    place, known = found[1] or found[4] or "", found[2] or found[3] or found[5] or found[6]
+    space, known = found[1] or found[4] or "", found[2] or found[3] or found[5] or found[6]
     if known[0] not in _BEGINNINGS[kind]:
         return None
-    return f"{PLATFORM}/{place}/{known}" if place else known
+    return f"{PLATFORM}/{space}/{known}" if space else known
 
 
 def id_of(route: SlackRoute) -> str:

@@ -67,7 +67,7 @@ def streamed(message: Message, plan: PlanStream) -> dict[str, Any] | None:
     """
     is_markdown = [block["type"] == "markdown" for block in message.blocks]
     end = len(is_markdown) - is_markdown[::-1].index(True) if any(is_markdown) else 0
-    is_told = any(  # something beside its footnotes
+    has_text = any(  # something beside its footnotes
         not is_blank(plain_words(without_markers(block["text"])))
         for block in compress(message.blocks, is_markdown)
     )
@@ -80,7 +80,7 @@ def streamed(message: Message, plan: PlanStream) -> dict[str, Any] | None:
         tasks["searching" if "searching" in tasks else next(iter(tasks))]["sources"] = list(ending.sources)
     if ending and ending.is_failed:
         tasks[last]["status"] = "error"
-    if not is_told:
+    if not has_text:
         tasks[last]["title"] = clipped(message.text, parts.TASK_TITLE)
     title = [{"type": "plan_update", "title": ending.title}] if ending else []
     return {"chunks": [*title, *tasks.values(), *left], "blocks": list(message.blocks[end:])}
@@ -128,9 +128,9 @@ class SlackSessions:
         """True if it is shown: as the session's status, or without sessions as words under the thread."""
         if "is_in_channel" in route:  # outside of any thread, so of any session
             return False
-        place = {"channel_id": route["channel"], "thread_ts": route["thread"]}
+        thread = {"channel_id": route["channel"], "thread_ts": route["thread"]}
         for method, shown in ((STATUS, status), ("assistant.threads.setStatus", sentence)):
-            if await self._attempt(route, method, **place, status=shown) is not None:
+            if await self._attempt(route, method, **thread, status=shown) is not None:
                 return True
             if self.has(route, method):
                 return False
@@ -142,8 +142,8 @@ class SlackSessions:
             return
         try:
             async with asyncio.timeout(REST):
-                place = {"channel_id": route["channel"], "thread_ts": route["thread"]}
-                await self.calls.call(STATUS, team=route["team"], **place, status=status)
+                thread = {"channel_id": route["channel"], "thread_ts": route["thread"]}
+                await self.calls.call(STATUS, team=route["team"], **thread, status=status)
         except (SlackRefused, Unreachable, TimeoutError) as trouble:
             logger.warning("a session seems to work on", extra={"reason": str(trouble)})
 
@@ -155,8 +155,8 @@ class SlackSessions:
         home = route.get("user_team") or route["team"]
         recipient = {"recipient_user_id": route["user"], "recipient_team_id": home}
         recipient = {} if route.get("is_direct") else recipient
-        place = {**thread, **recipient, "unfurl_links": False, "unfurl_media": False}
-        reply = await self._grow(route, plan, work, PLANS, **place)
+        target = {**thread, **recipient, "unfurl_links": False, "unfurl_media": False}
+        reply = await self._grow(route, plan, work, PLANS, **target)
         plan.ts = None if reply is None else str(reply.get("ts", ""))
         return plan.ts is not None
 
@@ -164,11 +164,11 @@ class SlackSessions:
         await self._grow(route, plan, work, "chat.appendStream", channel=route["channel"], ts=plan.ts)
 
     async def _grow(
-        self, route: ReplyRoute, plan: PlanStream, work: ProgressNote, method: str, **place: Any
+        self, route: ReplyRoute, plan: PlanStream, work: ProgressNote, method: str, **target: Any
     ) -> Reply | None:
         now = _chunks(LAYOUT.beginning(work.answer, work.language)) if work.answer else []
         new = _beyond(plan.said, now) or []
-        reply = await self._attempt(route, method, **place, chunks=[*plan.grow(work), *new])
+        reply = await self._attempt(route, method, **target, chunks=[*plan.grow(work), *new])
         if new and reply is not None:
             plan.said = now if reply else None
         return reply

@@ -132,8 +132,8 @@ def open_folder(
                 with sqlite.translate_errors(file, copies.IN_FOLDER[store]):
                     databases[store] = opened.enter_context(sqlite.read_only(file))
         tables = {store: sqlite.describe(database) for store, database in databases.items()}
-        place = str((data_dir or folder).resolve())
-        yield FolderSource(folder=folder, data_dir=place, tables=tables, databases=databases)
+        path = str((data_dir or folder).resolve())
+        yield FolderSource(folder=folder, data_dir=path, tables=tables, databases=databases)
 
 
 def _spool(folder: Path, copy: Path, passages: Mapping[str, list[str]]) -> IO[bytes]:

@@ -57,7 +57,7 @@ JOIN passages p ON p.id = v.passage WHERE p.embedded = 1 ORDER BY v.collection, 
 
 #: Tables of the folder that have another name or another form here.
 NAMES = {("library", "words"): "passage_terms", ("conversations", "writes"): "checkpoint_writes"}
-_PLACES = """
+_DOCUMENTS = """
 SELECT p.id, d.id, d.collection FROM passages p JOIN documents d ON d.id = p.document WHERE p.id = ANY(%s)
 """
 _MISSING = """
@@ -267,11 +267,11 @@ class ServerCopy:
     def _put_words(self, rows: Iterator[Row]) -> None:
         """The postings are made anew from the terms."""
         for batch in _batches(rows):
-            found = self.connection.execute(_PLACES, ([row[0] for row in batch],)).fetchall()
-            places = {passage: (document, collection) for passage, document, collection in found}
+            found = self.connection.execute(_DOCUMENTS, ([row[0] for row in batch],)).fetchall()
+            keys = {passage: (document, collection) for passage, document, collection in found}
             by_document: dict[tuple[int, int], list[tuple[int, Indexed]]] = {}
             for passage, *words in batch:
-                by_document.setdefault(places[passage], []).append((passage, indexed_from(*words)))
+                by_document.setdefault(keys[passage], []).append((passage, indexed_from(*words)))
             for (document, collection), indexed in by_document.items():
                 self.postings.insert(
                     self.writing, indexed, collection=collection, document=document, address=""

@@ -38,11 +38,11 @@ VECTORS = "vectors"  # the folder of the data folder and of the archive, as UPLO
 #: What DBOS writes about itself when it starts.
 OF_DBOS = frozenset({"dbos_migrations", "queues", "application_versions"})
 #: Where the library names files, which lie elsewhere when the folder does.
-PLACES = frozenset({"address", "root"})
+PATHS = frozenset({"address", "root"})
 JSON = frozenset({"attributes"})  # columns whose text PostgreSQL writes in its own way
 
 COMPARING = "comparing the copy with what was copied"
-Progress = Callable[[str], None]  # is told what is done next
+Progress = Callable[[str], None]  # is called with what is done next
 
 
 class StoredContent(Protocol):
@@ -140,12 +140,12 @@ def tally(source: StoredContent) -> Tallies:
 
 
 def moved(table: StoredTable, rows: Iterable[Row], before: str, after: str) -> Iterator[Row]:
-    """Uploads lie in the data folder: their places follow it."""
-    places = {number for number, column in enumerate(table.columns) if column in PLACES}
+    """The rows with the paths of uploads, which lie in the data folder, below the other one."""
+    paths = {number for number, column in enumerate(table.columns) if column in PATHS}
     for row in rows:
         yield tuple(
             f"{after}{os.sep}{each.removeprefix(f'{before}{os.sep}')}"
-            if number in places and str(each).startswith(f"{before}{os.sep}{UPLOADS}")
+            if number in paths and str(each).startswith(f"{before}{os.sep}{UPLOADS}")
             else each
             for number, each in enumerate(row)
         )

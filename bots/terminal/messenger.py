@@ -121,8 +121,8 @@ class TerminalMessenger(Messenger):
     async def _result(self, command: Command, stream: ProgressStream, *, is_again: bool) -> Record:
         name, details = command.name, command.details
         try:
-            told = Watcher(notify=stream.notify, announce=stream.note)
-            return {"result": await self.operations.carry_out(name, details, told, is_again=is_again)}
+            watcher = Watcher(notify=stream.notify, announce=stream.note)
+            return {"result": await self.operations.carry_out(name, details, watcher, is_again=is_again)}
         except FootnoteError as error:
             return {"error": error_record(error)}
         except Exception as fault:

@@ -72,19 +72,19 @@ class Operations:
     refresher: IndexRefresher
     channel_store: ChannelStore
 
-    async def carry_out(self, name: str, details: Details, told: Watcher, *, is_again: bool) -> Record:
-        """The operation's result; FootnoteError where it cannot be done. ``told``: what happens meanwhile."""
+    async def carry_out(self, name: str, details: Details, watcher: Watcher, *, is_again: bool) -> Record:
+        """The operation's result; FootnoteError where it cannot be done. ``watcher``: what happens meanwhile."""
         operation = _OPERATIONS.get(name)
         if operation is None:
             raise VersionMismatch(OLDER)
         try:
-            return await operation(self, details, told)
+            return await operation(self, details, watcher)
         except NotFound:
             if is_again and name in ("forget", "forget_document"):
                 return {"forgotten": []}  # the first time, it was cut off before it could say so
             raise
 
-    async def compare(self, details: Details, _told: Watcher) -> Record:
+    async def compare(self, details: Details, _watcher: Watcher) -> Record:
         """The settings that the command has otherwise, and the search engine that is asked."""
         ours = fingerprints(self.footnote.settings, details["salt"])
         theirs = details["settings"]
@@ -95,38 +95,38 @@ class Operations:
 
     # The index
 
-    async def prepare(self, details: Details, told: Watcher) -> Record:
+    async def prepare(self, details: Details, watcher: Watcher) -> Record:
         """Sync the index, with new targets; make the missing vectors if ``with_vectors``."""
         targets, library = targets_in(details), self.footnote.library
         await asyncio.to_thread(self._check, targets)
         fetcher = make_fetcher(self.footnote.settings, for_operator=True)
         report = await run_in_thread(
-            lambda notify: update_index(library, targets, fetcher, notify=notify), told.notify
+            lambda notify: update_index(library, targets, fetcher, notify=notify), watcher.notify
         )
         for failure in report.failed if targets.addresses else ():
-            told.announce(f"{failure.source}: {failure.reason}")
+            watcher.announce(f"{failure.source}: {failure.reason}")
         if details["with_vectors"] and (targets.addresses or library.store.has_vectors()):
-            await self._embed(told, insist=False)
+            await self._embed(watcher, insist=False)
         return {}
 
-    async def ingest(self, details: Details, told: Watcher) -> Record:
+    async def ingest(self, details: Details, watcher: Watcher) -> Record:
         targets, library = targets_in(details), self.footnote.library
         await asyncio.to_thread(self._check, targets)
         fetcher, collection = make_fetcher(self.footnote.settings, for_operator=True), details["collection"]
         report = await run_in_thread(
             lambda notify: ingest_targets(library, targets, fetcher, notify=notify, collection=collection),
-            told.notify,
+            watcher.notify,
         )
         sources, every = self.footnote.sources, details.get("every")
         for address in targets.sources:
-            report += await sources.ingest(address, collection=collection, every=every, notify=told.notify)
-        return {"report": asdict(report), "embedded": await self._embed(told, insist=True)}
+            report += await sources.ingest(address, collection=collection, every=every, notify=watcher.notify)
+        return {"report": asdict(report), "embedded": await self._embed(watcher, insist=True)}
 
-    async def sync_source(self, details: Details, told: Watcher) -> Record:
+    async def sync_source(self, details: Details, watcher: Watcher) -> Record:
         """Read a source whose time has come. Nobody waits for it."""
-        return self._embed_new(await self.footnote.sources.sync(details["source"], notify=told.notify))
+        return self._embed_new(await self.footnote.sources.sync(details["source"], notify=watcher.notify))
 
-    async def look_again(self, details: Details, _told: Watcher) -> Record:
+    async def look_again(self, details: Details, _watcher: Watcher) -> Record:
         """Read those items of a source again that changed. Nobody waits for it."""
         return self._embed_new(await self.footnote.sources.look(details["source"], details["items"]))
 
@@ -135,23 +135,23 @@ class Operations:
             self.refresher.embed_soon(self.footnote.library)
         return {}
 
-    async def rebuild(self, _details: Details, told: Watcher) -> Record:
+    async def rebuild(self, _details: Details, watcher: Watcher) -> Record:
         library = self.footnote.library
-        report = await run_in_thread(lambda notify: library.rebuild(notify=notify), told.notify)
-        return {"report": asdict(report), "embedded": await self._embed(told, insist=True)}
+        report = await run_in_thread(lambda notify: library.rebuild(notify=notify), watcher.notify)
+        return {"report": asdict(report), "embedded": await self._embed(watcher, insist=True)}
 
-    async def refresh(self, _details: Details, told: Watcher) -> Record:
+    async def refresh(self, _details: Details, watcher: Watcher) -> Record:
         library = self.footnote.library
-        report = await run_in_thread(lambda notify: library.refresh(notify=notify), told.notify)
+        report = await run_in_thread(lambda notify: library.refresh(notify=notify), watcher.notify)
         return {"report": asdict(report)}
 
-    async def search(self, details: Details, _told: Watcher) -> Record:
+    async def search(self, details: Details, _watcher: Watcher) -> Record:
         """Passages of everything that is indexed."""
         everything = await asyncio.to_thread(self.footnote.library.store.collections)
         refresh = self.refresher.refresh
         return plain_hits(await self.footnote.search(everything, details["query"], details["limit"], refresh))
 
-    async def forget(self, details: Details, _told: Watcher) -> Record:
+    async def forget(self, details: Details, _watcher: Watcher) -> Record:
         """Forget the document by the first of its names that is indexed."""
         *first, last = details["names"]
         for name in first:
@@ -159,7 +159,7 @@ class Operations:
                 return await self._forget(name)
         return await self._forget(last)
 
-    async def forget_document(self, details: Details, _told: Watcher) -> Record:
+    async def forget_document(self, details: Details, _watcher: Watcher) -> Record:
         """Forget what has this address in this collection, and what is below it there."""
         return await self._forget(details["address"], details["collection"])
 
@@ -175,24 +175,24 @@ class Operations:
             raise SettingsError(f"The Footnote that runs cannot see {', '.join(unseen)}.")
         require_documents(self.footnote.library, targets)
 
-    async def _embed(self, told: Watcher, *, insist: bool) -> int:
+    async def _embed(self, watcher: Watcher, *, insist: bool) -> int:
         try:
-            return await self.refresher.embed(self.footnote.library, told, insist=insist)
+            return await self.refresher.embed(self.footnote.library, watcher, insist=insist)
         except (IndexMismatch, IndexDamaged):
             raise
         except (ModelTrouble, SettingsError) as trouble:
-            told.announce(f"Searching by words alone: {trouble}")
+            watcher.announce(f"Searching by words alone: {trouble}")
             return 0
 
     # What people taught
 
-    async def teach(self, details: Details, _told: Watcher) -> Record:
+    async def teach(self, details: Details, _watcher: Watcher) -> Record:
         """Keep an editor's answer."""
         names = ("question", "text", "collection", "name", "message")
         answer = await self.footnote.answers.correct(**{name: details[name] for name in names})
         return {"id": answer.id}
 
-    async def change_answer(self, details: Details, _told: Watcher) -> Record:
+    async def change_answer(self, details: Details, _watcher: Watcher) -> Record:
         """Change a kept answer, or forget it, if it is as somebody saw it; one that is gone stays so."""
         answers, by = self.footnote.answers, details["name"]
         answer = await answers.get(details["id"])
@@ -208,44 +208,42 @@ class Operations:
             await answers.forget(answer)
         return {"is_done": answer.revision == details["revision"]}
 
-    async def ask_person(self, details: Details, _told: Watcher) -> Record:
+    async def ask_person(self, details: Details, _watcher: Watcher) -> Record:
         """Finds whom to ask about one of these turns, for whoever asks to store in the queue."""
         command, route = await request_about(details["turns"], self.footnote, self.channel_store)
         return {"command": plain(command), "route": dict(route)}
 
-    async def note_names(self, details: Details, _told: Watcher) -> Record:
+    async def note_names(self, details: Details, _watcher: Watcher) -> Record:
         """Look up what people and their channels are called."""
         said = [(Conversation.parse(conversation), author) for conversation, author in details["said"]]
         await note_names(said, self.channel_store.people, self.footnote.log.names)
         return {}
 
-    async def public(self, details: Details, _told: Watcher) -> Record:
+    async def public(self, details: Details, _watcher: Watcher) -> Record:
         """Those of these channels that everybody on their platform may read."""
-        places = (Conversation.parse(f"{channel}/-") for channel in details["channels"])
-        asked = [(place, self.channel_store.people.get(place.platform)) for place in places]
-        public = [
-            place.channel_id for place, people in asked if people and not await people.is_private(place)
-        ]
+        conversations = (Conversation.parse(f"{channel}/-") for channel in details["channels"])
+        asked = [(each, self.channel_store.people.get(each.platform)) for each in conversations]
+        public = [each.channel_id for each, people in asked if people and not await people.is_private(each)]
         return {"public": public}
 
     # Conversations
 
-    async def proposals(self, details: Details, _told: Watcher) -> Record:
+    async def proposals(self, details: Details, _watcher: Watcher) -> Record:
         found = await self.footnote.assistant.proposals(Conversation.parse(details["conversation"]))
         return {"proposals": [asdict(proposal) for proposal in found]}
 
-    async def find_proposal(self, details: Details, _told: Watcher) -> Record:
+    async def find_proposal(self, details: Details, _watcher: Watcher) -> Record:
         found = await self.footnote.assistant.find_proposal(details["proposal"])
         return {"found": found and {"conversation": found[0].id, "proposal": asdict(found[1])}}
 
-    async def knows(self, details: Details, _told: Watcher) -> Record:
+    async def knows(self, details: Details, _watcher: Watcher) -> Record:
         return {"known": await self.footnote.assistant.knows(Conversation.parse(details["conversation"]))}
 
-    async def unfinished(self, details: Details, _told: Watcher) -> Record:
+    async def unfinished(self, details: Details, _watcher: Watcher) -> Record:
         turn = await self.footnote.assistant.unfinished(Conversation.parse(details["conversation"]))
         return {"turn": turn and plain(turn)}
 
-    async def forget_conversation(self, details: Details, _told: Watcher) -> Record:
+    async def forget_conversation(self, details: Details, _watcher: Watcher) -> Record:
         await self.footnote.assistant.forget(Conversation.parse(details["conversation"]))
         return {}
 
@@ -324,10 +322,10 @@ def _names_of(source: str) -> list[str]:
 
 def fingerprints(settings: Settings, salt: str) -> dict[str, str]:
     """Digests of settings, which tell two processes' apart without naming a key; ``salt`` is another each time."""
-    told = {each.name: getattr(settings, each.name) for each in fields(Settings)}
+    values = {each.name: getattr(settings, each.name) for each in fields(Settings)}
     return {
         name.upper(): hashlib.sha256(f"{salt} {name} {content!r}".encode()).hexdigest()
-        for name, content in told.items()
+        for name, content in values.items()
         if name not in INDIFFERENT
     }
 

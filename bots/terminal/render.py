@@ -17,7 +17,7 @@ from bots.chat import texts
 from bots.chat.markdown.blocks import plain_quote
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import Footnotes
-from bots.chat.proposals import marked_lines, places_in
+from bots.chat.proposals import excerpts_by_citation, marked_lines
 from bots.terminal.receive import COMMANDS
 from bots.terminal.screen import AnswerMarkdown, line, link
 from core.conversation import Answer, Citation, Outcome, Proposal, Ranked, value
@@ -67,13 +67,13 @@ def _answered(outcome: Outcome, answer: Answer, context: ScreenContext) -> Itera
         yield Text()
     answer = merge_footnotes(answer)
     yield AnswerMarkdown(answer.text)
-    places = texts.places_of(answer.citations)
-    if places:
+    citations = texts.distinct_citations(answer.citations)
+    if citations:
         yield _RULE
-        shown = places[: texts.FOOTNOTES_SHOWN]
+        shown = citations[: texts.FOOTNOTES_SHOWN]
         # An answer of quotes shows them already; a composed one has them below.
         yield footnotes(shown, outcome.language, context, with_quotes=answer.composed)
-    hidden = len(places) - texts.FOOTNOTES_SHOWN
+    hidden = len(citations) - texts.FOOTNOTES_SHOWN
     more = texts.say_in(outcome.language)("more_in_terminal", count=hidden) if hidden > 0 else ""
     if outcome.reason:  # an answer in spite of a problem, for example an unreachable model
         yield Text(line(outcome.reason), style="yellow")
@@ -88,10 +88,10 @@ def _answered(outcome: Outcome, answer: Answer, context: ScreenContext) -> Itera
 def footnotes(
     citations: Sequence[Citation], language: str, context: ScreenContext, *, with_quotes: bool = True
 ) -> RenderableType:
-    """Numbers, titles and places, with the beginning of each quote below."""
+    """Numbers, titles and sources, with the beginning of each quote below."""
     table = _numbered()
     for citation in citations:
-        table.add_row(str(citation.number), _place(citation, language, context.files))
+        table.add_row(str(citation.number), _title_line(citation, language, context.files))
         if with_quotes:
             quote = f"{texts.columns_of(citation)}“{texts.clipped(plain_quote(citation.quote), QUOTE_SHOWN)}”"
             table.add_row("", Text(quote, style="dim"))
@@ -101,8 +101,8 @@ def footnotes(
 def quotes(shown: Footnotes, context: ScreenContext) -> RenderableType:
     """Every footnote with its quotes, each marked in its paragraph."""
     table, language = _numbered(), shown.outcome.language
-    for place, excerpts in places_in(shown):
-        table.add_row(str(place.number), _place(place, language, context.files))
+    for citation, excerpts in excerpts_by_citation(shown):
+        table.add_row(str(citation.number), _title_line(citation, language, context.files))
         for excerpt in excerpts:
             # Without colours, as in a pipe, the quotation marks alone say what is quoted.
             marked = replace(excerpt, before=f"{excerpt.before}“", after=f"”{excerpt.after}")
@@ -127,20 +127,20 @@ def _numbered() -> Table:
     return table
 
 
-def _place(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
+def _title_line(citation: Citation, language: str, files: Mapping[str, str]) -> Text:
     """ "Title › location · source · changed 12 Mar 2026", linked to the page or the file where there is one."""
     address, title = link_of(citation, files), line(texts.headings(citation))
     # A title that names another host than its link is not linked; the real host is shown and linked after it.
     is_forged = address is not None and not address.startswith("file:") and names_another_host(title, address)
     shown = Style(link=address) if address else Style()
-    place = Text().append(title, style="" if is_forged else shown)
+    entry = Text().append(title, style="" if is_forged else shown)
     if is_forged:
-        place.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
+        entry.append(f" · {urlsplit(address or '').hostname}", style=shown + Style(dim=True))
     if (origin := line(texts.origin_of(citation, language))) and origin != title:
-        place.append(f" · {origin}", style="dim")
+        entry.append(f" · {origin}", style="dim")
     if fresh := texts.freshness_of(citation, language):
-        place.append(f" · {fresh}", style="dim")
-    return place
+        entry.append(f" · {fresh}", style="dim")
+    return entry
 
 
 def link_of(citation: Citation, files: Mapping[str, str]) -> str | None:
@@ -201,7 +201,7 @@ def _collection(
     for entry in entries[:limit]:
         document = Text.assemble(line(entry.source), (f"  {line(entry.title)}", "dim"))
         if entry.id in unseen:
-            document.append(f"  {texts.unseen_told(unseen[entry.id])}", style="yellow")
+            document.append(f"  {texts.unseen_note(unseen[entry.id])}", style="yellow")
         table.add_row(f"{entry.passages:,}", document)
     passages = texts.counted(sum(entry.passages for entry in entries), "passage")
     heading = Text(f"{line(name)}: {texts.counted(len(entries), 'document')}, {passages}", style="bold")
@@ -214,8 +214,8 @@ def ranking(ranked: Sequence[Ranked]) -> RenderableType:
     """The best retrieved passages, best first."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for number, each in enumerate(ranked, start=1):
-        place = Text(f"{line(each.source)}  {line(each.location)}  {each.start:,} to {each.end:,}")
-        table.add_row(Text(str(number), style="bold cyan"), Text(f"{each.score:.3f}", style="dim"), place)
+        location = Text(f"{line(each.source)}  {line(each.location)}  {each.start:,} to {each.end:,}")
+        table.add_row(Text(str(number), style="bold cyan"), Text(f"{each.score:.3f}", style="dim"), location)
     return Group(Text("Passages retrieved, best first:", style="dim"), table)
 
 

@@ -58,10 +58,10 @@ class Corpus:
     files: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, places: Iterable[tuple[str, str]]) -> Corpus:
+    def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
         """From pairs of source and address."""
         files: dict[str, tuple[str, ...]] = {}
-        for source, address in places:
+        for source, address in documents:
             files[source] = (*files.get(source, ()), address)
         return cls(files)
 
@@ -89,7 +89,7 @@ class Corpus:
 
 
 def headings_above(address: str, start: int) -> tuple[str, ...]:
-    """The headings over a place in a file on the disk, outermost first; none of what lies elsewhere or cannot be read."""
+    """The headings over an offset in a file on the disk, outermost first; none of what lies elsewhere or cannot be read."""
     above: list[tuple[int, str]] = []
     for begin, level, text in _headings(address):
         if begin <= start:
@@ -143,10 +143,10 @@ def _broken(case: Case, answer: Answer, corpus: Corpus, unsaid: Sequence[str] | 
     missing = facts_missing(case.answer, said_by(answer)) if unsaid is None else unsaid
     yield from (f"that it says: {fact}" for fact in missing)
     if case.cites and not any(corpus.is_cited(each, one) for each in case.cites for one in answer.citations):
-        places = [
+        sources = [
             each if corpus.sources_named(each.partition("#")[0]) else f"“{each}”" for each in case.cites
         ]
-        yield f"a footnote of {' or '.join(places)}"
+        yield f"a footnote of {' or '.join(sources)}"
 
 
 def said_by(answer: Answer) -> str:

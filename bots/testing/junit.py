@@ -62,8 +62,8 @@ def _case(judgement: Judgement, suite: str) -> str:
     if element == "skipped":
         return f"<testcase{opening}><skipped/></testcase>"
     expected = f"expected {'; '.join(judgement.broken)}"
-    told = f"{case.question}\n{expected}\nanswered {said(judgement)}\nline {case.line} of {suite}"
-    inner = f"<{element}{_attributes(message=expected, type=judgement.verdict)}>{_text(told)}</{element}>"
+    details = f"{case.question}\n{expected}\nanswered {said(judgement)}\nline {case.line} of {suite}"
+    inner = f"<{element}{_attributes(message=expected, type=judgement.verdict)}>{_text(details)}</{element}>"
     return f"<testcase{opening}>{inner}</testcase>"
 
 

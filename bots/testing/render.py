@@ -22,7 +22,7 @@ MARKS: Mapping[Verdict, tuple[str, str]] = {
     "failed": ("✗", "red"),
     "flaky": ("~", "yellow"),
 }
-TOLD: Mapping[Verdict, str] = {
+LABELS: Mapping[Verdict, str] = {
     "holds": "hold", "fails": "fail", "flaky": "flaky", "failed": "could not be answered", "asked": "only asked",
 }  # fmt: skip
 ALIKE_SHOWN = 40  # characters before two quotes differ
@@ -31,8 +31,8 @@ QUOTES_SHOWN = 2  # of an answer
 
 def heading(name: str, conditions: Mapping[str, str]) -> RenderableType:
     """ "footnote-test.yaml · 154 documents · no model: quotes"."""
-    told = " · ".join(conditions[key] for key in ("documents", "writes", "vectors"))
-    return Text.assemble("\n", (name, "bold"), (f" · {told}", "dim"))
+    shown = " · ".join(conditions[key] for key in ("documents", "writes", "vectors"))
+    return Text.assemble("\n", (name, "bold"), (f" · {shown}", "dim"))
 
 
 def layouts(name: str, judgements: Sequence[Judgement], changes: Changes | None) -> Iterator[RenderableType]:
@@ -59,10 +59,10 @@ def layouts(name: str, judgements: Sequence[Judgement], changes: Changes | None)
 def summary(judgements: Iterable[Judgement], answers: Section) -> RenderableType:
     """ "200 questions: 194 hold, 5 fail, 1 flaky." and the shares."""
     verdicts = [each.verdict for each in judgements]
-    told = ", ".join(f"{verdicts.count(name):,} {what}" for name, what in TOLD.items() if name in verdicts)
+    counts = ", ".join(f"{verdicts.count(one):,} {label}" for one, label in LABELS.items() if one in verdicts)
     shares = (f"{label} {share} of {number:,}" for label, number, share in answers.tables[1].rows)
     return Group(
-        Text(f"\n{counted(len(verdicts), 'question')}: {told}."),
+        Text(f"\n{counted(len(verdicts), 'question')}: {counts}."),
         *(Text(each, style="dim") for each in shares),
     )
 
@@ -72,7 +72,7 @@ def costs(section: Section) -> str:
     return ", ".join(f"{shown(number)} {label}" for label, number in section.tables[0].rows)
 
 
-def _card(judgement: Judgement, before: Ended | None, place: str) -> RenderableType:
+def _card(judgement: Judgement, before: Ended | None, location: str) -> RenderableType:
     """A question that does not hold."""
     mark, style = MARKS[judgement.verdict]
     case = judgement.case
@@ -87,7 +87,7 @@ def _card(judgement: Judgement, before: Ended | None, place: str) -> RenderableT
     if judgement.outcome.answer is None and judgement.quotes:
         rows.append(("closest", _shown(judgement.quotes)))
     own_id = f"{case.id}, " if not case.id.endswith(case.question) else ""
-    return Group(title, _grid((*rows, ("where", f"{own_id}{place}"))))
+    return Group(title, _grid((*rows, ("where", f"{own_id}{location}"))))
 
 
 def _differing(judgement: Judgement, before: Ended) -> RenderableType:

@@ -35,9 +35,9 @@ class Table:
         """True if its cells have sentences; then it is shown row by row."""
         return any(isinstance(cell, str) and len(cell) > LONG for row in self.rows for cell in row)
 
-    def is_numeric(self, place: int) -> bool:
+    def is_numeric(self, column: int) -> bool:
         """True if a column has numbers, perhaps with a dash for none."""
-        cells = [row[place] for row in self.rows]
+        cells = [row[column] for row in self.rows]
         return any(not isinstance(cell, str) for cell in cells) and all(
             not isinstance(cell, str) or len(cell) <= 1 for cell in cells
         )

@@ -52,7 +52,7 @@ async def test_who_is_in_is_listed_and_ended(machine):
         sessions = PageSessions(database=database)
         for name in ("Ann", "Bob\x1b[31m"):
             token = await sessions.make_link("reader", collections=frozenset({"default"}), name=name)
-            await sessions.enter(token, place="Firefox on Linux, 127.0.0.1")
+            await sessions.enter(token, client="Firefox on Linux, 127.0.0.1")
 
     listed = await machine.run("page", "--sessions")
     ann = next(told.split()[0] for told in listed.out.splitlines() if "Ann" in told)

@@ -80,9 +80,9 @@ def test_how_fresh_a_document_is_in_every_language(language, changed, unseen):
     fresh = citation(changed_at=NOON)
     both = citation(changed_at=LATE, unseen_since=NOON)
 
-    assert texts.place_of(citation(), language)[1] == "docs/harbour.md"
-    assert texts.place_of(fresh, language)[1] == f"docs/harbour.md · {changed}"
-    assert texts.place_of(both, language)[1] == f"docs/harbour.md · {changed} · {unseen}"
+    assert texts.title_and_origin(citation(), language)[1] == "docs/harbour.md"
+    assert texts.title_and_origin(fresh, language)[1] == f"docs/harbour.md · {changed}"
+    assert texts.title_and_origin(both, language)[1] == f"docs/harbour.md · {changed} · {unseen}"
 
 
 def test_what_stands_before_a_quote_are_the_names_of_its_columns():
@@ -96,8 +96,8 @@ def test_the_date_stays_where_the_source_says_the_same_as_the_title_or_is_long()
     same = citation(title="docs/harbour.md", location="", changed_at=NOON)
     long = citation(source=f"docs/{'harbour/' * 50}", changed_at=NOON)
 
-    assert texts.place_of(same, "en") == ("docs/harbour.md", "changed 12 Mar 2026")
-    assert texts.place_of(long, "en")[1].endswith("… · changed 12 Mar 2026")
+    assert texts.title_and_origin(same, "en") == ("docs/harbour.md", "changed 12 Mar 2026")
+    assert texts.title_and_origin(long, "en")[1].endswith("… · changed 12 Mar 2026")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_source_that_could_not_be_read_is_no_document_that_failed():
     assert texts.synced(SyncReport(added=2, failed=(source, document, source)), "de") == (
         "2 Dokumente hinzugefügt, 1 nicht lesbar. 2 Quellen konnten nicht gelesen werden."
     )
-    assert texts.told_of(source.source, source.reason) == "drive: It was away."
+    assert texts.note_line(source.source, source.reason) == "drive: It was away."
 
 
 def test_a_long_question_is_named_in_one_short_line():

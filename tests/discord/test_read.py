@@ -23,12 +23,19 @@ FILE = Attachment(id="f", name="a.md", url="https://cdn.discordapp.com/a.md", me
 
 
 def message(text, **more):
-    about = {"id": MESSAGE, "server": "5", "channel": "6", "place": "6", "takes_threads": True, "author": "1"}
+    about = {
+        "id": MESSAGE,
+        "server": "5",
+        "channel": "6",
+        "channel_id": "6",
+        "takes_threads": True,
+        "author": "1",
+    }
     return MessageEvent(**(about | {"text": text} | more))
 
 
 def follow_up(text, **more):
-    return message(text, **({"place": "7", "is_thread": True, "takes_threads": False} | more))
+    return message(text, **({"channel_id": "7", "is_thread": True, "takes_threads": False} | more))
 
 
 def direct(text, **more):

@@ -189,7 +189,7 @@ async def open_mcp_desk(
     folder: Path,
     *,
     issuer: str = "",
-    place: PageSettings | None = None,
+    http: PageSettings | None = None,
     people: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[McpDesk]:
@@ -210,7 +210,7 @@ async def open_mcp_desk(
             async with open_turns(
                 footnote.assistant, {PAGE: PageMessenger(threads)}, database_url=queue_url(chosen)
             ) as turns:
-                mcp = McpSettings(place=place or PageSettings(port=0), issuer=issuer)
+                mcp = McpSettings(http=http or PageSettings(port=0), issuer=issuer)
                 opening = open_mcp(
                     mcp, footnote, turns, channels=channels, threads=threads, reads=reads, refresh=refresher.refresh,
                     admission=await admission_of(footnote, turns, ("mcp",)), signing_secret=SIGNING_SECRET, is_stopping=lambda: False, spaces=lambda: (TEAM,),

@@ -101,8 +101,8 @@ def test_a_place_that_is_none_is_refused(listen, values, says):
 def test_its_address_is_the_pages_unless_it_has_its_own():
     page = {"PAGE_URL": "https://page.example"}
 
-    assert read_mcp_settings("80", page, None).place.url == "https://page.example"
+    assert read_mcp_settings("80", page, None).http.url == "https://page.example"
     assert (
-        read_mcp_settings("80", {**page, "MCP_URL": "https://m.example"}, None).place.url
+        read_mcp_settings("80", {**page, "MCP_URL": "https://m.example"}, None).http.url
         == "https://m.example"
     )

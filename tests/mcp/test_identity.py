@@ -234,10 +234,10 @@ async def test_a_body_that_is_too_long_and_a_method_that_is_none_are_refused(des
 
 
 async def test_where_others_reach_it_it_is_only_served_behind_tls(tmp_path):
-    place = PageSettings(host="0.0.0.0", port=free_port(), url="https://footnote.example")
-    async with open_mcp_desk(tmp_path, place=place) as desk:
+    page = PageSettings(host="0.0.0.0", port=free_port(), url="https://footnote.example")
+    async with open_mcp_desk(tmp_path, http=page) as desk:
         token = {"Authorization": f"Bearer {await desk.token('ann@example.org')}", "Host": "footnote.example"}
-        url = f"http://127.0.0.1:{place.port}/mcp"
+        url = f"http://127.0.0.1:{page.port}/mcp"
         plain = await post(url, BODY, token)
         behind = await post(url, BODY, {**token, "X-Forwarded-Proto": "https"})
 
@@ -306,8 +306,8 @@ async def test_an_issuers_token_stands_for_whoever_it_names_and_for_nobody_elsew
     address, key = issuer
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     port = free_port()
-    place = PageSettings(port=port, url=f"http://127.0.0.1:{port}")
-    async with open_mcp_desk(tmp_path, issuer=address, place=place) as desk:
+    page = PageSettings(port=port, url=f"http://127.0.0.1:{port}")
+    async with open_mcp_desk(tmp_path, issuer=address, http=page) as desk:
         desk.ingest(tmp_path / "docs", "handbook.md", HANDBOOK)
         async with over_http(desk.url, issued(address, key, desk.url)) as assistant:
             answer = await assistant.ask(FERRY)
@@ -325,7 +325,7 @@ async def test_an_issuers_token_stands_for_whoever_it_names_and_for_nobody_elsew
         ]  # fmt: skip
         refused = [await post(desk.url, BODY, {"Authorization": f"Bearer {each}"}) for each in wrong]
         async with httpx2.AsyncClient(trust_env=False) as http:
-            described = (await http.get(f"{place.url}/.well-known/oauth-protected-resource/mcp")).json()
+            described = (await http.get(f"{page.url}/.well-known/oauth-protected-resource/mcp")).json()
 
     assert "half past nine" in answer["text"]
     assert [each.status_code for each in refused] == [401] * len(wrong)
@@ -384,9 +384,9 @@ async def test_a_caller_has_so_many_calls_at_once_and_others_theirs(desk, monkey
 
 async def test_an_issuer_that_is_away_refuses_with_a_sentence(tmp_path):
     port = free_port()
-    place = PageSettings(port=port, url=f"http://127.0.0.1:{port}")
+    page = PageSettings(port=port, url=f"http://127.0.0.1:{port}")
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    async with open_mcp_desk(tmp_path, issuer="http://127.0.0.1:9", place=place) as desk:
+    async with open_mcp_desk(tmp_path, issuer="http://127.0.0.1:9", http=page) as desk:
         token = issued("http://127.0.0.1:9", key, desk.url)
         reply = await post(desk.url, BODY, {"Authorization": f"Bearer {token}"})
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
 
-from bots.page.drawing import END, PLACES, draw_graph
+from bots.page.drawing import END, POSITIONS, draw_graph
 from bots.page.templating import question_path
 from bots.page.views.questions import SHOWN, message_of
 from core.conversation import ModelExchange, Outcome
@@ -280,5 +280,5 @@ def test_every_node_of_the_graph_has_its_place_in_the_drawing_and_every_way_is_d
 
     drawn = draw_graph(())
 
-    assert set(graph.nodes) == set(PLACES) == {node.name for node in drawn.nodes}
+    assert set(graph.nodes) == set(POSITIONS) == {node.name for node in drawn.nodes}
     assert len(drawn.edges) == sum(edge.target != END for edge in graph.edges)

@@ -13,7 +13,7 @@ from bots.page.sessions import (
     SESSION_LIFE,
     UNUSED_LIFE,
     PageSessions,
-    place_of,
+    describe_client,
 )
 from bots.page.settings import PageSettings
 
@@ -109,9 +109,9 @@ async def test_looks_within_a_minute_from_one_place_are_noted_once(desk):
             written.append(query)
             return await database.write(query, values)
 
-    for after, place in ((1, "here"), (2, "here"), (3, "there"), (4 + NOTED_EVERY, "there")):
+    for after, client in ((1, "here"), (2, "here"), (3, "there"), (4 + NOTED_EVERY, "there")):
         sessions = PageSessions(database=Watched, now=lambda after=after: desk.sessions.now() + after)
-        await sessions.find(browser.cookie.partition("=")[2], place=place)
+        await sessions.find(browser.cookie.partition("=")[2], client=client)
 
     assert len(written) == 3
 
@@ -126,7 +126,7 @@ async def test_behind_a_proxy_the_place_is_the_persons_address(tmp_path):
         await here.send("POST", path, headers=by_tls, data={"name": "Ann"})
         (session,) = await desk.sessions.listed()
 
-    assert session.place == "Firefox on Linux, 203.0.113.7"
+    assert session.client == "Firefox on Linux, 203.0.113.7"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ async def test_behind_a_proxy_the_place_is_the_persons_address(tmp_path):
     ],
 )
 def test_a_browser_is_named_as_people_name_it(agent, told):
-    assert place_of(agent, "") == told
+    assert describe_client(agent, "") == told
 
 
 def test_a_cookies_name_has_the_port():

@@ -66,7 +66,7 @@ async def digest(desk, channel):
     """What a channel is shown of the gaps of this hour."""
     (there,) = channels_of("slack", [f"slack/T1/{channel}"])
     digests = GapDigests(
-        channels=[there], place=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
+        channels=[there], target=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
         channel_store=desk.channels, library=desk.footnote.library,
     )  # fmt: skip
     now = desk.gaps.now()

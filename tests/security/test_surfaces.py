@@ -158,7 +158,7 @@ async def digest(desk, own):
     w, c = own
     (channel,) = channels_of("slack", [f"slack/T{w}/C{c}"])
     digests = GapDigests(
-        channels=[channel], place=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
+        channels=[channel], target=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
         channel_store=desk.channels, library=desk.footnote.library,
     )  # fmt: skip
     now = desk.gaps.now()

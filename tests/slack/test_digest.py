@@ -81,7 +81,7 @@ async def at_slack(slack, folder, channel):
 
             digests = GapDigests(
                 channels=channels_of("slack", [f"slack/{slack.team}/{channel}", "discord/1/2"]),
-                place=in_slack, is_private=SlackPeople(calls=calls).is_private, messages=Messages(), finder=finder,
+                target=in_slack, is_private=SlackPeople(calls=calls).is_private, messages=Messages(), finder=finder,
                 channel_store=channels, library=library,
             )  # fmt: skip
             yield Slacked(digests, finder, log, channels, library, slack.team, channel)

@@ -38,7 +38,7 @@ async def show_access(
     named = [each for each in own if each.kind not in (access.EVERYONE, access.CLOSED)]
     stored = await visit.site.names.stored.channels(OFFERED)
     return visit.show(
-        "access.html", status=status, title=f"Who reads {name}", name=name, place=access_path(name),
+        "access.html", status=status, title=f"Who reads {name}", name=name, action=access_path(name),
         documents=await _documents(visit, name), is_open=any(each.kind == access.EVERYONE for each in own),
         named=named, called=await names_in(visit, own),
         offered={each: called for each, called in stored.items() if each not in {one.id for one in named}},
@@ -68,8 +68,8 @@ async def change(visit: Visit) -> web.StreamResponse:
         return ask
     channels, known = visit.site.channels.database, visit.site.library.store.collections()
     await channels.call(lambda: access.change_access(channels.database, name, wanted, known=known))
-    told = {"before": access.readers(own), "after": access.readers(_listed(after))}
-    await visit.record("changed who reads it", name, path=back, collections=(name,), **told)
+    values = {"before": access.readers(own), "after": access.readers(_listed(after))}
+    await visit.record("changed who reads it", name, path=back, collections=(name,), **values)
     return go_to(back, "saved")
 
 
@@ -93,19 +93,19 @@ def meaning(
     was_open, is_open = (any(each.kind == access.EVERYONE for each in rules) for rules in (before, after))
     more = f"{documents:,} more document{'' if documents == 1 else 's'}"
     less = f"{counted(documents, 'document')} any more"
-    told = []
+    sentences = []
     if is_open and not was_open:
-        told.append(f"Everybody will read {more}, in every channel.")
+        sentences.append(f"Everybody will read {more}, in every channel.")
     if was_open and not is_open:
-        told.append(f"Who is not named will not read {less}.")
+        sentences.append(f"Who is not named will not read {less}.")
     gained, lost = _beside(after, before), _beside(before, after)
     now = "reads them as before" if was_open else f"will read {more}"
     still = "reads them as everybody does" if is_open else f"will not read {less}"
-    told += [f"{_who(each, called)} {now}." for each in gained]
-    told += [f"{_who(each, called)} {still}." for each in lost]
-    if not told:
+    sentences += [f"{_who(each, called)} {now}." for each in gained]
+    sentences += [f"{_who(each, called)} {still}." for each in lost]
+    if not sentences:
         raise SettingsError(UNCHANGED)
-    return tuple(told)
+    return tuple(sentences)
 
 
 def _beside(rules: Iterable[AccessRule], others: Collection[AccessRule]) -> list[AccessRule]:
@@ -126,8 +126,8 @@ def _listed(rules: Iterable[AccessRule]) -> tuple[AccessRule, ...]:
 
 
 def _digest(rules: Iterable[AccessRule]) -> str:
-    told = [(each.kind, each.id) for each in _listed(rules)]
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    listed = [(each.kind, each.id) for each in _listed(rules)]
+    return hashlib.sha256(repr(listed).encode()).hexdigest()[:16]
 
 
 async def _rules(visit: Visit) -> Mapping[str, tuple[AccessRule, ...]]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from bots.chat import texts
 from bots.chat.markdown.safe import names_another_host, web_link
 from bots.chat.platform import CardContext, Excerpt
-from bots.chat.proposals import footnotes_of, in_utc, places_in, would_search
+from bots.chat.proposals import excerpts_by_citation, footnotes_of, in_utc, would_search
 from bots.chat.texts import counted
 from bots.page.rights import reads_in
 from bots.page.site import Site, View, Visit, go_to
@@ -125,18 +125,18 @@ def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: f
         answer=to_html(answer.text, turn=basis.id, numbers={each.number for each in cited}) if answer else Markup(""),
         reason=outcome.reason or "",
         notes=(*texts.remarks(outcome), *texts.omissions(outcome)),
-        quotes=tuple(_quote(place, excerpts, outcome.language) for place, excerpts in places_in(shown)),
+        quotes=tuple(_quote(citation, excerpts, outcome.language) for citation, excerpts in excerpts_by_citation(shown)),
         options=outcome.options,
         closing=texts.answered_in(outcome) if held.outcome and outcome.answer else "",
         proposal=_proposal(outcome.proposal, turns, site) if outcome.proposal else None,
     )  # fmt: skip
 
 
-def _quote(place: Citation, excerpts: Sequence[Excerpt], language: str) -> ShownQuote:
-    title, origin = texts.place_of(place, language)
-    link = web_link(place.url) or ""
+def _quote(citation: Citation, excerpts: Sequence[Excerpt], language: str) -> ShownQuote:
+    title, origin = texts.title_and_origin(citation, language)
+    link = web_link(citation.url) or ""
     link = "" if link and names_another_host(title, link) else link
-    return ShownQuote(number=place.number, title=title, origin=origin, link=link, excerpts=tuple(excerpts))
+    return ShownQuote(number=citation.number, title=title, origin=origin, link=link, excerpts=tuple(excerpts))
 
 
 def _proposal(proposal: Proposal, turns: Sequence[PageTurn], site: Site) -> ShownProposal:

@@ -39,7 +39,7 @@ async def end_sessions(visit: Visit) -> web.Response:
         return visit.sorry(NOT_THERE)
     await visit.site.sessions.end(*ended)
     for each in ended:
-        await visit.record("ended a session", f"{each.name}, {each.id}", before=each.place, after="ended")
+        await visit.record("ended a session", f"{each.name}, {each.id}", before=each.client, after="ended")
     return go_to("/sessions", "ended")
 
 

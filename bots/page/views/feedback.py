@@ -6,7 +6,7 @@ import time
 
 from aiohttp import web
 
-from bots.page.rights import channel_told, readable
+from bots.page.rights import readable, shown_channel
 from bots.page.site import View, Visit, go_to
 from bots.page.templating import question_path
 from core.conversation import value
@@ -42,7 +42,7 @@ async def show_feedback(visit: Visit) -> web.Response:
     return visit.show(
         "feedback.html", title="Feedback", page=page, shown=shown, allowed=allowed, state=state,
         states=STATES, marks=marks, state_of=_state,
-        channels={question.channel: channel_told(visit.session, question.channel) for _, question in shown},
+        channels={question.channel: shown_channel(visit.session, question.channel) for _, question in shown},
         names=await visit.site.names.of(
             (question.conversation, remark.author)
             for each, question in shown

@@ -99,9 +99,9 @@ async def _answer_of(visit: Visit, mark: GapMark) -> KeptAnswer | None:
 
 
 def _digest(marks: Mapping[str, GapMark], turns: Iterable[str]) -> str:
-    """The decisions about these questions, for a form: it tells whether they changed meanwhile."""
-    told = sorted((turn, mark.state, mark.set_at) for turn in turns if (mark := marks.get(turn)))
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    """The decisions about these questions, by which a form tells whether they changed meanwhile."""
+    decided = sorted((turn, mark.state, mark.set_at) for turn in turns if (mark := marks.get(turn)))
+    return hashlib.sha256(repr(decided).encode()).hexdigest()[:16]
 
 
 @VIEW.post("/gaps/{turn:.+}")
@@ -117,7 +117,7 @@ async def decide(visit: Visit) -> web.StreamResponse:
     marks = await finder.marks()
     if form.get("seen") not in (None, _digest(marks, turns)):
         return await _decided_meanwhile(visit, form)
-    answer, told = "", counted(len(turns), "question")
+    answer, count = "", counted(len(turns), "question")
     before = ", ".join(sorted({marks[turn].state if turn in marks else "open" for turn in turns}))
     if state == WRITTEN:
         audiences = await audiences_of(visit, questions)
@@ -141,7 +141,7 @@ async def decide(visit: Visit) -> web.StreamResponse:
     visit.site.gaps.turn_old()
     read = visit.session.collections
     path = gap_path(turns[0])
-    await visit.record("decided about a gap", told, path=path, before=before, after=state, collections=read)
+    await visit.record("decided about a gap", count, path=path, before=before, after=state, collections=read)
     return go_to(f"/gaps?days={visit.days}", "decided")
 
 

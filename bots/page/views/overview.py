@@ -1,7 +1,7 @@
 """Figures: the last days beside the ones before, with what there is to do; and the cost of answers, how long they took
 and how they ended, by day, and whether this process can answer now.
 
-The figures name no person and quote nothing, so whoever is in may read them. What there is to do is told as far as the
+The figures name no person and quote nothing, so whoever is in may read them. What there is to do is shown as far as the
 session may read it.
 """
 
@@ -17,7 +17,7 @@ from aiohttp import web
 
 from bots.chat.texts import counted
 from bots.page.drawing import Plot, Series, bar_plot, line_plot
-from bots.page.rights import channel_told
+from bots.page.rights import shown_channel
 from bots.page.site import Site, View, Visit, nobody_in
 from bots.page.templating import collection_path, gap_path
 from bots.page.views.answers import answers_of
@@ -59,7 +59,7 @@ class Totals:
 @value
 class Figure:
     name: str
-    told: str
+    text: str
     change: str  #: against the span before, such as "+12%"; empty: there is nothing to compare with
     path: str = ""  #: to the questions behind it; empty: none are
 
@@ -68,7 +68,7 @@ class Figure:
 class Task:
     """Something to do, and where."""
 
-    told: str
+    text: str
     path: str
     more: str = ""
 
@@ -129,19 +129,19 @@ def _figures(
         share = now.share(outcome)
         if share is not None and (share or outcome in ALWAYS_SHOWN):
             change, path = _points(share, before.share(outcome)), _path(since, outcome=outcome)
-            figures.append(Figure(name=name.capitalize(), told=f"{share:.0f}%", change=change, path=path))
+            figures.append(Figure(name=name.capitalize(), text=f"{share:.0f}%", change=change, path=path))
     figures += unanswered
     figures.append(_counted("People who asked", now.activity.askers, before.activity.askers))
     if (helpful := now.activity.helpful) is not None:
-        told = f"{now.activity.up:,} of {now.activity.up + now.activity.down:,}"
+        text = f"{now.activity.up:,} of {now.activity.up + now.activity.down:,}"
         change = _points(helpful, before.activity.helpful)
-        figures.append(Figure(name="Rated helpful", told=told, change=change, path=_path(since, rated="any")))
+        figures.append(Figure(name="Rated helpful", text=text, change=change, path=_path(since, rated="any")))
     for name, part in (("Half took", 0.5), ("95% took", 0.95)):
         earlier = f"{took(part, before.sums.within)} before" if before.questions else ""
-        figures.append(Figure(name=name, told=took(part, now.sums.within), change=earlier))
+        figures.append(Figure(name=name, text=took(part, now.sums.within), change=earlier))
     if now.sums.cost is not None:
-        change, told = _per_cent(now.sums.cost, before.sums.cost or 0), money(now.sums.cost)
-        figures.append(Figure(name=f"Cost, {currency}", told=told, change=change, path="/spend"))
+        change, text = _per_cent(now.sums.cost, before.sums.cost or 0), money(now.sums.cost)
+        figures.append(Figure(name=f"Cost, {currency}", text=text, change=change, path="/spend"))
     return tuple(figures)
 
 
@@ -152,11 +152,11 @@ def _unanswered(report: GapReport | None, days: int) -> tuple[Figure, ...]:
     count = sum(each.count for each in report.groups) + report.closed + report.wordless
     more = "or more" if report.is_cut else ""
     path = f"/gaps?days={days}&state=all"
-    return (Figure(name="Not answered well", told=f"{count:,}", change=more, path=path),)
+    return (Figure(name="Not answered well", text=f"{count:,}", change=more, path=path),)
 
 
 def _counted(name: str, now: int, before: int, path: str = "") -> Figure:
-    return Figure(name=name, told=f"{now:,}", change=_per_cent(now, before), path=path)
+    return Figure(name=name, text=f"{now:,}", change=_per_cent(now, before), path=path)
 
 
 def _per_cent(now: float, before: float) -> str:
@@ -194,8 +194,8 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
     tasks = []
     for each in failing:
         fault = each.record.failure or f"{counted(each.counts.failed, 'item')} could not be read"
-        told = f"{label_of(each.record.address)}: {fault}"
-        tasks.append(Task(told=told, path=collection_path(each.record.collection)))
+        text = f"{label_of(each.record.address)}: {fault}"
+        tasks.append(Task(text=text, path=collection_path(each.record.collection)))
     unreadable = sum(each.unreadable for each in (await sizes_of(visit)).values())
     closed, rated_down = report.closed if report else 0, await count_open(visit)
     unseen = f"{counted(closed, 'question')} not answered well in channels that your link does not read"
@@ -206,10 +206,10 @@ async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
         (len(disputed), f"{counted(len(disputed), 'kept answer')} that documents dispute", "/answers?show=disputed"),
         (rated_down, f"{counted(rated_down, 'answer')} rated down, to look at", "/feedback"),
     )  # fmt: skip
-    tasks += [Task(told=told, path=path) for count, told, path in counts if count]
+    tasks += [Task(text=text, path=path) for count, text, path in counts if count]
     for gap in gaps:
         more = f"{counted(gap.count, 'question')} not answered well, {trend_of(gap)}"
-        tasks.append(Task(told=gap.name, more=more, path=f"{gap_path(gap.turns[0])}?days={visit.days}"))
+        tasks.append(Task(text=gap.name, more=more, path=f"{gap_path(gap.turns[0])}?days={visit.days}"))
     return tuple(tasks)
 
 
@@ -233,7 +233,7 @@ async def show_spend(visit: Visit) -> web.Response:
     names = await visit.site.names.of(nobody_in(each.of) for each in known)
     return visit.show(
         "spend.html", title="Spend and health", since=shown[0], daily=daily,
-        channels=[replace(each, of=channel_told(visit.session, each.of)) for each in channels],
+        channels=[replace(each, of=shown_channel(visit.session, each.of)) for each in channels],
         names=names, hidden=len(every[CHANNELS:]), models=sum_models(models),
         outcomes=sorted(outcomes, key=lambda each: -each.questions),
         plots=_plots(shown, daily, site.settings.currency), total=traced.total_of(daily),

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from aiohttp import web
 
 from bots.page.drawing import draw_graph, time_steps
-from bots.page.rights import channel_told, collections_called, collections_in, readable
+from bots.page.rights import collections_called, collections_in, readable, shown_channel
 from bots.page.sessions import PageSession
 from bots.page.site import RANGES, View, Visit, number_in, read_as
 from bots.page.templating import to_html
@@ -98,11 +98,11 @@ async def _page(visit: Visit, wanted: QuestionFilter, size: int) -> FoundPage:
     while True:
         batch = await search(visit.site.log, wanted, limit=size + 1)
         readable_here = await readable(visit.site, visit.session, (each.question for each in batch))
-        told = [replace(each, question=_told(visit, each.question)) for each in batch]
+        shown_as = [replace(each, question=_with_shown_channel(visit, each.question)) for each in batch]
         # Words that may not be read are not searched, nor are channels that the session may not know.
         shown = [
             each
-            for each, found_as in zip(told, batch, strict=True)
+            for each, found_as in zip(shown_as, batch, strict=True)
             if (each.question.turn in readable_here or not wanted.text)
             and (each == found_as or not wanted.channel)
         ]
@@ -121,8 +121,8 @@ def _position(found: FoundQuestion) -> tuple[float, str]:
     return found.question.asked_at, found.question.turn
 
 
-def _told(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
-    return replace(question, channel=channel_told(visit.session, question.channel))
+def _with_shown_channel(visit: Visit, question: LoggedQuestion) -> LoggedQuestion:
+    return replace(question, channel=shown_channel(visit.session, question.channel))
 
 
 def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilter:
@@ -228,7 +228,7 @@ async def show_trace(visit: Visit) -> web.Response:
     return visit.show(
         "trace.html", lost_at=await site.log.quoted.lost_at(turn),
         title=question.question[:80] if question.question and is_readable else f"A {question.kind}",
-        question=_told(visit, question), trace=trace, is_readable=is_readable, ratings=ratings,
+        question=_with_shown_channel(visit, question), trace=trace, is_readable=is_readable, ratings=ratings,
         names=await site.names.of((question.conversation, each) for each in people if is_readable),
         related=[each for each in related if each.turn != turn],
         mark=(await site.gaps.finder.marks()).get(question.about) if is_readable else None,

@@ -206,7 +206,7 @@ def _count_others(visit: Visit, entry: Entry) -> int:
     labels = source_labels(visit.site.sightings.sources, collection=collection)
     meant = resolve_name(entry.address, [*visit.site.library.known(collection), *labels])
     return sum(
-        each.address != entry.address and any(is_within(each.address, place) for _, place in meant)
+        each.address != entry.address and any(is_within(each.address, target) for _, target in meant)
         for each in _entries(visit, entry.collection)
     )
 

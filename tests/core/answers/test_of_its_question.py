@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from fakes.gemini import FakeGemini, default_reply
 
-from bots.chat.texts import place_of, remarks, say_in
+from bots.chat.texts import remarks, say_in, title_and_origin
 from core.answers.store import KeptAnswer, id_of
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Question
@@ -127,7 +127,10 @@ async def test_without_a_model_the_newer_of_two_that_differ_is_quoted_first_and_
         latest, earlier, *_ = outcome.answer.citations
         assert (latest.source, earlier.source) == (new.address, old.address)
         assert say_in("en")("newer_first") in remarks(outcome)
-        assert [place_of(each, "en")[0].partition(",")[0] for each in (latest, earlier)] == ["Ann", "Petra"]
+        assert [title_and_origin(each, "en")[0].partition(",")[0] for each in (latest, earlier)] == [
+            "Ann",
+            "Petra",
+        ]
 
 
 async def test_where_a_model_writes_it_is_told_who_said_what_last(tmp_path):
