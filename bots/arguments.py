@@ -1,4 +1,4 @@
-"""Readers of a command's arguments: what may be typed, and how it is spelled."""
+"""Parsers of a command's arguments."""
 
 import argparse
 from typing import Any, NoReturn
@@ -60,7 +60,7 @@ def every_of(typed: str) -> float:
 
 
 def span_of(seconds: float) -> str:
-    """As it is typed: "90m"."""
+    """The span as it is typed: "90m"."""
     unit = max((each for each in SPANS if seconds % SPANS[each] == 0), key=SPANS.__getitem__)
     return f"{seconds / SPANS[unit]:.0f}{unit}"
 

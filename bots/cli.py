@@ -1,4 +1,4 @@
-"""The command line: what can be typed, and what a failure looks like from outside.
+"""The command line: commands, arguments, and how failures are shown.
 
 Only the standard library's cheap parts are imported here, so that ``--help`` is quick.
 
@@ -168,7 +168,7 @@ def arg(*names: str, **options: Any) -> Callable[[Any], object]:
 
 
 def one_of(*arguments: Callable[[Any], object], required: bool = False) -> Callable[[Any], object]:
-    """Arguments of which one may be given, or must be."""
+    """A group of arguments that exclude each other."""
 
     def add(parser: Parser) -> None:
         group = parser.add_mutually_exclusive_group(required=required)

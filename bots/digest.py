@@ -1,4 +1,4 @@
-"""Once a week, what was asked, what was not answered and what people taught, in a channel that the operator named.
+"""The weekly digest: what was asked, not answered and taught, in channels that the operator named.
 
 A digest is posted through the same durable marks as answers: whoever is killed between posting it and noting
 so finds it there the next time. One process at a time does this for each platform.
@@ -41,7 +41,7 @@ ANSWERED = frozenset({"answered", HALF, UNSURE})
 
 @value
 class Week:
-    """A week beside its gaps."""
+    """The figures of a week, without its gaps."""
 
     asked: int = 0
     answered: int = 0
@@ -54,7 +54,7 @@ class Week:
 
 @value
 class DigestTarget:
-    """Where a platform shows a message that answers nobody."""
+    """The target of a message that answers nobody."""
 
     route: ReplyRoute
     origin: str  #: after which the platform looks for the message, as the last part of a turn's id
@@ -73,7 +73,7 @@ class GapDigests:
     library: Library
 
     async def keep_showing(self) -> None:
-        """For one process at a time; until it is cancelled."""
+        """Show digests until cancelled, in one process at a time."""
         while True:
             try:
                 await self.show_due()
@@ -110,7 +110,7 @@ class GapDigests:
             logger.warning("the digest of gaps may not be shown there", extra=extra)
 
     async def _week(self, channel: Conversation, span: TimeSpan) -> Week:
-        """Counts of everywhere, and the words that may be read in the channel."""
+        """The counts of all channels, and the questions that this one may read."""
         here = (await self.channel_store.reads(channel, "", self.library)).collections
         questions, taught, documents = self.finder.questions, self.finder.answers, self.library.store
         rules = await self.channel_store.database.call(

@@ -57,7 +57,7 @@ async def serve(
     stands_for_many: Callable[[str], bool] = lambda _address: True,
     bounds: Bounds | None = None,
 ) -> AsyncIterator[int]:
-    """Serve it; the port. SettingsError where it cannot listen.
+    """Serve the application; yields the port. SettingsError if it cannot listen.
 
     ``host``: None for every address of this machine. ``name``: what is served, for the error.
     ``stands_for_many``: True for the address of a proxy, whose connections are other people's.
@@ -96,14 +96,14 @@ class HttpConnections:
     held: dict[asyncio.BaseTransport, HttpConnection] = field(default_factory=dict)
 
     def admit(self, address: str) -> bool:
-        """True if one more of this address has room; the one that waits longest for its request makes it."""
+        """True if one more connection of this address has room; the longest waiting one is closed for it."""
         beside = [each for each in self.held.values() if each.address == address]
         if len(beside) >= self.bounds.of_address and not self.stands_for_many(address):
             return _close_longest_waiting(beside)
         return len(self.held) < self.bounds.connections or _close_longest_waiting(self.held.values())
 
     def noting(self) -> Middleware:
-        """Notes which connection a request came on. What fails there is logged without the request's address."""
+        """Note a request on its connection. Failures there are logged without the request's address."""
 
         @web.middleware
         async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -134,7 +134,7 @@ def _close_longest_waiting(connections: Iterable[HttpConnection]) -> bool:
 
 
 class HttpConnection(asyncio.Protocol):
-    """One connection. What arrives is handed on to aiohttp."""
+    """One connection, which hands what arrives on to aiohttp."""
 
     def __init__(self, connections: HttpConnections, server: web.Server) -> None:
         self.connections, self.handler = connections, server()
@@ -175,11 +175,11 @@ class HttpConnection(asyncio.Protocol):
         self.handler.resume_writing()
 
     def begin(self, request: web.Request) -> None:
-        """The headers of a request are there."""
+        """Note that the headers of a request have arrived."""
         self.request, self.since = request, self.loop.time()
 
     def end(self) -> None:
-        """The reply is on its way."""
+        """Note that the reply has been sent."""
         self.request, self.since, self.is_idle = None, self.loop.time(), True
         self._look()
 

@@ -1,4 +1,4 @@
-"""All platforms together: ids in access rules, and the kinds of sources, of which their channels are some."""
+"""All platforms together: ids in access rules, and the kinds of sources, their channels included."""
 
 import os
 import re
@@ -31,7 +31,7 @@ EVERY = "1d"  # what is said and edited is told by events; a sync finds what was
 def source_kinds(
     channel_store: ChannelStore | None, *, is_waited_for: bool = False
 ) -> Mapping[str, SourceKind]:
-    """The store says who is served, and who asked not to be read; without it channels are looked up and not read.
+    """The kinds of sources. Without a store of opt-outs, channels are looked up but not read.
 
     ``is_waited_for``: a person waits for the first few items, so that calls need not leave room for questions.
     """

@@ -107,8 +107,8 @@ def _exit(code: int) -> NoReturn:
 
 
 def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
-    """As text or as JSON lines. ``quiet`` is for a person at a terminal, who gets every message as a
-    sentence anyway: nothing is logged unless LOG_LEVEL differs from its default."""
+    """Log as text or as JSON lines. ``quiet`` logs nothing unless LOG_LEVEL is set: at a terminal, a person
+    gets every message as a sentence anyway."""
     handler = logging.StreamHandler(sys.stderr)
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonLines() if settings.log_format == "json" else text)

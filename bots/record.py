@@ -59,7 +59,7 @@ def failed(reason: str) -> Outcome:
 
 
 def _fields(of: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """As JSON gives them back: tuples are lists."""
+    """The named fields with lists in place of tuples, as JSON has them."""
     contents = ((name, getattr(of, name)) for name in names)
     return {name: list(content) if isinstance(content, tuple) else content for name, content in contents}
 
@@ -163,7 +163,7 @@ FAULTS: dict[str, str] = {
 
 
 def missing_in(group: GapGroup) -> str:
-    """What judges and people said is missing or wrong: "no date; it is incomplete"."""
+    """The faults that judges and people found: "no date; it is incomplete"."""
     return "; ".join(FAULTS.get(each, each) for each in group.missing)
 
 

@@ -1,4 +1,4 @@
-"""Who may read the operator's collections: the rules, and how they are changed.
+"""The rules of who may read the operator's collections, and how they are changed.
 
 Which of them a question may read is decided in :meth:`bots.chat.channels.ChannelStore.reads`. ``default`` is open
 until a rule says otherwise, every other collection is closed until one opens it.
@@ -34,7 +34,7 @@ EVERYONE, CLOSED, CHANNEL, PERSON, GROUP = KINDS = ("everyone", "closed", "chann
 
 @value
 class AccessChange:
-    """An operator's change of one collection, in this order: it is closed, opened to some, and closed to others."""
+    """A change of one collection's rules, in this order: close it, open it to some, close it to others."""
 
     closes: bool = False
     opens_to_everyone: bool = False
@@ -49,7 +49,7 @@ class AccessChange:
 def changed(
     collection: str, rules: Iterable[AccessRule], change: AccessChange
 ) -> tuple[frozenset[AccessRule], tuple[str, ...]]:
-    """The rules of a collection after a change, and the ids that were to be removed and had none."""
+    """The rules of a collection after a change, and the ids to remove that had no rule."""
     kept = {rule for rule in rules if not change.closes and rule.kind != CLOSED}
     kept |= {AccessRule(collection=collection, kind=kind, id=name) for kind, name in change.opens}
     if change.opens_to_everyone:
@@ -77,7 +77,7 @@ def check_name(collection: str) -> None:
 def change_access(
     database: Database, collection: str, change: AccessChange, *, known: Iterable[str]
 ) -> tuple[str, ...]:
-    """Change the rules of a collection; the ids that were to be removed and had none.
+    """Change the rules of a collection; returns the ids to remove that had no rule.
 
     Raises SettingsError for a collection that is not the operator's, or not among the ``known``: rules that wait
     for a name would open what is called so later.
@@ -123,7 +123,7 @@ def open_to_all(rules: Mapping[str, Iterable[AccessRule]]) -> frozenset[str]:
 
 
 def readers(rules: Iterable[AccessRule], names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Who may read a collection, as a person reads it; by their names, where these have one for the id of a rule."""
+    """The readers of a collection in words; an id is replaced by its name in ``names``."""
     parts = [f"{rule.kind} {names.get(rule.id, rule.id)}".strip() for rule in rules if rule.kind != CLOSED]
     return ", ".join(parts) or "nobody"
 
@@ -131,7 +131,7 @@ def readers(rules: Iterable[AccessRule], names: Mapping[str, str] = MappingProxy
 def forget_documents(
     library: Library, storage: Storage, source: str, *, collection: str | None = None
 ) -> list[Entry]:
-    """Remove documents, in all collections without one named, their uploads, and the rules of collections that end."""
+    """Remove documents, their uploads, and the rules of collections that are empty then."""
     entries = _forget(library, storage, source, collection)
     discard(storage.data_dir, (Path(entry.address) for entry in entries))
     left = {DEFAULT_COLLECTION, *(base_of(entry.collection) for entry in library.store.entries())}
@@ -183,14 +183,14 @@ OUT_OF_REACH = "The platform cannot be reached now. Try again in a while."
 
 
 def experts_for(experts: Experts, conversation: Conversation, reads: Collection[str]) -> tuple[str, ...]:
-    """Who is asked there: those of the channel, else of the collections that it reads, else the general ones."""
+    """The experts of the channel, else of the collections that it reads, else the general ones."""
     of_channel = experts.get(conversation.channel, ())
     of_collections = [one for name in sorted(reads) for one in experts.get(name, ())]
     return tuple(dict.fromkeys(of_channel or of_collections or experts.get("", ())))
 
 
 def trusted_in(experts: Experts, conversation: Conversation, reads: Collection[str]) -> tuple[str, ...]:
-    """Whose replies may be kept there: who is asked, and the general ones."""
+    """The experts whose replies may be kept there: those who are asked, and the general ones."""
     return tuple(dict.fromkeys((*experts_for(experts, conversation, reads), *experts.get("", ()))))
 
 
@@ -202,7 +202,7 @@ def asking_once(turn_id: str) -> str:
 async def experts_about(
     turn: Turn, route: ReplyRoute, *, presser: str, footnote: Footnote, channel_store: ChannelStore, people: People
 ) -> tuple[Approver, ...]:  # fmt: skip
-    """Who is asked; never who asked the question. Raises Unreachable."""
+    """The experts who are asked, without the author of the question. Raises Unreachable."""
     reads = await channel_store.reads(turn.conversation, presser, footnote.library)
     named = experts_for(footnote.settings.experts, turn.conversation, reads.collections)
     return tuple(one for one in await people.approvers(route, named) if one.id != turn.author)
@@ -211,7 +211,7 @@ async def experts_about(
 async def request_about(
     turns: Sequence[str], footnote: Footnote, channel_store: ChannelStore
 ) -> tuple[Command, ReplyRoute]:
-    """The command that asks experts about the newest of these turns for which that is possible, as a press does.
+    """The command that asks experts about the newest of these turns that allows it, as a press does.
 
     FootnoteError with why nobody can be asked, or was asked already.
     """

@@ -1,4 +1,4 @@
-"""How the channels of platforms are named as sources, and what reads a source again."""
+"""The addresses of channels as sources, and the command that reads a source again."""
 
 import re
 import shlex
@@ -68,7 +68,7 @@ def ingest_command(address: str, *, collection: str = DEFAULT_COLLECTION) -> str
 
 
 def ways_of_reading(name: str) -> str:
-    """How a path or a page is written that may be meant as a source, as a sentence; empty for none."""
+    """A sentence about how to name a source that a path or page may mean; empty for none."""
     if name.startswith(("http://", "https://")):
         host, _, path = name.partition("://")[2].partition("/")
         is_repository_page = host.startswith(tuple(PAGES)) and path.strip("/").count("/") == 1

@@ -65,7 +65,7 @@ class ChannelEntry:
 
 @value
 class ChannelText:
-    """Messages as a document is made of them."""
+    """The messages that make one document."""
 
     title: str
     messages: tuple[ChannelMessage, ...]  #: oldest first
@@ -73,7 +73,7 @@ class ChannelText:
 
 
 def person_of(platform: str, user: str) -> str:
-    """Who asks not to be read, and whose messages they are."""
+    """The key of a person who wrote messages or opted out."""
     return f"{platform}/{user}"
 
 
@@ -82,7 +82,7 @@ def date_of(said_at: float) -> str:
 
 
 def span_of_day(date: str) -> tuple[float, float]:
-    """The beginning and the end of a day, in seconds since the epoch. ValueError for what is no date."""
+    """The beginning and the end of a day, in seconds since the epoch. ValueError for an invalid date."""
     begin = datetime.fromisoformat(date).replace(tzinfo=UTC)
     return begin.timestamp(), (begin + timedelta(days=1)).timestamp()
 
@@ -135,7 +135,7 @@ def data_of(text: ChannelText) -> bytes:
 
 
 def item_of(text: ChannelText, item_id: str, label: str) -> source.SourceItem:
-    """How a source lists it; ``label`` is how people name the channel."""
+    """The entry of a text in the list of a source; ``label`` is the channel's name."""
     return source.SourceItem(
         id=item_id, version=sha256(data_of(text)).hexdigest(),
         name=THREAD_NAME if text.is_thread else DAY_NAME, source=f"{label}/{item_id}", title=text.title,
@@ -145,7 +145,7 @@ def item_of(text: ChannelText, item_id: str, label: str) -> source.SourceItem:
 
 
 def _guarded(text: str) -> str:
-    """A message that begins no section of its own, and leaves no block open for the next one."""
+    """The text without headings of its own and with every code block closed."""
     lines, open_fence = [], ""
     for line in text.strip().split("\n"):
         if found := _FENCE.match(line):
@@ -164,7 +164,7 @@ OptedOut = Callable[[], Awaitable[frozenset[str]]]
 
 @value
 class EntryPage:
-    """A part of what stands in a channel."""
+    """A part of a channel's entries."""
 
     entries: Sequence[ChannelEntry]  #: newest first
     is_last: bool
@@ -264,7 +264,7 @@ class ChannelSource:
         self._texts = {name: text for name, text in self._texts.items() if name in wanted}
 
     async def fetch(self, item: source.SourceItem) -> bytes:
-        """As it was listed, without those who asked since not to be read; else as it is now."""
+        """The text as it was listed, or read again if one of its authors has opted out since."""
         text, opted_out = self._texts.get(item.id), await self.opted_out()
         if text is None or opted_out & {each.author for each in text.messages}:
             text = await self._read(item.id)
@@ -361,7 +361,7 @@ class ChannelSources(Generic[Connection]):
             yield ChannelSource(reader=reader, label=f"{self.platform}:{reader.name}", opted_out=opted_out)
 
     async def _check(self, address: str, _context: source.SourceContext) -> None:
-        """Raises if it may not be read for itself; for which collection it is read is asked at each sync."""
+        """Raises if the channel may not be read at all; each sync checks its collection."""
         async with self.connect(self.channel_store) as connection:
             known = await self.look_up(connection, *channel_in(address))
             if refusal := known.refusal(is_own=True) or known.trouble:

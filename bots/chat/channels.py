@@ -76,7 +76,7 @@ class AccessRule:
 
 @value
 class Rights:
-    """What may be read in a conversation, whatever was chosen there."""
+    """The collections that may be read in a conversation, and the one that was chosen there."""
 
     chosen: str  #: the operator's collection that was; the default: all that are open
     readable: Readable
@@ -167,7 +167,7 @@ class ChannelStore:
         )  # fmt: skip
 
     async def use(self, conversation: Conversation, author: str, collection: str, library: Library) -> bool:
-        """Read this collection alone from now on, or with the default all that are open; False if it is closed."""
+        """Read this collection alone from now on, with the default all open ones; False if it is closed."""
         opened = await self.open_to(conversation, author, library)
         if collection not in opened | {DEFAULT_COLLECTION}:
             return False
@@ -242,12 +242,12 @@ class ChannelStore:
         return replace(rights, readable=both)
 
     def _answers_directly(self, conversation: Conversation) -> bool:
-        """True in a direct message, where what is opened to a person counts: others read a channel too."""
+        """True in a direct message, where a person's own rights count: others read a channel too."""
         people = self.people.get(conversation.platform)
         return people is not None and people.is_direct_message(conversation)
 
     async def has_more_directly(self, conversation: Conversation, author: str, library: Library) -> bool:
-        """True if sources open to this person what direct messages alone read: told to nobody else in the channel."""
+        """True if sources open more to this person in direct messages; only the person may learn that."""
         if conversation.platform not in self.people or self._answers_directly(conversation):
             return False
         rights = await self._rights(conversation, author, library)
@@ -257,7 +257,7 @@ class ChannelStore:
     async def _opened_by_source(
         self, conversation: Conversation, author: str, rights: Rights, library: Library
     ) -> Readable:
-        """The collections that sources open to the author's e-mail address beside what may be read there."""
+        """The further collections that sources open to the author's e-mail address."""
         opened, sets = rights.readable.collections, ReaderSets(library.store.database)
         beside = frozenset(name for name in rights.known if is_restricted(name) and base_of(name) in opened)
         if not beside:
@@ -305,7 +305,7 @@ class ChannelStore:
         await self._write("DELETE FROM opted_out WHERE person = ?", person)
 
     async def opted_out(self) -> frozenset[str]:
-        """Who asked not to be read, as "platform/person"."""
+        """The people who asked not to be read, as "platform/person"."""
         rows = await self.database.rows("SELECT person FROM opted_out")
         return frozenset(str(person) for (person,) in rows)
 
@@ -324,7 +324,7 @@ class ChannelStore:
         return await self._one("SELECT 1 FROM handled WHERE id = ?", turn_id) is not None
 
     async def note_unasked(self, turn_id: str, conversation: Conversation, at: float) -> bool:
-        """An answer was given that nobody asked the bot for; False if that was noted before."""
+        """Note an answer that nobody asked the bot for; False if it was noted before."""
         await self._write("DELETE FROM unasked WHERE answered_at <= ?", at - UNASKED_COUNTED)
         noted = await self.database.write(
             "INSERT INTO unasked (turn, channel, answered_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -333,7 +333,7 @@ class ChannelStore:
         return noted == 1
 
     async def withdraw(self, turn_id: str, conversation: Conversation) -> None:
-        """Such an answer is not wanted; its thread is not followed any more."""
+        """Mark such an answer as unwanted, and follow its thread no more."""
         await self._write("UPDATE unasked SET is_unwanted = 1 WHERE turn = ?", turn_id)
         await self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
 
@@ -363,7 +363,7 @@ def own_collections(conversation: Conversation) -> frozenset[str]:
 
 
 def channel_at(platform: str, space: str, channel: str) -> Conversation:
-    """What is said in a channel beside its threads."""
+    """The conversation of a channel outside its threads."""
     return Conversation(platform=platform, space=space, channel=channel, thread="")
 
 
@@ -378,7 +378,7 @@ def own_collection(conversation: Conversation) -> str:
 
 
 def channel_of(collection: str) -> str:
-    """The channel, as "platform/space/channel", that learned what is in a collection; empty: it is an operator's."""
+    """The channel that learned a collection, as "platform/space/channel"; empty: it is an operator's."""
     if not collection.startswith(OWN):
         return ""
     return collection.removeprefix(OWN).partition("-thread-")[0].replace("-", "/")

@@ -1,4 +1,4 @@
-"""The commands that people give the bot in a chat: what each one does, and how its reply is shown."""
+"""The commands that people give the bot in a chat, and how their replies are shown."""
 
 import asyncio
 import logging
@@ -99,7 +99,7 @@ class ChatCommands:
     async def trusted_among(
         self, people: Collection[str], command: ChatCommand, route: ReplyRoute
     ) -> frozenset[str]:
-        """Whose answers may be kept there: of all, if nobody is named. Raises Unreachable."""
+        """The people among these whose answers may be kept; all if nobody is named. Raises Unreachable."""
         experts, learners = self.footnote.settings.experts, self.footnote.settings.learners
         trusted = learners
         if experts:
@@ -155,7 +155,7 @@ class ChatCommands:
         return (Note(text="\n".join([say("forgot_thread"), *more])),)
 
     async def _forget_answers(self, command: ChatCommand, route: ReplyRoute) -> int:
-        """Forget what was kept of the thread, as far as the author may; how many answers stay."""
+        """Forget the answers kept from the thread that the author may forget; returns how many stay."""
         answers, staying = self.footnote.answers, 0
         await answers.forget_requests(command.conversation)
         for answer in await answers.of_conversation(command.conversation):
@@ -223,7 +223,7 @@ class ChatCommands:
         return (Note(text="\n".join([*lines, *indexed.failures]), is_private=is_in_vain),)
 
     async def _unlearn(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
-        """Only what was learned in this channel, never the operator's documents."""
+        """Forgets documents that were learned in this channel, never the operator's."""
         own = (own_collection(command.conversation), thread_collection(command.conversation))
         gone = await self.upload_index.forget(own, [command.argument])
         if not gone:
@@ -258,7 +258,7 @@ class ChatCommands:
         return (Note(text=say("channel_forgotten", channel=channel or here.channel)),)
 
     async def _forget_me(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
-        """First what keeps the next sync from reading it, then what was read."""
+        """Opts the author out first, so that no sync reads them again, then forgets what was read."""
         person = person_of(command.conversation.platform, command.author)
         await self.channel_store.opt_out(person)
         await self.footnote.sources.forget_author(person)
@@ -270,7 +270,7 @@ class ChatCommands:
 
 
 def _display_name(command: ChatCommand, collection: str) -> str:
-    """A collection's name as the people of the channel know it; the channel's and the thread's own have none."""
+    """A collection's name for people in the channel; the channel's and the thread's own have none."""
     own = {
         own_collection(command.conversation): "own_collection",
         thread_collection(command.conversation): "thread_collection",

@@ -79,7 +79,7 @@ class Inbox:
             accepting.exception()  # a waiting caller gets it; without one, asyncio would log it
 
     async def _explain_delay(self, accepting: asyncio.Task[Any], incoming: Incoming) -> None:
-        """Wait, and say once what the disk's trouble is; SQLite itself waits some seconds before it reports one."""
+        """Wait, and say once that the disk has a problem; SQLite reports one only after some seconds."""
         while not accepting.done():
             await asyncio.wait([accepting], timeout=SILENCE)
             if not accepting.done() and (trouble := self.turns.disk.trouble):
@@ -110,7 +110,7 @@ class Inbox:
         return True
 
     async def look_up(self, read: Callable[[], Awaitable[T]], without: Callable[[], Incoming | None]) -> T:
-        """The store's record of a message that arrives, once it can be read.
+        """The stored facts about a message that arrives, once they can be read.
 
         Meanwhile the person learns why, if the message is for the bot even ``without`` what the store says.
         """
@@ -183,7 +183,7 @@ class Inbox:
         return await self._retry(self.channel_store.is_first, request_id)
 
     async def _rate(self, feedback: Feedback, route: ReplyRoute) -> None:
-        """Store a rating; one that something was wrong asks what it was, and what a person says of it is stored too."""
+        """Store a rating; a negative one asks what was wrong, and the reply is stored too."""
         rated, log = feedback.turn_id, self.messenger.commands.footnote.log
         await self._retry(
             partial(log.rate, is_positive=feedback.is_positive, at=feedback.given_at), rated, feedback.author
@@ -270,7 +270,7 @@ class Inbox:
         await self._decide(command.press.decision(verdict, open_ones[-1].id, command.argument or None), route)
 
     async def _press(self, command: ChatCommand, incoming: Incoming) -> None:
-        """Ask what a press asks: one new turn, however often the button is pressed."""
+        """Start the turn that a press asks for: one, however often the button is pressed."""
         turn = await turn_asked_by(command)
         if turn is None:
             self._send_ephemeral(incoming.route, say_in(command.language)("no_question_left"))
@@ -281,7 +281,7 @@ class Inbox:
             await self._ask(turn, incoming)
 
     async def _lets_read(self, presser: str, question: Question, route: ReplyRoute) -> bool:
-        """True if a press lets the files of a question be read; if not, the presser is told why."""
+        """True if a press lets the files of a question be read; else the person learns why not."""
         if not await self._replies.approval.may_allow_reading(question, presser, route):
             self.begin(self._replies.refuse_reading(route, question))
         elif (earlier := await question_of(question.id)) is not None:
@@ -291,7 +291,7 @@ class Inbox:
         return False
 
     async def _ask_starter(self, command: ChatCommand, incoming: Incoming) -> None:
-        """Ask the question that a running thread begins with; where the bot is part of it already, help."""
+        """Ask the question that a thread begins with; reply with help where the bot is part of it already."""
         if await is_stored(command.id):
             return  # for what it was taken the first time
         starter = await self.messenger.starter(command.conversation, incoming.route)
@@ -336,7 +336,7 @@ class Inbox:
 
 
 async def admission_of(footnote: Footnote, turns: Turns, platforms: Collection[str]) -> Admission | None:
-    """How much people may ask on these platforms together; the questions of earlier processes count."""
+    """The limits on questions of these platforms together; those of earlier processes count."""
     person, channel = footnote.settings.questions_per_person, footnote.settings.questions_per_channel
     admission = open_admission(Rates(per_person=person, per_channel=channel), footnote.storage)
     if admission is not None and admission.shared is None:

@@ -1,4 +1,4 @@
-"""Requests that a platform delivers, questions, decisions, commands and ratings, and how a message is read as one. Pure."""
+"""Requests of a platform, and how a message is read as one. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -80,7 +80,7 @@ Request = Question | Decision | ChatCommand | Feedback | Rejection
 
 @value
 class Incoming:
-    """A delivery of a platform, read once: all that the inbox needs to know of it."""
+    """A delivery of a platform as the inbox needs it."""
 
     request: Request
     route: ReplyRoute
@@ -132,7 +132,7 @@ class ThreadState:
     since: float = 0.0  #: when that was, in seconds since the epoch
 
     def follow_up(self, author: str, text: str, said_at: float) -> FollowUp | None:
-        """How a message in the thread is for the bot without a mention; None: people talk to each other.
+        """The way a message without a mention is for the bot; None: people talk to each other.
 
         The asker's questions are for the bot. What the asker says besides, and questions of others, may be.
         Whoever may decide a search is often not the asker.
@@ -151,7 +151,7 @@ class ThreadState:
         return "unaddressed" if kind == "question" else None
 
     def opening(self, text: str) -> FollowUp | None:
-        """The same for a message that is in no thread of the bot and would begin one."""
+        """The same for a message outside threads, which would begin one."""
         return "unaddressed" if self.follow == "channel" and kind_of(text) == "question" else None
 
     def may_follow(self, author: str, said_at: float) -> bool:
@@ -191,7 +191,7 @@ def is_small_talk(request: object) -> bool:
 
 
 def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
-    """None for what asks nothing; QuestionRejected if it is too long. What a mention alone quotes is the question."""
+    """The request in a message; None if it asks nothing. A bare mention asks the message that it quotes. QuestionRejected if it is too long."""
     if command := _command_in(message.text, has_files=bool(message.files), is_called=message.is_called):
         name, argument, language = command
         argument = message.replies_to if name == "keep" else argument
@@ -337,7 +337,7 @@ class Press:
         )  # fmt: skip
 
     def explanation(self, turn: str, *, fault: str, remark: str, wants_person: bool) -> Feedback:
-        """What is wrong with an answer, as the form for it says."""
+        """The rating of an answer with the fault that the form names."""
         rating, remark = self.rating(turn, is_positive=False), clipped(remark, REMARK)
         return replace(rating, fault=fault_of(fault), remark=remark, wants_person=wants_person)
 

@@ -1,4 +1,4 @@
-"""Updating the index from the disk and embedding its passages: what comes before an answer.
+"""Updates the index from the disk and embeds its passages, before a question is answered.
 
 Everything here blocks except :func:`run_in_thread` and :class:`BackgroundVectors`.
 """
@@ -233,7 +233,7 @@ async def run_in_thread(work: Callable[[Notify], T], notify: Notify) -> T:
 
 @value
 class Watcher:
-    """Who waits for vectors, and is told how far they are. Both are called from another thread."""
+    """Callbacks for sentences and progress. Both are called from another thread."""
 
     notify: Notify
     announce: Announce
@@ -271,7 +271,7 @@ class BackgroundVectors:
             await asyncio.wait([self._task])
 
     async def finish(self, watcher: Watcher, *, insist: bool) -> int:
-        """Wait until every passage has a vector; how many were made. Raises what keeps them from being made.
+        """Wait until every passage has a vector; returns how many were made. Raises what prevented it.
 
         With ``insist``, a failed download is tried again. If this is cancelled, the work goes on without it.
         """
@@ -291,7 +291,7 @@ class BackgroundVectors:
             self._watchers.remove(watcher)
 
     async def _run(self) -> int | FootnoteError:
-        """How many were made, or why none can be."""
+        """Returns how many vectors were made, or why none can be."""
         try:
             if self.embedder is None and self.may_find:
                 self.embedder = await run_in_thread(self._find_embedder, self._notify)

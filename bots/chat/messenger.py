@@ -54,13 +54,13 @@ class ThrottledProgress:
         self._is_fresh.set()
 
     async def close(self) -> None:
-        """No note comes after this. One that is being sent is waited for, or it could cover the answer."""
+        """Send no more notes. Waits for one that is being sent, which could cover the answer."""
         self._is_closed.set()
         self._is_fresh.set()
         await asyncio.wait([self._task])
 
     def cancel(self) -> None:
-        """No note comes after this, but one that is being sent may arrive."""
+        """Send no more notes; one that is being sent may still arrive."""
         self._task.cancel()
 
     async def _run(self) -> None:
@@ -133,7 +133,7 @@ class ProgressNotes(Generic[Shown]):
         await self.replies.posts.progress(route, handle, turn.id, note, is_new=is_new)
 
     def _leave(self, throttled: ThrottledProgress, turn: Turn, route: ReplyRoute, handle: str) -> None:
-        """Where a run ends without :meth:`end`, the turn runs on in another process, which shows its outcome."""
+        """Stop the notes of a run that ended without :meth:`end`: another process goes on with the turn."""
         if self._running.get(turn.id) is not throttled:
             return
         del self._running[turn.id]
@@ -146,7 +146,7 @@ class ProgressNotes(Generic[Shown]):
             uncovering.add_done_callback(self._uncovering.discard)
 
     async def end(self, turn_id: str) -> None:
-        """No note of the turn comes after this."""
+        """Send no more notes of the turn."""
         if throttled := self._running.pop(turn_id, None):
             await throttled.close()
         self._languages.pop(turn_id, None)
@@ -299,7 +299,7 @@ class ChatMessenger(Generic[Shown]):
     async def _once(
         self, turn: Turn | Command, route: ReplyRoute, *, is_again: bool = False
     ) -> AsyncIterator[None]:
-        """Within, messages are posted. Who took a turn over, or lost it, looks for doubles afterwards."""
+        """Posts within the context. A process that took a turn over, or lost it, removes doubles afterwards."""
         owned = OWNERSHIP.get()
         try:
             yield
@@ -324,7 +324,7 @@ class ChatMessenger(Generic[Shown]):
                 logger.info("doubles were not looked for", extra=extra)
 
     async def _uncover(self, turn: Turn, route: ReplyRoute, handle: str) -> None:
-        """Show the outcome again once another process has shown it: a note from here may have come after it."""
+        """Show the outcome again after another process did: a note from here may have covered it."""
         for pause in UNCOVERING:
             await asyncio.sleep(pause)
             try:
@@ -340,7 +340,7 @@ class ChatMessenger(Generic[Shown]):
                 return
 
     async def _as_readable_now(self, turn: Turn, outcome: Outcome) -> Outcome:
-        """An outcome that was recorded before a kill: rights may have changed until it is delivered."""
+        """The outcome within today's rights, which may have changed since it was recorded."""
         try:
             readable = await self._readable(turn.conversation, turn.author)
             return await self.commands.footnote.answers.within(outcome, readable)

@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS emails (  -- of people, as an operator says
 async def emails_of(
     conversation: Conversation, author: str, database: AsyncDatabase, people: Mapping[str, People]
 ) -> frozenset[str]:
-    """The addresses of a person; none where nobody says. Raises StoreUnavailable, and as the platform."""
+    """The e-mail addresses of a person. Raises StoreUnavailable, Refused and Unreachable."""
     behind = f"{conversation.platform}/{conversation.space}/{author}"
     rows = await database.rows("SELECT email FROM emails WHERE person IN (?, ?)", (author, behind))
     if rows:
@@ -56,7 +56,7 @@ def stated_emails(database: Database) -> list[tuple[str, str]]:
 
 
 def state_email(database: Database, person: str, email: str) -> None:
-    """Whose address this is from now on; an empty one takes back what was said. SettingsError for what is none."""
+    """Store the e-mail address of a person; an empty one deletes it. SettingsError for what is no address."""
     whole = whole_address(email)
     if email and not whole:
         raise SettingsError(f"{email} is no e-mail address.")
@@ -113,7 +113,7 @@ async def _named(texts: Sequence[str], route: ReplyRoute, people: People, langua
 async def note_names(
     said: Iterable[tuple[Conversation, str]], people: Mapping[str, People], noted: ShownNames
 ) -> None:
-    """Note what the channels and the people are called who said something; ``people`` by platform."""
+    """Note the names of channels and people; ``people`` by platform."""
     names: dict[str, str] = {}
     for conversation, author in said:
         known = people.get(conversation.platform)
@@ -133,7 +133,7 @@ async def note_names(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """The operator's rule, applied to the people and groups whom the platform knows."""
+    """The operator's rule of who may decide, applied to the platform's people and groups."""
 
     people: People
     rule: WebApproval = "asker"
@@ -188,7 +188,7 @@ class Approval:
         return replace(await self.card_context(route), names=names, reading=question)
 
     async def to_notify(self, route: ReplyRoute, proposal: Proposal) -> list[Approver]:
-        """Whom a message calls to a search that waits; in a direct message nobody else would see it."""
+        """The approvers to notify of a search that waits; none in a direct message, which they do not see."""
         if not self.notifies_approvers or self.people.is_direct(route):
             return []
         return [one for one in await self._known_approvers(route) if one.id != proposal.asker]

@@ -160,7 +160,7 @@ class Posts(Protocol[Shown_contra]):
     async def progress(
         self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
     ) -> None:
-        """Show by that sign what is done now. If it is not new, only keep the sign from fading."""
+        """Show the current step in that sign. If it is not new, only keep the sign from fading."""
 
     async def finish(
         self, route: ReplyRoute, handle: str, turn: str, message: Shown_contra,
@@ -169,7 +169,7 @@ class Posts(Protocol[Shown_contra]):
         """Show a turn's part 0 in place of its sign, if one was shown. ``is_waiting``: it asks a person to decide."""
 
     async def remove_doubles(self, route: ReplyRoute, turn: str) -> None:
-        """Leave one message of each part of a turn that two processes showed, and no sign of one that has ended."""
+        """Keep one message of each part of a turn that two processes showed, and no sign of an ended one."""
 
     async def rest(self, route: ReplyRoute) -> None:
         """Show that nothing in the conversation waits for anybody any more."""
@@ -183,7 +183,7 @@ class Posts(Protocol[Shown_contra]):
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Shown_contra, *, may_be_public: bool
     ) -> None:
-        """The same in whatever private way there is; else in the channel if it ``may_be_public``, else Refused."""
+        """The same in any private way; else in the channel if it ``may_be_public``, else Refused."""
 
     async def delete(self, route: ReplyRoute, handle: str) -> None:
         """Remove one of our messages, or a sign of work."""
@@ -208,11 +208,11 @@ class Posts(Protocol[Shown_contra]):
 
 
 class People(Protocol):
-    """Who people are. If the platform refuses to say, a person has no name but the id, and is in no group."""
+    """Looks up people. If the platform refuses, a person's name is the id, and the person is in no group."""
 
     @property
     def mention(self) -> re.Pattern[str]:
-        """How a person who is mentioned stands in a text that the adapter read; the first group is the id."""
+        """Matches a mention of a person in a text that the adapter read; the first group is the id."""
 
     async def names(self, route: ReplyRoute, users: Iterable[str | None]) -> dict[str, str]: ...
 
@@ -223,7 +223,7 @@ class People(Protocol):
         """True if the route leads to a direct message between one person and the bot."""
 
     def is_direct_message(self, conversation: Conversation) -> bool:
-        """The same of a conversation, of which no route is known."""
+        """The same for a conversation without a route."""
 
     def route_in(self, conversation: Conversation) -> ReplyRoute:
         """A route to a conversation, by which the names of its channel and people are looked up."""
@@ -232,7 +232,7 @@ class People(Protocol):
         """True if not everybody of its workspace or server reads the channel, or the platform does not say."""
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
-        """In which of these groups of access rules a person is now. Raises Refused and Unreachable."""
+        """The ones among these groups of access rules that a person is in now. Raises Refused and Unreachable."""
 
     async def email_of(self, space: str, user: str) -> str:
         """The e-mail address of a member who confirmed it; empty where the platform says none, and for bots, guests
@@ -242,10 +242,10 @@ class People(Protocol):
         """
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
-        """The people and groups among these whom the platform knows where the route leads."""
+        """The people and groups among these that the platform knows in the route's workspace or server."""
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
-        """Which of these roles or user groups the person is in. Raises Unreachable: it decides something."""
+        """The ones among these roles or user groups that the person is in. Raises Unreachable: it decides something."""
 
 
 class Attachments(Protocol):

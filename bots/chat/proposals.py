@@ -63,7 +63,7 @@ def decision(
     proposal: Proposal, card_context: CardContext, *, name: Callable[[str], str],
     time: Callable[[float], str], is_late: bool = False,
 ) -> str:  # fmt: skip
-    """The sentence that replaces the buttons, or for a person who is late; ``name`` and ``time`` write a name and a moment
+    """The sentence in place of the buttons, or for a person who is late; ``name`` and ``time`` write a name and a moment
     in the platform's markup.
     """
     say = say_in(language_of(proposal.question))
@@ -160,7 +160,7 @@ AROUND = 300  # characters shown on each side of a quote
 
 
 def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[str]) -> Footnotes:
-    """The footnotes as they are numbered below the answer, else the closest passages, of what may be read now."""
+    """The footnotes below the answer, else the closest passages, as far as they may be read now."""
     closed = ReaderSets(store.database).closed(documents_in(outcome), collections_of(outcome), collections)
     outcome = outcome_within(outcome, collections, closed)
     citations = merge_footnotes(outcome.answer).citations if outcome.answer else outcome.closest
@@ -214,7 +214,7 @@ def excerpts_by_citation(footnotes: Footnotes) -> Iterator[tuple[Citation, list[
 
 
 def marked_lines(excerpt: Excerpt) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
-    """Each line that is not blank: its indentation, and its pieces, each with whether it is quoted."""
+    """Lines that are not blank: the indentation, and pieces, each with True if it is quoted."""
     lines: list[list[tuple[str, bool]]] = [[]]
     pieces = ((excerpt.before, False), (excerpt.citation.quote, True), (excerpt.after, False))
     for text, is_quote in pieces:

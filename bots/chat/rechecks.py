@@ -1,5 +1,5 @@
-"""What people see of an answer that no longer holds: one line in its message, at once and without a sound, and once a
-word to whoever asked, outside of quiet hours.
+"""Marks an answer that no longer holds: one line in its message, at once and without a notification, and one
+message to whoever asked, outside of quiet hours.
 
 Both are commands of the queue under the id of the turn: each is carried out once, through kills and whichever process
 notices it, in the order of its conversation, and later where the platform cannot be reached.
@@ -36,7 +36,7 @@ MOST, WITHIN = 20, 3_600.0
 
 @dataclass(slots=True, kw_only=True)
 class AnswerWatch:
-    """Looks again at what was answered on the platforms; one process at a time does this for all."""
+    """Checks earlier answers of the platforms again; one process at a time does this for all."""
 
     checks: AnswerChecks
     people: Mapping[str, People]  #: by platform
@@ -48,7 +48,7 @@ class AnswerWatch:
     _disk_at: float = 0.0
 
     async def keep_looking(self) -> None:
-        """Until it is cancelled."""
+        """Check answers again and again, until cancelled."""
         while True:
             try:
                 await self.look()
@@ -60,7 +60,7 @@ class AnswerWatch:
             await asyncio.sleep(LOOK_EVERY)
 
     async def look(self) -> None:
-        """Mark the answers that a sync made untrue, and retire those that a document states now."""
+        """Mark answers that a sync made untrue, and retire kept ones that a document states now."""
         now = self.checks.now()
         if not 0 <= now - self._disk_at < DISK_EVERY:
             self._disk_at = now
@@ -91,7 +91,7 @@ class AnswerWatch:
             await self.enqueue(self.quiet_hours.over_at(now) if self.quiet_hours else now, tell, route)
 
     async def _may_speak(self, conversation: Conversation) -> bool:
-        """False in a channel that wants to be answered only where it mentions the bot."""
+        """False in a channel that is answered only where it mentions the bot."""
         if self.people[conversation.platform].is_direct_message(conversation):
             return True
         return (await self.channel_store.thread_state(conversation)).follow != "mention"
@@ -105,7 +105,7 @@ class AnswerMarks(Generic[Shown]):
     readable: Callable[[Conversation, str], Awaitable[frozenset[str]]]  #: by a person there, now
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
-        """Mark the answer, or tell who asked; nothing where a person deleted the answer, or had it forgotten."""
+        """Mark the answer, or notify who asked; nothing if the answer was deleted or forgotten."""
         details: Mapping[str, Any] = command.details
         posts, renderer = self.replies.posts, self.replies.renderer
         turn_id = details["turn"]

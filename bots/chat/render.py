@@ -131,7 +131,7 @@ class Layout(Generic[Shown]):
         return self.message(next(iter(self.packed([*parts, *self._small(work.sentence)]))))
 
     def beginning(self, answer: Answer, language: str) -> list[Block]:
-        """The blocks of the beginning of an answer, with which the whole one will begin."""
+        """The blocks of the first part of an answer; the whole answer begins with the same."""
         return next(iter(self.packed(self._said(_outcome_with(answer, language), answer))))
 
     def packed(self, parts: Iterable[Part]) -> Iterator[list[Block]]:
@@ -168,13 +168,13 @@ class Layout(Generic[Shown]):
         return self.message(card, of_search(proposal, card_context))
 
     def decided_already(self, proposal: Proposal, card_context: CardContext) -> Shown:
-        """For a person who decides too late: who decided, and when."""
+        """The sentence for a person who decides too late: who decided, and when."""
         time = self.time if proposal.verdict in ("approve", "deny") else self.date
         sentence = proposals.decision(proposal, card_context, name=self.words, time=time, is_late=True)
         return self.message([self.text(sentence)])
 
     def reading_allowed(self, question: Question, card_context: CardContext) -> Shown:
-        """Who let the attached files be read, and when."""
+        """The sentence that says who let the attached files be read, and when."""
         return self.message([self.text(self._allowed(question, card_context))])
 
     def call_approvers(self, proposal: Proposal, approvers: Sequence[platform.Approver]) -> Shown:
@@ -198,7 +198,7 @@ class Layout(Generic[Shown]):
         )  # fmt: skip
 
     def kept(self, answer: KeptAnswer) -> Shown:
-        """All that is remembered, with the button that forgets it."""
+        """Everything that is kept, with the button that forgets it."""
         say = texts.say_in(answer.language)
         since, until = (say.day(moment) for moment in (answer.kept_at, answer.valid_until))
         validity = f"{say('valid_from_until', since=since, until=until)} {say('read_here_only')}"
@@ -225,7 +225,7 @@ class Layout(Generic[Shown]):
             yield from self._small(more)
 
     def _with_card(self, made: list[list[Block]], card: Sequence[Block]) -> list[list[Block]]:
-        """With the card in the last message, if that has room for what it may become, or in one of its own."""
+        """The messages with the card: in the last one if it has room for the decided card, else in its own."""
         if not card:
             return made
         *others, last = made
@@ -342,7 +342,7 @@ class Layout(Generic[Shown]):
         return self.message([self.text(text), *self.rows([self._ask_again(outcome)])], pings=(who,))
 
     def _changed(self, changed: ChangedAnswer, language: str) -> Iterator[Block]:
-        """Above an answer, what it quotes and is not there any more, and what is there instead."""
+        """The line above an answer: the quote that its document no longer has, and what it says now."""
         say = texts.say_in(language)
         lost = self.words(texts.clipped(plain_quote(changed.lost), texts.QUOTE_SHOWN))
         yield self.text(
@@ -364,7 +364,7 @@ class Layout(Generic[Shown]):
         return [self.button(label, "footnotes", outcome.turn_id)] if label else []
 
     def _person_button(self, outcome: Outcome, card_context: CardContext) -> list[Block]:
-        """Where the outcome says so little that a person may be asked; with a proposed search, its card offers that."""
+        """The button "Ask a person" below an unhelpful outcome; with a proposed search, its card has it."""
         is_unsure = outcome.answer is not None and not outcome.answer.is_sure
         is_little = outcome.kind == "no_answer" or is_unsure
         if not (card_context.can_consult and is_little and outcome.proposal is None):
@@ -372,7 +372,7 @@ class Layout(Generic[Shown]):
         return [self.button(texts.say_in(outcome.language)("ask_person"), "consult", outcome.turn_id)]
 
     def _apart(self, *rows: Sequence[Block]) -> Iterator[Block]:
-        """Rows of buttons where they stand, unless all stand in one row."""
+        """Rows of buttons, or one row if all fit in it."""
         for buttons in rows if not self.has_one_row else ():
             yield from self.rows(buttons)
 

@@ -1,5 +1,6 @@
-"""What is shown beside a turn's messages: cards that wait for a press or were decided, and replies that one person sees. And
-the turn that a press or an edit asks for, the same however often it is delivered.
+"""Cards that wait for a press or were decided, and replies that one person sees.
+
+The turn that a press or an edit asks for is the same however often it is delivered.
 
 A card is the part of an outcome's last message that proposes a search, or the reading of attached files.
 """
@@ -56,13 +57,13 @@ async def turn_asked_by(command: ChatCommand) -> Turn | None:
 
 
 def tried_again(turn: Turn, presser: str) -> Turn:
-    """The turn anew, by whoever pressed; but only who brought files may let them be read, so they stay the asker."""
+    """The turn again, asked by the presser; a turn with files keeps its asker, who alone may let them be read."""
     is_with_files = isinstance(turn, Question) and turn.attachments
     return replace(turn, id=_next_try(turn.id), author=turn.author if is_with_files else presser)
 
 
 async def asked_anew(edited: Question) -> Question:
-    """The question that an edit makes of a message that nobody addressed to the bot, and that it left unanswered."""
+    """The question that an edit makes of a message that the bot had left unanswered."""
     for _ in range(LOOKS):
         has_ended = await outcome_of(edited.id) is not None
         before = await question_of(edited.id)
@@ -82,7 +83,7 @@ def _next_try(turn_id: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replies(Generic[platform.Shown]):
-    """Cards, and replies to one person; without a private way, some become public messages near the place."""
+    """Cards, and replies to one person; some become public where there is no private way."""
 
     posts: platform.Posts[platform.Shown]
     renderer: Layout[platform.Shown]
@@ -98,7 +99,7 @@ class Replies(Generic[platform.Shown]):
         return next((each for each in known if each.id == turn.proposal_id), None)
 
     async def settle(self, decision: Decision, route: ReplyRoute, proposal: Proposal) -> None:
-        """Show who decides and when in place of the buttons, before the decision is carried out."""
+        """Replace the buttons by who decides and when, before the decision is carried out."""
         proposed = await self.outcomes(proposal.turn_id)
         if proposed is None:  # no longer stored: an answer above the buttons must not be lost
             return
@@ -107,7 +108,7 @@ class Replies(Generic[platform.Shown]):
         await self._replace(decision, route, replace(proposed, proposal=decided), card_context)
 
     async def close_offer(self, question: Question, route: ReplyRoute) -> None:
-        """Show who let the files be read, and when, in place of the button."""
+        """Replace the button by who let the files be read, and when."""
         if not question.id.endswith(READ):
             return
         if offered := await self.outcomes(question.id.removesuffix(READ)):
@@ -115,7 +116,7 @@ class Replies(Generic[platform.Shown]):
             await self._replace(question, route, offered, card_context)
 
     async def close_all(self, forget: Command, route: ReplyRoute) -> None:
-        """Take the buttons off what still waits in a thread. Nothing in the way of that keeps the thread."""
+        """Remove the buttons of what still waits in a thread; failures are ignored."""
         waiting: list[Outcome] = []
         try:
             async with asyncio.timeout(CLOSING):
@@ -141,7 +142,7 @@ class Replies(Generic[platform.Shown]):
     async def _replace(
         self, turn: Turn | Command, route: ReplyRoute, outcome: Outcome, card_context: platform.CardContext
     ) -> None:
-        """Show an earlier outcome anew, now that ``turn`` settled what it proposed: in its last message."""
+        """Show an earlier outcome again in its last message, after ``turn`` settled what it proposed."""
         shown = self.renderer.messages(outcome, card_context)
         part = len(shown) - 1
         try:
@@ -171,7 +172,7 @@ class Replies(Generic[platform.Shown]):
         self, turn: Turn | Command, route: ReplyRoute, message: platform.Shown,
         *, name: str = "told", may_be_public: bool,
     ) -> None:  # fmt: skip
-        """Only what holds nothing private ``may_be_public``, where its reader takes no direct messages."""
+        """Send a direct message. Without private content it ``may_be_public`` where the person takes none."""
         try:
             await self.posts.send_direct(route, f"{turn.id}/{name}", message, may_be_public=may_be_public)
         except platform.Refused as refused:

@@ -68,7 +68,7 @@ class Teaching(Generic[Shown]):
             await self.replies.send_direct(command, route, note, may_be_public=True)
 
     async def ask_what_was_wrong(self, feedback: Feedback, route: ReplyRoute) -> None:
-        """Open a form; whoever closes it has said enough."""
+        """Open the form that asks what was wrong; it may be closed without an answer."""
         outcome, experts = await outcome_of(feedback.turn_id), self.commands.footnote.settings.experts
         language = outcome.language if outcome else "en"
         can_consult = bool(experts) and not self.commands.people.is_direct(route)
@@ -76,7 +76,7 @@ class Teaching(Generic[Shown]):
         await self.replies.posts.open_editor(route, form)
 
     async def _consult(self, command: ChatCommand, route: ReplyRoute, *, is_again: bool) -> str:
-        """A key of the sentence that tells why nobody was asked; empty if they were."""
+        """Ask experts; returns the key of the sentence why nobody was asked, or nothing."""
         footnote, people = self.commands.footnote, self.commands.people
         turn = await stored_turn(command.argument)
         question = turn.text if isinstance(turn, Question) else ""
@@ -102,7 +102,7 @@ class Teaching(Generic[Shown]):
         return ""
 
     async def _keep(self, command: ChatCommand, route: ReplyRoute) -> str:
-        """The same for a reply. It is written down, shown, and only then used."""
+        """Keep a reply: stored, shown, and only then used. Returns a key as above."""
         if await self.commands.refusal(command, route) is not None:
             return "only_experts_keep"
         answers = self.commands.footnote.answers
@@ -147,7 +147,7 @@ class Teaching(Generic[Shown]):
         )  # fmt: skip
 
     async def _show(self, answer: KeptAnswer, route: ReplyRoute) -> None:
-        """In the thread, where who said it reads it too; in the same message where it was kept before."""
+        """Show the kept answer in its thread; in the same message if it was kept before."""
         card, shown = _card_of(answer), self.replies.renderer.kept(answer)
         if handle := await self.replies.posts.find(route, card, 0):
             await self.replies.posts.change(route, handle, card, 0, shown)
@@ -155,7 +155,7 @@ class Teaching(Generic[Shown]):
             await self.replies.posts.say(route, card, 0, shown, is_again=False)
 
     async def _unkeep(self, command: ChatCommand, route: ReplyRoute) -> str:
-        """Its card says so first: cut off in between, it is forgotten the next time."""
+        """Forget a kept answer. Its card says so first, so a kill in between changes nothing."""
         answers = self.commands.footnote.answers
         answer = await answers.get(command.argument)
         if answer is None:
@@ -170,7 +170,7 @@ class Teaching(Generic[Shown]):
     async def _named(
         self, messages: Sequence[ThreadMessage], route: ReplyRoute, question: str
     ) -> tuple[ThreadMessage, ...]:
-        """With names in place of ids: no id goes into the library."""
+        """The question and the reply with names in place of ids: no id goes into the library."""
         return await named_messages(messages, route, self.commands.people, language_of(question))
 
 

@@ -140,7 +140,7 @@ def origin_of(citation: conversation.Citation, language: str) -> str:
 
 
 def freshness_of(citation: conversation.Citation, language: str) -> str:
-    """When its document was last changed, and since when it was not seen at its source; often empty."""
+    """The last change of its document, and since when its source has not shown it; often empty."""
     say, is_by_person = say_in(language), is_kept(citation.source)
     changed_at = None if is_by_person else citation.changed_at
     moments = {"last_changed": changed_at, "unseen_since": citation.unseen_since}
@@ -154,7 +154,7 @@ def unseen_note(moment: float) -> str:
 
 
 def title_and_origin(citation: conversation.Citation, language: str) -> tuple[str, str]:
-    """Its headings; and its source unless that says the same, with how fresh it is. Each on one short line."""
+    """The headings of a citation; and its source, if that is another text, with how fresh it is. Each is one line."""
     parts = plain_line(headings(citation)), line(origin_of(citation, language))
     title, origin = (clipped(words, TITLE_SHOWN) for words in parts)
     title = say_in(language)("untitled") if is_blank(title) else title
@@ -292,7 +292,7 @@ def note_line(source: str, text: str) -> str:
 
 
 def source_lists(entries: Iterable[Entry], say: Wording) -> Iterator[tuple[str, str, list[str], str]]:
-    """For each collection its name, its size, a line for each document, and how many more there are."""
+    """The name of each collection, its size, a line for each document, and how many more there are."""
     for name, group in groupby(entries, lambda entry: entry.collection):
         members = list(group)
         documents = say("documents", count=len(members))
@@ -379,7 +379,7 @@ def _request(proposal: conversation.Proposal, say: Wording, engine: str) -> str:
 
 
 def open_until(proposal: conversation.Proposal) -> str:
-    """Until when it can be decided, as a sentence; empty: for ever."""
+    """The sentence that says until when it can be decided; empty: without end."""
     say, moment = say_in(language_of(proposal.question)), proposal.expires_at
     return say("open_until", time=f"{clock(moment)}, {say.day(moment)}") if moment else ""
 

@@ -42,7 +42,7 @@ def uploads_in(data_dir: Path) -> list[Upload]:
 
 
 def discard(data_dir: Path, files: Iterable[Path]) -> None:
-    """Delete the files that are uploads; all others belong to somebody else."""
+    """Delete those files that are uploads, and no others."""
     kept = (data_dir / UPLOADS).resolve()
     for file in files:
         if file.is_relative_to(kept):
@@ -97,7 +97,7 @@ class UploadIndex:
     uploads: Attachments
 
     async def add(self, attachments: Sequence[Attachment], collection: str, url: str = "") -> Indexed:
-        """Index the files, and the page if one is named. One that cannot be fetched keeps no other from it."""
+        """Index the files, and the page if one is named. A file that fails does not stop the others."""
         paths: list[Path] = []
         names: list[str] = []
         troubles: list[str] = []
@@ -120,7 +120,7 @@ class UploadIndex:
         )
 
     async def forget(self, collections: Sequence[str], names: Iterable[str] | None = None) -> list[Entry]:
-        """Delete the documents of these collections and their files: those so called, or all."""
+        """Delete documents of these collections and their files: those of this name, or all."""
         wanted = None if names is None else set(names)
         library = self.footnote.library
         entries = [

@@ -109,7 +109,7 @@ class Questions:
     async def addition_or_none(
         self, *, collection: str | None = None, every: float | None = None
     ) -> Addition | None:
-        """The same; None for a person who leaves by Ctrl-C or Ctrl-D, who is told that nothing was added."""
+        """The same; None, and a note, for a person who leaves by Ctrl-C or Ctrl-D."""
         try:
             return await self.addition(collection=collection, every=every)
         except (EOFError, KeyboardInterrupt):
@@ -159,7 +159,7 @@ class Questions:
     # Looking
 
     async def _look(self, targets: Targets) -> bool:
-        """True if it can be read, and what would be is shown; False to name something else."""
+        """Show what would be read; False if the person names something else."""
         while True:
             lacking: Sequence[Credential] = ()
             try:
@@ -206,7 +206,7 @@ class Questions:
             self.screen.note(found.note)
 
     def _tell(self, credential: Credential, settings: Settings) -> None:
-        """Where a credential is made, and where it is put."""
+        """Say where a credential is made, and where it is put."""
         name, file = credential.setting, ENV_FILE.absolute()
         may = "It needs" if credential.is_needed else "If it is not open to everybody, it needs"
         rights = f" ({credential.rights})" if credential.rights else ""

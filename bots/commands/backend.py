@@ -1,4 +1,4 @@
-"""Who does the work of a command: this process itself, or the one that serves the data folder.
+"""The process that does the work of a command: this one, or the one that serves the data folder.
 
 Both give the same answers, so the commands do not know which it is.
 """
@@ -44,7 +44,7 @@ LONG = ("footnote chat", "footnote test", SERVING)
 async def background_vectors(
     backend: Backend, targets: indexing.Targets, screen: Screen
 ) -> indexing.BackgroundVectors | None:
-    """What makes the missing vectors while a conversation goes on; None where whoever serves does.
+    """Makes the missing vectors while a conversation goes on; None where the serving process does.
 
     The embedder is loaded now where the index or the operator calls for one. ``auto`` alone may find none or download
     for long, so it is left to the background.
@@ -71,7 +71,7 @@ async def background_vectors(
 async def open_backend(
     settings: Settings, *, purpose: str, screen: Screen, must_match: bool = False
 ) -> AsyncIterator[Backend]:
-    """This process, or who serves. IndexInUse. ``must_match``: SettingsError for other settings there."""
+    """This process, or the serving one. Raises IndexInUse, and if they ``must_match``, SettingsError for other settings."""
     async with AsyncExitStack() as open_now:
         if not await asyncio.to_thread(until_free, settings, screen):
             make_data_dir(settings.data_dir)
@@ -147,7 +147,7 @@ def until_free(settings: Settings, screen: Screen, *, patience: float = PATIENCE
 def here_or_beside(
     settings: Settings, screen: Screen, *, here: Callable[[], int], beside: Callable[[], int]
 ) -> int:
-    """Do it in this process, unless somebody serves; the exit code."""
+    """Do the work in this process, unless another serves; the exit code."""
     if until_free(settings, screen):
         return beside()
     try:
@@ -209,7 +209,7 @@ class RemoteTurns:
     operations: RemoteOperations
 
     async def run(self, turn: Turn, report: Report = unwatched, /) -> Outcome:
-        """The turn's outcome. If this is cancelled, the turn stays unfinished, as one that was cut off."""
+        """The turn's outcome. If this is cancelled, the turn stays unfinished, as after a kill."""
 
         def take(item: Record) -> None:
             report(archive.read(Progress, item))
@@ -246,7 +246,7 @@ class RemoteTurns:
 async def open_remote(
     settings: Settings, *, screen: Screen, must_match: bool = False
 ) -> AsyncIterator[Backend]:
-    """The process that serves. Says where its settings are others; SettingsError then with ``must_match``."""
+    """Connect to the serving process. Notes settings that differ; SettingsError with ``must_match``."""
     queue = open_remote_queue(
         queue_url(settings), is_served=lambda: is_served(settings), on_wait=lambda: screen.note(SERVER_GONE)
     )

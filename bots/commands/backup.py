@@ -30,7 +30,7 @@ from core.storage.storage import Storage, file_of, open_storage, queue_file
 
 @clearing_up()
 def back_up(arguments: Namespace, settings: Settings) -> int:
-    """Also while processes serve the stores."""
+    """Back up all stores, also while processes serve them."""
     made = archives.back_up(settings, Path(arguments.file))
     screen = Screen()
     screen.write(f"{arguments.file} holds {_summary(made)}. Only you can read it.")

@@ -69,7 +69,7 @@ def graph(_arguments: Namespace, _settings: Settings) -> int:
 
 
 def completion(arguments: Namespace, _settings: Settings) -> int:
-    """A script with which a shell completes commands, options and files."""
+    """The script for a shell's completion of commands, options and files."""
     from shtab import complete
 
     from bots.cli import build_parser
@@ -82,7 +82,7 @@ STYLES: dict[findings.State, str] = {"ok": "green", "warning": "yellow", "failed
 
 
 async def doctor(arguments: Namespace, _settings: Settings) -> int:
-    """Reads the settings itself, as what is wrong with them is a finding too."""
+    """Examine the installation. Reads the settings itself, as their faults are findings too."""
     configuration = read_configuration(os.environ)
     log_to_stderr(configuration.settings, quiet=True)
     console = SafeConsole(highlight=False)

@@ -60,7 +60,7 @@ def needs_rebuild(settings: Settings) -> bool:
 
 
 def ingest(arguments: Namespace, settings: Settings) -> int:
-    """Where nobody serves, it works in the main thread, so that Ctrl-C ends it; what is indexed is kept."""
+    """Ingest in the main thread if no process serves: Ctrl-C ends it and keeps what is indexed."""
     if arguments.collection is not None:
         check_name(arguments.collection)
     screen = Screen()
@@ -99,7 +99,7 @@ def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
 
 @contextmanager
 def _channel_store(settings: Settings) -> Iterator[ChannelStore]:
-    """Who asked not to be read; where nobody was asked yet, a store that is gone afterwards."""
+    """The store of who opted out; a temporary one where there is none yet."""
     with ExitStack() as stack:
         if settings.postgres_url is None and not file_of(settings.data_dir, CHANNELS).is_file():
             folder = stack.enter_context(TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True))
@@ -214,7 +214,7 @@ class Ingestion:
             raise SettingsError("--rebuild reads everything indexed again; do not name a PATH with it.")
 
     def rebuild(self) -> SyncReport:
-        """An intact index is rebuilt in place; what can be read of a damaged one goes into a new one."""
+        """Rebuild an intact index in place; copy what can be read of a damaged one into a new one."""
         if needs_rebuild(self.settings):
             return self.replace_index()
         self.check_rebuild()

@@ -36,7 +36,7 @@ class Desk:
 
 @contextmanager
 def open_desk(settings: Settings, screen: Screen) -> Iterator[Desk]:
-    """The index is brought in step, unless a bot does so. Raises SettingsError when a store cannot be used."""
+    """Open the stores and update the index, unless a bot does so. Raises SettingsError."""
     with ExitStack() as stack:
         is_owner = not until_free(settings, screen)
         try:
@@ -92,7 +92,7 @@ async def _draft(desk: Desk, settings: Settings, screen: Screen, arguments: Name
 
 
 async def _proposed(each: drafts.GapDraft, settings: Settings) -> tuple[str, str]:
-    """The page of a pull request for a draft of a repository, and a sentence about what kept it from being opened."""
+    """The URL of a draft's pull request, and a sentence about why it was not opened."""
     if proposals.repository_of(each) is None:
         return "", ""
     if each.is_wider:

@@ -51,7 +51,7 @@ SHOWN = 240  # characters of a passage that is shown; sentences are shown whole
 
 @value
 class Linted:
-    """What a run of the command found."""
+    """The findings of one run."""
 
     run: LintRun
     findings: tuple[LintFinding, ...]  #: that are shown, by kind
@@ -103,7 +103,7 @@ async def lint(arguments: Namespace, settings: Settings) -> int:
 
 @value
 class Opened:
-    """What a run works with."""
+    """The stores and models of one run."""
 
     settings: Settings
     storage: Storage

@@ -130,7 +130,7 @@ class OnDemand:
                 self._changed.notify_all()
 
     async def _hold(self, opened: asyncio.Future[Backend]) -> None:
-        """One task opens and closes it, since what is opened belongs to its task."""
+        """Open and close the backend in one task, which its contexts belong to."""
         try:
             async with open_backend(self.settings, purpose=PURPOSE, screen=self.screen) as backend:
                 opened.set_result(backend)

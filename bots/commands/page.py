@@ -90,7 +90,7 @@ async def _print_link(arguments: Namespace, page: PageSettings, settings: Settin
 
 
 async def _tell_sessions(revoked: str | None, settings: Settings) -> int:
-    """Print who is in; end what is revoked before."""
+    """End the revoked sessions, and print the others."""
     make_data_dir(settings.data_dir)
     with (
         share_data_dir(settings.data_dir),
@@ -118,7 +118,7 @@ async def _tell_sessions(revoked: str | None, settings: Settings) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WorkBeside:
-    """The process that serves does the work; it comes to it through the durable queue."""
+    """Has the serving process do the work, through the durable queue."""
 
     operations: RemoteOperations
 
@@ -126,7 +126,7 @@ class WorkBeside:
         await self.operations.queue.enqueue(turn, dict(route))
 
     async def carry_out(self, name: str, details: Record) -> Record:
-        """Asked at once whether anybody does it: a browser does not wait for a minute, as a command would."""
+        """The operation's result. Fails at once if no process serves: a browser does not wait as a command does."""
         if not await asyncio.to_thread(self.operations.queue.is_served):
             raise FootnoteError(NOBODY_SERVES)
         return await self.operations.carry_out(name, details)
@@ -146,7 +146,7 @@ class WorkBeside:
 
 
 def embedder_of_page(library: Library, settings: Settings) -> Embedder | None:
-    """Loaded when questions are first grouped; without it, they are grouped by their words. Blocks."""
+    """The embedder that groups questions, loaded at first use; without it, words group them. Blocks."""
     if library.embedder is None:
         with suppress(FootnoteError):
             library.embedder = embedder_of_index(library, settings, logger.info, lambda *_: None)
@@ -154,7 +154,7 @@ def embedder_of_page(library: Library, settings: Settings) -> Embedder | None:
 
 
 async def _serve_beside(page: PageSettings, settings: Settings) -> int:
-    """The stores are only read here, but for who is in and what is asked."""
+    """Serve the page beside a bot: only sessions and new questions are written here."""
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)

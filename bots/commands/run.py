@@ -143,7 +143,7 @@ Servers = dict[str, SlackServer | DiscordServer]  # by platform
 
 @dataclass(frozen=True, slots=True)
 class _Serving:
-    """What is served, and ends in reverse: accept nothing more, deliver what running turns say, disconnect."""
+    """The servers of one run. They end in reverse: accept nothing more, deliver running turns, disconnect."""
 
     served: Served
     operations: Operations
@@ -152,7 +152,7 @@ class _Serving:
     stack: AsyncExitStack
 
     async def begin(self) -> str:
-        """A link to the page, if it is served."""
+        """Begin to serve; returns a link to the page, if it is served."""
         footnote, channel_store = self.operations.footnote, self.operations.channel_store
         servers = await self._platforms()
         page_store = self.stack.enter_context(open_page_store(footnote.storage))
@@ -183,7 +183,7 @@ class _Serving:
         return await self.stack.enter_async_context(page)
 
     async def _platforms(self) -> Servers:
-        """Connected to each, without taking anything in yet."""
+        """The platforms, connected, but not taking anything in yet."""
         footnote, channel_store = self.operations.footnote, self.operations.channel_store
         served, servers = self.served, Servers()
         if served.slack is not None:
@@ -219,7 +219,7 @@ class _Serving:
         await self.stack.enter_async_context(beside(*works))
 
     def _watch(self, servers: Servers, gaps: GapStore) -> AnswerWatch:
-        """What looks again at answers when documents change."""
+        """The watch that checks answers again when documents change."""
         footnote, operations = self.operations.footnote, self.operations
 
         async def readable(question: Question) -> frozenset[str]:
@@ -265,7 +265,7 @@ class _Serving:
 
 
 def schedule_of(footnote: Footnote, turns: Turns) -> SourceSchedule:
-    """Puts what is to be read of sources into the queue."""
+    """The schedule that puts due syncs of sources into the queue."""
 
     async def enqueue(command: Command) -> None:
         await turns.accept(command, {SHOWN_BY: TERMINAL})
@@ -317,7 +317,7 @@ def _served(arguments: Namespace) -> Served:
 
 
 def _refreshing(refresher: IndexRefresher, footnote: Footnote) -> AbstractAsyncContextManager[None]:
-    """Begin with a look at the disk in the background; at the end, stop looking."""
+    """Keeps looking at the disk in the background until the end."""
     library, replicas = footnote.library, footnote.replicas
     works = [replicas.lead(INDEX, lambda: refresher.lead(library, replicas))]
     if footnote.storage.url is not None:

@@ -77,7 +77,7 @@ def document_record(entry: Entry, unseen_since: float | None = None) -> dict[str
 
 
 def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, object]:
-    """The fields of a document, none of whose passages are counted here, and how far the source was read."""
+    """The JSON record of a source, and how far it was read."""
     record, counts = listed.record, listed.counts
     name = label_of(record.address)
     return {
@@ -121,7 +121,7 @@ def described(listed: ListedSource, *, is_stale: bool) -> str:
 
 
 def access(arguments: Namespace, settings: Settings) -> int:
-    """List, or change one collection or people's e-mail addresses and list them. It works beside a bot, whose next question goes by it."""
+    """List the rules, after changing one collection's or people's e-mail addresses. A running bot applies them at its next question."""
     change = AccessChange(
         closes=arguments.nobody,
         opens_to_everyone=arguments.everyone,

@@ -76,7 +76,7 @@ async def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _files(arguments: Namespace, targets: Targets, settings: Settings) -> tuple[Path, ...]:
-    """Those that were named; else those that lie here or beside the documents. SettingsError where there is none."""
+    """The files that were named, else those here or beside the documents. SettingsError where there is none."""
     if arguments.files:
         return tuple(dict.fromkeys(map(Path, arguments.files)))
     beside = (path if path.is_dir() else path.parent for path in targets.paths)
@@ -94,7 +94,7 @@ def _files(arguments: Namespace, targets: Targets, settings: Settings) -> tuple[
 
 
 def _callers(asked: Mapping[Path, Sequence[Case]], whom: str | None, backend: Backend) -> dict[str, Caller]:
-    """Who asks, by the ``as`` of the questions. ``whom``: of those without one; None: the operator."""
+    """The callers by the ``as`` of the questions. ``whom`` asks those without one; None: the operator."""
     collections = set(map(base_of, backend.library.store.collections()))
     operator = Caller(platform=PLATFORM, space=SPACE, channel=CHANNEL, author=author())
     callers = {"": operator if whom is None else reader_named(whom, author(), collections)}
@@ -135,7 +135,7 @@ def _new_file(name: str | None) -> Path:
 
 
 async def _drafts(arguments: Namespace, backend: Backend) -> tuple[list[drafting.NewCase], int]:
-    """What whoever it is for may read of what was asked or is kept; and how many are not known to be public."""
+    """Drafts from questions and kept answers that the reader may see, and how many may not be public."""
     library, settings, since = backend.library, backend.settings, time.time() - arguments.since
 
     async def publics(channels: Collection[str]) -> frozenset[str]:

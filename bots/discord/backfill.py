@@ -48,7 +48,7 @@ class Watermark:
 
     @classmethod
     async def load(cls, channel_store: ChannelStore, *, now: float) -> Self:
-        """As the process left it that listened before this one; at the very first start it is this moment.
+        """The watermark that the last process left; at the very first start, this moment.
 
         Not that of the first message: Discord may break the connection before it has delivered any.
         """
@@ -62,7 +62,7 @@ class Watermark:
         self._held.append(first)
 
     async def release(self, first: int, *, newest: int = 0) -> None:
-        """Lets go of held messages, which are stored, up to ``newest``."""
+        """Release held messages, which are stored up to ``newest``."""
         self._held.remove(first)
         self._newest = max(self._newest, newest)
         if watermark := min([self._newest, *(held - 1 for held in self._held)]):
@@ -97,7 +97,7 @@ class Backfill:
                 await self._fetch_new(thread)
 
     async def of_direct_messages(self, client: discord.Client, channels: Collection[int]) -> None:
-        """From the channels that the bot knows: Discord does not list others."""
+        """Fetch from direct messages that the bot knows: Discord lists no others."""
         for channel in channels:
             direct = client.get_partial_messageable(channel, type=discord.ChannelType.private)
             await _retry(lambda direct=direct: self._fetch(direct))  # type: ignore[misc]
@@ -110,7 +110,7 @@ class Backfill:
         return (channel.last_message_id or 0) > self.since
 
     async def _fetch(self, channel: Any) -> None:
-        """Page by page, each message for itself: the library's own iterator ends at one that it cannot parse."""
+        """Fetch page by page and parse each message alone: the library's iterator ends at a malformed one."""
         state, after = channel._state, self.since  # noqa: SLF001 - which that iterator hands to messages too
         for _ in range(CHANNEL_PAGES):
             page = await state.http.logs_from(channel.id, MESSAGES_PAGE, after=after)
@@ -124,7 +124,7 @@ class Backfill:
         logger.warning("too many missed messages; the newest are left out", extra={"channel": channel.id})
 
     async def _fetch_archived(self, parent: Any) -> None:
-        """From threads that were archived meanwhile; the latest to be archived come first."""
+        """Fetch from threads that were archived meanwhile; they come latest first."""
         async for thread in parent.archived_threads(limit=None):
             if thread.archive_timestamp < snowflake_time(self.since):
                 return
@@ -141,7 +141,7 @@ def _may_read(channel: Any) -> bool:
 
 
 async def _retry(fetch: Callable[[], Awaitable[None]]) -> None:
-    """Until it succeeds, or Discord refuses access."""
+    """Try until it succeeds, or Discord refuses access."""
     pause = FIRST_PAUSE
     while True:
         try:
@@ -194,19 +194,19 @@ class ChannelFollower:
         await self._look(thread, items, f"{thread.id}-{change}")
 
     async def thread_deleted(self, gone: discord.RawThreadDeleteEvent) -> None:
-        """A private thread is a channel of its own."""
+        """Read the deleted thread's items again; a private thread is a channel of its own."""
         is_private = gone.thread_type is discord.ChannelType.private_thread
         items = () if is_private else thread_items(str(gone.thread_id))
         address = _address(gone.guild_id, gone.thread_id if is_private else gone.parent_id)
         await self.schedule.look_again(address, items, f"{gone.thread_id}-gone")
 
     async def channel_changed(self, channel: discord.abc.GuildChannel) -> None:
-        """Its name, or who may read it: all of it is read again, or withdrawn."""
+        """Read all of a channel again after its name or permissions changed."""
         address = _address(channel.guild.id, channel.id)
         await self.schedule.look_again(address, (), f"{channel.id}-{time.time():.3f}")
 
     async def server_changed(self, server: int) -> None:
-        """Who may read which channel of it."""
+        """Reads the sources of a server again when its permissions changed."""
         prefix = _address(server, "")
         sources = {record.address for record in await asyncio.to_thread(self.schedule.store.all)}
         for address in filter(lambda each: each.startswith(prefix), sources):
@@ -224,14 +224,14 @@ def _address(server: int, channel: int | str) -> str:
 
 
 def _thread_item(channel: Channel) -> tuple[str, ...]:
-    """Its item, if it is a thread that everyone in its channel may read; a private one is read by days."""
+    """The item of a thread that everyone in its channel may read; a private one is read by days."""
     if not isinstance(channel, discord.Thread) or channel.is_private():
         return ()
     return items_at((), str(channel.id))
 
 
 async def _fetch_channel(guild: discord.Guild, channel: int) -> Channel | None:
-    """Archived threads are not known without asking; None for what the bot does not see."""
+    """The channel or thread; None if the bot does not see it. Archived threads are not cached."""
     if (known := guild.get_channel_or_thread(channel)) is not None:
         return known
     with suppress(discord.HTTPException, discord.InvalidData):
@@ -240,7 +240,7 @@ async def _fetch_channel(guild: discord.Guild, channel: int) -> Channel | None:
 
 
 async def _followed(follower: ChannelFollower, act: Callable[[ChannelFollower], Awaitable[None]]) -> None:
-    """The boundary of one event: what it would have told is found by the next sync."""
+    """The boundary of one event: after a failure, the next sync finds the change."""
     try:
         await act(follower)
     except TurnsClosed:
@@ -250,12 +250,12 @@ async def _followed(follower: ChannelFollower, act: Callable[[ChannelFollower], 
 
 
 class ChannelEvents(discord.Client):
-    """The events of threads, channels and roles; those of messages are handed on by who takes them anyway."""
+    """The events of threads, channels and roles. The subclass hands on those of messages."""
 
     follower: ChannelFollower | None = None  #: while turns are taken
 
     def follow(self, act: Callable[[ChannelFollower], Awaitable[None]]) -> None:
-        """Have it done soon, if a channel of Discord is a source; no message waits for it."""
+        """Run ``act`` in the background, if a channel of Discord is a source."""
         if self.follower is not None:
             self.follower.schedule.follow(f"{PLATFORM}:", partial(_followed, self.follower, act))
 

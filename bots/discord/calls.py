@@ -92,7 +92,7 @@ class DiscordCalls:
 
 
 def remember(known: dict[str, T], key: str, new: T) -> None:
-    """Only the newest are kept."""
+    """Remember a value; only the newest are kept."""
     known[key] = new
     if len(known) > REMEMBERED:
         del known[next(iter(known))]
@@ -103,7 +103,7 @@ def nonce_of(turn: str, part: int) -> str:
 
 
 def mark_of(turn: str, part: int) -> int:
-    """The id of the first component of a message, by which it is found again; 31 bits, "Component"."""
+    """The id of a message's first component, which marks its turn and part; 31 bits, "Component"."""
     return 1 + int.from_bytes(sha256(f"mark/{turn}/{part}".encode()).digest()[:4]) % (2**31 - 1)
 
 
@@ -131,7 +131,7 @@ def origin_of(turn: str) -> str:
 
 
 def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]:
-    """As the API takes it; an edit without ``allowed_mentions`` would notify people."""
+    """The message as the API takes it; an edit without ``allowed_mentions`` would notify people."""
     users = [one.id for one in message.pings if not one.is_group]
     roles = [one.id for one in message.pings if one.is_group]
     named = {"users": users, "roles": roles} if message.pings else {}
@@ -173,7 +173,7 @@ class DiscordChannels:
         await self.calls.call("DELETE", path, channel_id=channel, message_id=message)
 
     async def _reopening(self, thread: str, act: Callable[[], Awaitable[T]]) -> T:
-        """Where a thread is archived, reopen it and try again: an edit does not reopen it."""
+        """Reopen a thread that is archived and try again: an edit does not reopen it."""
         try:
             return await act()
         except Refused as refused:
@@ -183,7 +183,7 @@ class DiscordChannels:
             return await act()
 
     async def open_thread(self, channel: str, message: str, title: str) -> None:
-        """On a message, unless it has one; the thread gets the id of the message."""
+        """Open a thread on a message, unless it has one; the thread gets the message's id."""
         try:
             path = f"{MESSAGES}/{{message_id}}/threads"
             content = {"name": thread_name(title), "auto_archive_duration": ARCHIVED_AFTER}
@@ -257,7 +257,7 @@ class DiscordResponses:
                 raise
 
     async def answer(self, interaction: InteractionToken, part: int, message: Message) -> None:
-        """In place of what was deferred, or of what was pressed; what does not fit there in messages of its own."""
+        """Replace the deferred response or the pressed message; what does not fit follows in messages."""
         if first := self._first.get(interaction["id"]):
             await asyncio.wait([first])
         token = {"webhook_id": self.my_user_id, "webhook_token": interaction["token"]}

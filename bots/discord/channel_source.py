@@ -139,7 +139,7 @@ class DiscordChannel:
         return list(listed["threads"])
 
     async def _archived(self) -> Sequence[content.Json]:
-        """The latest to be archived come first."""
+        """The archived threads, the latest first."""
         path, found, before = f"{CHANNEL}/threads/archived/public", list[content.Json](), dict[str, str]()
         while True:
             page = await self._refusing(path, channel_id=self.info.channel, limit=THREADS_PAGE, **before)
@@ -215,7 +215,7 @@ class KnownDiscordChannel:
         )
 
     async def reader(self) -> DiscordChannel:
-        """With names of roles, and of the channels that everyone may view: others are named by nobody's client."""
+        """The reader, with the names of roles and of channels that everyone may view."""
         try:
             channels = await self.api.get("/guilds/{guild_id}/channels", guild_id=self.server)
         except Refused as refused:
@@ -256,7 +256,7 @@ async def _known(api: PacedCalls, server: str, channel: str) -> KnownDiscordChan
 
 
 async def _find(calls: DiscordCalls, server: str, channel: str) -> channel_source.Found:
-    """Two channels of one server may have the same name."""
+    """The channels of this id or "#name"; several of one server may have one name."""
     api, named = PacedCalls(calls=calls), channel.removeprefix("#")
     found: list[tuple[str, str]] = []
     try:

@@ -80,7 +80,7 @@ class DiscordListeners:
     schedule: SourceSchedule  #: takes what changes in channels that are sources
 
     async def take_message(self, message: discord.Message, *, is_edit: bool = False) -> None:
-        """Stored when this returns; if it raises, the message is fetched again later."""
+        """Store a message; if this raises, the message is fetched again later."""
         try:
             incoming = await self._incoming_of(message, is_edit=is_edit)
         except MALFORMED as fault:
@@ -119,7 +119,7 @@ class DiscordListeners:
         return incoming_of(event, me, thread, route, is_edit=is_edit)
 
     async def _locate(self, event: receive.MessageEvent, me: Me) -> tuple[DiscordRoute, ThreadState]:
-        """Where the answer goes, and what is known of that thread."""
+        """The route of the answer, and the state of its thread."""
         route = receive.route_of(event, me, await self.channel_store.moved_to(receive.thread_of(event)))
         thread = await self.channel_store.thread_state(conversation_of(route))
         if event.answers and event.answers_me and not event.is_thread and not thread.knows_thread:
@@ -130,7 +130,7 @@ class DiscordListeners:
     async def _explain_unreadable(
         self, event: receive.MessageEvent, me: Me, route: DiscordRoute, thread: ThreadState
     ) -> None:
-        """To those who call the bot; otherwise once in a server, as the message may be for others."""
+        """Explain to those who call the bot; otherwise once in a server, as the message may be for others."""
         route.pop("opens", None)
         if not receive.is_called(event, me):
             may_be_for_me = event.is_thread and thread.may_follow(event.author, said_at(event.id))
@@ -140,7 +140,7 @@ class DiscordListeners:
         self.inbox.begin(self.inbox.messenger.replies.send_ephemeral(route, say_in(ENGLISH)("cannot_read")))
 
     async def take_interaction(self, event: discord.Interaction) -> None:
-        """Stored first, then acknowledged: if it could not be stored, Discord shows that it failed."""
+        """Store an interaction, then acknowledge it: if it cannot be stored, Discord shows that it failed."""
         read_interaction = receive.READERS.get(event.type.name)
         if read_interaction is None:
             return
@@ -224,7 +224,7 @@ class FootnoteClient(ChannelEvents):
         self._backfills: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """Else the library keeps waiting for servers after its loop is closed."""
+        """Close, and end the library's wait for servers, which outlives its loop."""
         if (waiting := self._connection._ready_task) is not None:  # noqa: SLF001 - no public way to end it
             waiting.cancel()
         await super().close()
@@ -273,7 +273,7 @@ class FootnoteClient(ChannelEvents):
         self._start_backfill(DIRECT_MESSAGES, lambda backfill: backfill.of_direct_messages(self, channels))
 
     async def on_message(self, message: discord.Message) -> None:
-        """Until it is stored, the next start would fetch it."""
+        """Store a message; until it is stored, the next start would fetch it."""
         if (listeners := self.listeners) is None:
             return
         listeners.watermark.hold(message.id)
@@ -308,7 +308,7 @@ class FootnoteClient(ChannelEvents):
     async def _store(
         self, listeners: DiscordListeners, message: discord.Message, *, is_edit: bool = False
     ) -> bool:
-        """Tried again if it cannot be stored."""
+        """Try several times to store a message; True if it was stored."""
         for pause in (0.0, *RETRY_PAUSES):
             await asyncio.sleep(pause)
             try:

@@ -34,12 +34,12 @@ _PREVIEWS = ("link", "article", "image", "video", "gifv")  # types of embeds tha
 
 
 def words_of(message: Json) -> str:
-    """Everything it says."""
+    """All words of a message, its embeds, polls and components included."""
     return "\n".join(filter(None, (str(message.get("content") or ""), beside(message))))
 
 
 def beside(message: Json) -> str:
-    """The texts that a message has beside its own."""
+    """The texts of a message beside its own: forwarded ones, polls and embeds."""
     return "\n".join(filter(None, map(str.strip, _beside(message))))
 
 
@@ -225,13 +225,13 @@ def is_open_thread_of(thread: Json, channel: str) -> bool:
 
 
 def thread_items(thread: str) -> tuple[str, ...]:
-    """The items that a thread that begins or goes changes: its own, and the day on which it began."""
+    """The items that a new or deleted thread changes: its own, and the day it began on."""
     date = date_of(said_at(thread))
     return (f"{date}/{thread}", f"{date}/{DAY}")
 
 
 def items_at(messages: Iterable[str], thread: str = "") -> tuple[str, ...]:
-    """Where messages stand: in a thread, or in the channel, where a thread may have been opened on each."""
+    """The items that messages belong to: of their thread, or of the channel and of threads on each."""
     if thread:
         return thread_items(thread)[:1]
     return tuple(dict.fromkeys(item for each in messages for item in thread_items(each)))

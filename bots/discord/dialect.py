@@ -98,7 +98,7 @@ def _fence(lines: str, info: str) -> str:
 
 
 def _link(url: str, label: str) -> str:
-    """In angle brackets, so that no preview is loaded; a URL that would ping is code."""
+    """A link in angle brackets, which loads no preview; a URL that would ping is code."""
     if _PING.search(url):
         return _code(url) if label == url else f"{_code(label)} ({_code(url)})"
     target = f"<{_target(url)}>"
@@ -116,7 +116,7 @@ def _target(url: str) -> str:
 
 
 def _emphasis(node: Node) -> str:
-    """None within another with the same character, and none around that character."""
+    """Emphasis, but none within another with the same character, and none around that character."""
     mark = _MARKS[node.type]
     kinds = {kind for kind, each in _MARKS.items() if each[0] == mark[0] and kind != "heading"}
     parent = node.parent

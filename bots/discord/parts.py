@@ -28,7 +28,7 @@ CUSTOM_ID = 100
 
 
 def words(text: str) -> str:
-    """One line in which nothing is Markdown; URLs are code."""
+    """One line without Markdown; URLs are code."""
     return DISCORD.guarded(prose(line(text), Terms(dialect=DISCORD)))
 
 
@@ -91,7 +91,7 @@ def custom_id(action: str, value: str) -> str:
 
 
 def feedback(turn_id: str, say: Wording) -> tuple[Block, Block]:
-    """The words are beside the signs for those who hear them read out."""
+    """Two buttons with words beside the signs, for screen readers."""
     good, bad = button(say("helpful"), "good", turn_id), button(say("not_helpful"), "bad", turn_id)
     return {**good, "emoji": {"name": "👍"}}, {**bad, "emoji": {"name": "👎"}}
 
@@ -139,7 +139,7 @@ _STAR_IN_CODE = re.compile(r"(?<!\\)`[^`\s]*\*[^`\s]*`")
 
 
 def trimmed(message: list[Block]) -> list[Block]:
-    """Without separators at either end."""
+    """The components without separators at either end."""
     first, end = 0, len(message)
     while first < end - 1 and message[first]["type"] == SEPARATOR:
         first += 1

@@ -39,7 +39,7 @@ class DiscordPeople:
         return {user: _name_in(await self._member(route, user)) or user for user in users if user}
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
-        """Asked each time, so that a lost role counts at once."""
+        """The roles among these that the person has, asked each time, so that a lost role counts at once."""
         wanted = tuple(among)
         if not wanted:
             return ()
@@ -83,7 +83,7 @@ class DiscordPeople:
         return channel["type"] == PRIVATE_THREAD or VIEW not in permissions_in(channel, server, roles)
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port has it
-        """A direct message is in no server: of each role's server the person's roles are asked for, each time."""
+        """The groups that a person is in. Each role's server is asked each time, as a direct message has none."""
         servers: dict[str, set[str]] = {}
         for rule in among:
             platform, _, role = rule.partition("/")
@@ -104,7 +104,7 @@ class DiscordPeople:
         return frozenset(found)
 
     async def email_of(self, space: str, user: str) -> str:  # noqa: ARG002 - the port has them
-        """Discord tells a bot nobody's: the scope "email" is of people who log in ("OAuth2")."""
+        """Empty: Discord shows bots no e-mail addresses ("OAuth2")."""
         return ""
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
@@ -153,7 +153,7 @@ class DiscordUploads:
     calls: DiscordCalls
 
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:
-        """Its name and its content. An address expires after a day; the message then has a new one."""
+        """The file's name and content. A URL expires after a day; the message then has a new one."""
         content = await self._download(file)
         if content is None and file.found_in:
             content = await self._download(await self._look_up(file))
@@ -175,7 +175,7 @@ class DiscordUploads:
         raise DocumentError(f"{file.name} was removed from its message.")
 
     async def _download(self, file: Attachment) -> bytes | None:
-        """None if Discord does not give it under this address."""
+        """The file's content; None if Discord does not give it under this URL."""
         from aiohttp import ClientError, ClientSession, ClientTimeout
 
         # Only Discord's own hosts, or the one that the operator set in their place.

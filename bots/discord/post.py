@@ -55,7 +55,7 @@ class DiscordPosts:
         self._responses = DiscordResponses(calls=self.calls, my_user_id=self.my_user_id)
 
     async def say(self, route: ReplyRoute, turn: str, part: int, message: Message, *, is_again: bool) -> str:
-        """ "channel/message"; nothing where the bot is not, and one person alone sees it."""
+        """ "channel/message"; nothing outside the bot's servers, where one person alone sees it."""
         if route["server"] == ELSEWHERE:
             await self._responses.answer(route["interaction"], part, message)
             return ""
@@ -96,7 +96,7 @@ class DiscordPosts:
         return None
 
     async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
-        """As a response to an interaction; a message has none, so there it is a reply that all can read."""
+        """Respond to an interaction; a message has none, so there it is a reply that all can read."""
         if "interaction" in route:
             await self._responses.send_ephemeral(route["interaction"], message)
         else:
@@ -107,7 +107,7 @@ class DiscordPosts:
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Message, *, may_be_public: bool
     ) -> None:
-        """In private if possible; as a reply where the person takes no direct messages; else in the channel."""
+        """Send in private if possible; else as a reply, else in the channel."""
         refused = await self._send_private(route, turn, message)
         if refused is None:
             return
@@ -165,7 +165,7 @@ class DiscordPosts:
     async def progress(
         self, route: ReplyRoute, handle: str, turn: str, work: ProgressNote, *, is_new: bool
     ) -> None:
-        """The words in the message, and typing for ten seconds; a message of the bot ends it."""
+        """Show the words in the message, and typing for ten seconds, until a message of the bot."""
         if is_new:
             await self.change(route, handle, turn, 0, LAYOUT.under_way(work))
         await self.calls.call("POST", TYPING, channel_id=await self._home(route))
@@ -193,7 +193,7 @@ class DiscordPosts:
         return tuple(filter(None, context))
 
     async def said(self, route: ReplyRoute, message: str = "") -> tuple[Said, ...]:
-        """The newest of a thread. In a channel many talk at once: there it is the named message alone."""
+        """The newest messages of a thread; in a channel, where many talk at once, the named one alone."""
         channel, me = route["place"], Me(user_id=self.my_user_id)
         found: list[dict[str, Any]] = []
         if route["server"] != DIRECT and not is_outside_thread(route):
@@ -224,7 +224,7 @@ class DiscordPosts:
     async def _post_anywhere(
         self, route: ReplyRoute, turn: str, message: Message, *, nonce: str, is_again: bool
     ) -> str:
-        """In the conversation's thread, or in the channel where the bot may not write in the thread."""
+        """Post in the conversation's thread, or in the channel if the bot may not write in the thread."""
         channel = await self._find_or_open_thread(route, turn, is_again=is_again)
         try:
             return await self._post(channel, route, turn, message, nonce=nonce)
@@ -255,7 +255,7 @@ class DiscordPosts:
         return str(message) if channel == route["place"] != message and message else ""
 
     async def _find_or_open_thread(self, route: ReplyRoute, turn: str, *, is_again: bool) -> str:
-        """Where to write; for a new conversation in a channel, a thread is opened."""
+        """The channel to write in; for a new conversation in a channel, a new thread."""
         if "says" in route:
             await self._post_question(route, turn, is_again=is_again)
         if "opens" not in route:
@@ -307,7 +307,7 @@ class DiscordPosts:
         return handle.partition("/")[2]
 
     async def _send_private(self, route: ReplyRoute, turn: str, message: Message) -> Refused | None:
-        """As a response to the interaction or as a direct message; what was in the way if neither was possible."""
+        """Respond to the interaction or send a direct message; returns the refusal if neither was possible."""
         try:
             if "interaction" in route:
                 await self._responses.send_ephemeral(route["interaction"], message)

@@ -216,7 +216,7 @@ def parent_of(channel: Any) -> str:
 
 
 def _first_of(reply: discord.Message) -> str:
-    """In a channel, every message of the bot replies to the one that began the conversation."""
+    """The first message of a conversation in a channel: each message of the bot replies to it."""
     reference = reply.reference
     return str(reference.message_id if reference and reference.message_id else reply.id)
 
@@ -305,7 +305,7 @@ def _route_of_interaction(interaction: discord.Interaction, data: dict[str, Any]
 
 
 def route_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> DiscordRoute:
-    """Where the answer to a message goes; ``moved`` is the conversation that continues in this thread."""
+    """The route of the answer to a message; ``moved`` is the conversation that continues in this thread."""
     thread = thread_of(event)
     route = DiscordRoute(
         server=event.server, channel=event.channel, thread=moved.thread if moved else thread,
@@ -316,7 +316,7 @@ def route_of(event: MessageEvent, me: Me, moved: Conversation | None = None) -> 
 
 
 def thread_of(event: MessageEvent) -> str:
-    """A thread that is opened on a message has its id ("Start Thread from Message")."""
+    """The thread of a message; one that is opened on it has its id ("Start Thread from Message")."""
     if event.server == DIRECT:
         return TALK
     if event.is_thread:
@@ -329,7 +329,7 @@ def thread_of(event: MessageEvent) -> str:
 def read(
     event: MessageEvent, me: Me, thread: incoming.ThreadState, route: DiscordRoute
 ) -> Question | incoming.ChatCommand | None:
-    """None for what the bot leaves alone; QuestionRejected when a question is too long or empty."""
+    """The request in a message, None if there is none; QuestionRejected when a question is too long or empty."""
     says_anything = event.text or event.title or event.quoted or event.files  # a sticker alone does not
     if not event.is_written or event.author == me.user_id or not says_anything:
         return None
@@ -358,7 +358,7 @@ def read(
 
 
 def is_called(event: MessageEvent, me: Me) -> bool:
-    """By a mention of the bot or of its role, by a reply to it, or in a direct message."""
+    """True for a mention of the bot or its role, a reply to it, or a direct message."""
     # Discord gives the names of the mentioned even where it hides the text.
     written = (*content.USER_MENTION.findall(event.text), *content.ROLE_MENTION.findall(event.text))
     mentioned = {*written, *event.names}
@@ -366,7 +366,7 @@ def is_called(event: MessageEvent, me: Me) -> bool:
 
 
 def with_thread(route: DiscordRoute, request: incoming.Request | None) -> DiscordRoute:
-    """Only a question opens a thread, which is named from it; small talk is answered where it stands."""
+    """The route on which only a question opens a thread, named after it; small talk opens none."""
     there = route.copy()
     if "opens" in there and isinstance(request, Question) and not incoming.is_small_talk(request):
         there["opens"] = request.text

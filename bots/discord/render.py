@@ -127,7 +127,7 @@ def explanation(turn_id: str, language: str, can_consult: bool, _route: ReplyRou
 
 
 def uploading(language: str) -> dict[str, Any]:
-    """A form in which files are uploaded to be learned, or the address of a page."""
+    """The form that uploads files to learn, or takes the address of a page."""
     say = say_in(language)
     files = {"type": parts.FILE_UPLOAD, "max_values": FILES_UPLOADED, "required": False}
     address = {"type": parts.TEXT_INPUT, "style": SHORT, "required": False}
@@ -156,7 +156,7 @@ def _exactly(query: str) -> Block:
 
 
 def _quoted(answer: str) -> list[Block]:
-    """The lines in a quotation, with nothing in them that Discord would obey. Who wrote more finds it above."""
+    """The first lines as a quotation without markup; the whole text is above."""
     for limit in (len(answer), ANSWER_SHOWN, ANSWER_SHOWN // 2):
         shown = answer if limit >= len(answer) else f"{answer[:limit]}…"
         quotation = "\n".join(f"> {words(line)}".rstrip() for line in shown.splitlines())

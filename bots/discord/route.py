@@ -13,14 +13,14 @@ TALK = "talk"  # the one thread of a direct message
 
 
 class InteractionToken(TypedDict):
-    """By which an interaction is answered, for 15 minutes ("Interaction Token")."""
+    """Answers an interaction, for 15 minutes ("Interaction Token")."""
 
     id: str
     token: str
 
 
 class DiscordRoute(TypedDict):
-    """All that an answer needs to get back; JSON types only, so that it can be stored."""
+    """All that is needed to answer; JSON types only, as it is stored."""
 
     server: str
     channel: str  #: of a thread, its parent channel
@@ -78,7 +78,7 @@ def turn_id(route: Mapping[str, Any], event_id: str) -> str:
 
 
 def key_of(message: str) -> str:
-    """A message among those of all servers: its id is the only one of that number."""
+    """The key of a message in all of Discord: ids are unique."""
     return f"{PLATFORM}/{message}"
 
 

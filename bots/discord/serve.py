@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_client(settings: DiscordSettings) -> AsyncIterator[tuple[FootnoteClient, Application]]:
-    """Without a connection to the gateway. Raises SettingsError when Discord does not know the token."""
+    """Log in without a gateway connection. Raises SettingsError when Discord does not know the token."""
     application = await application_of(settings)
     if settings.api_url != API_URL:  # the library keeps both of its addresses as constants
         Route.BASE = settings.api_url
@@ -95,7 +95,7 @@ class GatewayConnection:
         return ws is not None and ws.open and ws.session_id is not None
 
     async def run(self) -> None:
-        """Until the client is closed. Raises ConnectionRefused."""
+        """Keep the connection until the client is closed. Raises ConnectionRefused."""
         loop = asyncio.get_running_loop()
         while not self.client.is_closed():
             began = loop.time()
@@ -106,7 +106,7 @@ class GatewayConnection:
                 await asyncio.sleep(random.uniform(0.5, 1.0) * pause)  # noqa: S311 - no secret
 
     async def _serve_once(self) -> None:
-        """One socket, from opening to close, and how the next one is opened."""
+        """Serve one socket until it closes, and decide how the next one is opened."""
         before, is_resumed = self.client.ws, True
         try:
             opening = DiscordWebSocket.from_client(self.client, **self._next)

@@ -255,7 +255,7 @@ PERMISSIONS: Mapping[str, int] = {
 
 
 def invite_url(application_id: str) -> str:
-    """The URL with which an administrator adds the bot to a server."""
+    """The URL that lets an administrator add the bot to a server."""
     allowed = sum(PERMISSIONS.values())
     scopes = "bot+applications.commands"
     return f"https://discord.com/oauth2/authorize?client_id={application_id}&scope={scopes}&permissions={allowed}"
@@ -296,7 +296,7 @@ def server_permissions(server: Mapping[str, Any], member: Mapping[str, Any]) -> 
 def channel_permissions(
     channel: Mapping[str, Any], member: Mapping[str, Any], user_id: str, permissions: int
 ) -> int:
-    """The overwrites for everybody, then for its roles together, then for the bot ("Permission Overwrites")."""
+    """The permissions after the overwrites for everybody, for roles, and for the bot ("Permission Overwrites")."""
     if permissions & ADMINISTRATOR:
         return permissions
     overwrites = {each["id"]: each for each in channel.get("permission_overwrites") or ()}

@@ -112,7 +112,7 @@ def read(configuration: Configuration) -> tuple[discord.DiscordSettings | None, 
 
 
 def _check_shape(token: str) -> Iterator[Finding]:
-    """Only a warning: Discord decides what a token is."""
+    """A warning about a token of another shape; Discord decides if it is one."""
     if token.count(".") == 2:
         return
     looks = next((f" It looks like {what}." for shape, what in _NO_TOKENS if shape.fullmatch(token)), "")
@@ -172,7 +172,7 @@ def invite(application_id: str, *, needs_code: bool) -> Iterator[Finding]:
 
 
 def application_id_in(token: str) -> str:
-    """The application's id, with which a token begins; empty where it does not."""
+    """The application's id at the beginning of a token; empty if there is none."""
     first = token.partition(".")[0]
     try:
         id_ = b64decode(first + "=" * (-len(first) % 4), altchars=b"-_", validate=True).decode("ascii")
@@ -234,7 +234,7 @@ async def of_gateway(api: discord.DiscordApi) -> list[Finding]:
 
 
 def starts(limit: dict[str, Any]) -> Finding:
-    """The sessions that are left of a day's."""
+    """The finding about how many sessions of the day are left."""
     left, total = limit["remaining"], limit["total"]
     hours = f"{limit['reset_after'] / 3_600_000:.0f} h"  # given in milliseconds
     state = f"It answers. Of {total:,} sessions a day, {left:,} can still be begun"
@@ -274,7 +274,7 @@ PATIENCE = 5.0  # seconds for one request, and for the gateway's first message
 
 @value
 class ServerChannel:
-    """A channel in which the bot can be asked, and what it may do there."""
+    """A channel where the bot can be asked, and its permissions there."""
 
     name: str
     needs: tuple[str, ...]
@@ -286,7 +286,7 @@ class ServerChannel:
 
     @property
     def is_answered_in(self) -> bool:
-        """In the channel itself, or in a thread of it."""
+        """True if the bot can answer in the channel or in a thread of it."""
         needed = {discord.OPEN, discord.SEND_IN_THREADS}
         in_threads = discord.SEND_IN_THREADS in self.needs and needed.isdisjoint(self.lacks)
         return in_threads or (discord.SEND in self.needs and discord.SEND in self.may)
@@ -325,7 +325,7 @@ async def of_servers(
 
 
 def of_reviews(bot: discord.Application, servers: int, people: int) -> Iterator[Finding]:
-    """What Discord wants to look at as the bot grows; ``people``: the members of all its servers, some counted twice.
+    """The reviews that Discord asks for as the bot grows; ``people`` counts members once per server.
 
     Sources: "Getting Started with Privileged Intent Review" (since 10 June 2026), "App Verification".
     """
@@ -370,7 +370,7 @@ async def _examine(
 def of_server(
     server: str, rights: frozenset[str], channels: Sequence[ServerChannel], bot: discord.Application
 ) -> Iterator[Finding]:
-    """What is usable, what the bot's role lacks, whose ``rights`` these are, and what single channels deny."""
+    """Usable channels, rights that the bot's role lacks, and those that single channels deny."""
     if not channels:
         yield failed(
             SERVERS,

@@ -162,7 +162,7 @@ def examine_embedding(configuration: Configuration) -> list[Finding]:
 
 
 def describe_fit(embedder: Embedder) -> str:
-    """Whether the confidence that documents answer was fitted for what makes the vectors. Raises SettingsError."""
+    """Says if the confidence was fitted for the embedder. Raises SettingsError."""
     from core.library.confidence import fitted
     from core.library.embedding.scale import network_name
 
@@ -196,7 +196,7 @@ def examine_reranker(configuration: Configuration) -> list[Finding]:
 
 
 def load_embedder(settings: Settings) -> Embedder | None:
-    """What EMBEDDING_MODEL names; None for none, or not downloaded yet. SettingsError if it cannot load."""
+    """The embedder of EMBEDDING_MODEL; None for none, or not downloaded yet. SettingsError if it cannot load."""
     from core.bootstrap import make_embedder
     from core.library.embedding.minilm import published_by_chroma
     from core.library.embedding.repository import Repository
@@ -283,7 +283,7 @@ async def _is_bound(model: BaseChatModel) -> bool:
 
 
 async def _asked(model: BaseChatModel, prompt: str) -> tuple[str, int, int, float]:
-    """What it said, the tokens that it read and wrote, as far as it tells, and the seconds that it took."""
+    """The reply, the input and output tokens as far as it reports them, and the seconds it took."""
     from core.reasoning.calls import CALL_CONFIG
 
     reply, seconds = await _timed(model.ainvoke(prompt, config=CALL_CONFIG))

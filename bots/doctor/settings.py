@@ -35,7 +35,7 @@ class Configuration:
         return {**self.in_file, **self.environment}
 
     def set_in(self, *names: str) -> str:
-        """Where a setting is set, or should be."""
+        """The name of where a setting is set, or should be."""
         return "the environment" if any(name in self.environment for name in names) else ".env"
 
 
@@ -123,7 +123,7 @@ def _examine_file(configuration: Configuration) -> Iterator[Finding]:
 
 
 def find_misspellings(configuration: Configuration, names: Sequence[str]) -> Iterator[Finding]:
-    """Names in .env that are no settings but resemble them, or begin like them."""
+    """Names in .env that are no settings but resemble one, or begin like one."""
     families = {name.partition("_")[0] for name in names}
     for name in sorted(set(configuration.in_file) - set(names) - set(configuration.environment)):
         if near := _nearest(name, names):

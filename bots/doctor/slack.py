@@ -96,7 +96,7 @@ _BOT_TOKEN_ERRORS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bot:
-    """Who Slack says the bot is."""
+    """The bot as Slack identifies it."""
 
     name: str
     team: str  #: the workspace's name
@@ -306,7 +306,7 @@ async def socket_side(
 
 
 def _beside(others: int, owner: str) -> Finding:
-    """Each event goes to one connection only, so another process would get a share of them."""
+    """Warns of other connections: each event goes to one only, so they would get a share."""
     if others > 0 and not owner:
         beside = f"{counted(others, 'other connection')} of this app that {'is' if others == 1 else 'are'}"
         fix = "Stop the other process: Slack gives each event to one connection only. Or create an app of its own."
@@ -315,7 +315,7 @@ def _beside(others: int, owner: str) -> Finding:
 
 
 async def _hello(client: AsyncWebClient, settings: slack.SlackSettings) -> dict[str, Any]:
-    """Slack's "hello" on a socket that is closed at once.
+    """The "hello" of Slack on a socket, which is then closed.
 
     While it is open, Slack sends it a share of the app's events. They are not acknowledged, so Slack
     delivers them again, to the process that serves the app.

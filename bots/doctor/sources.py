@@ -52,7 +52,7 @@ async def examine(
 
 
 def _stored(settings: Settings) -> list[ListedSource]:
-    """Blocks. Nothing is made or migrated."""
+    """The stored records of sources; nothing is made or migrated. Blocks."""
     if settings.postgres_url is not None:
         # Reading is all that is asked of it.
         database = cast("Database", _ReadOnly(settings.postgres_url))
@@ -66,7 +66,7 @@ def _stored(settings: Settings) -> list[ListedSource]:
 
 @dataclass(frozen=True, slots=True)
 class _ReadOnly:
-    """As much of a Database as reading takes."""
+    """The part of a Database that reading needs."""
 
     url: str
     dialect: Dialect = "postgresql"
@@ -106,7 +106,7 @@ async def _faults(
 
 
 async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, SourceKind]) -> Finding | None:
-    """What keeps a source from being read: a credential that is not there, or what the source itself says."""
+    """The fault that keeps a source from being read: a missing credential, or the source's own error."""
     kind = kind_of(address, kinds)
     if kind is None:
         unknown = f"{address} is of a kind that this Footnote does not read."

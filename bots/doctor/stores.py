@@ -46,7 +46,7 @@ def query(file: Path, sql: str) -> list[Any]:
 
 
 def stored_rows(settings: Settings, store: str, sql: str) -> list[Any]:
-    """Rows of a store, if it is there. SettingsError if PostgreSQL is away, sqlite3.Error if damaged."""
+    """The rows of a store, if it exists. SettingsError if PostgreSQL is away, sqlite3.Error if damaged."""
     if settings.postgres_url:
         return server_rows(settings.postgres_url, sql)
     file = file_of(settings.data_dir, store)
@@ -73,7 +73,7 @@ def find_owner(data_dir: Path) -> str:
 
 
 def _examine_parent(folder: Path) -> Iterator[Finding]:
-    """Before the folder is made."""
+    """The findings about the parent, before the folder is made."""
     above = next(parent for parent in folder.absolute().parents if parent.exists())
     if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
         yield ok(NAME, f"{folder} is not there yet; the first command that needs it makes it.")
@@ -253,7 +253,7 @@ def _pooler(check: str, url: str, connection: psycopg.Connection[Any]) -> Iterat
 
 
 def room(check: str, connections: int) -> Iterator[Finding]:
-    """A server takes enough connections for two processes, as in every deploy, or is found here."""
+    """A finding if the server has too few connections for two processes, as in every deploy."""
     if connections < 2 * NEEDED:
         yield warning(
             check,

@@ -1,4 +1,4 @@
-"""Whoever asks over MCP, as somebody whose rights are known: what they read is decided as in a direct message."""
+"""Callers over MCP and their rights, which are decided as in a direct message."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _THREAD = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 @value
 class Caller:
-    """Who asks. Questions belong to the conversations of one channel, which nobody else has."""
+    """The caller of the tools. Each has a channel alone, and its questions are conversations there."""
 
     platform: str
     space: str
@@ -38,7 +38,7 @@ class Caller:
         return f"{self.platform}/{self.space}/{self.channel}/{self.author}"
 
     def conversation(self, thread: str) -> Conversation:
-        """One of theirs; SettingsError for what is no name of a thread."""
+        """The caller's conversation of this thread; SettingsError for an invalid name."""
         if not _THREAD.fullmatch(thread):
             raise SettingsError("A thread is called what `thread` said with an earlier answer.")
         return Conversation(platform=self.platform, space=self.space, channel=self.channel, thread=thread)
@@ -53,7 +53,7 @@ def person_of_slack(team: str, user: str) -> Caller:
 
 
 def person_by_email(address: str) -> Caller:
-    """Whoever has this address: they read what is open to everybody, and what sources open to the address."""
+    """The caller with this address, who reads what is open to everybody and to the address."""
     whole = whole_address(address)
     if not whole:
         raise SettingsError(f"{address} is no e-mail address.")
@@ -88,7 +88,7 @@ EVERYONE, ANYWHERE = "everyone", "-"
 
 
 def reader_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
-    """Whose rights a question is tested with: a caller of ``--as``, ``everyone``, or a channel of Slack or Discord."""
+    """The caller with whose rights a question is tested: of ``--as``, ``everyone``, or a channel."""
     if typed == EVERYONE:
         return Caller(platform=PLATFORM, space=EVERYONE, channel=EVERYONE, author=EVERYONE)
     for platform, pattern in _CHANNELS:
@@ -99,7 +99,7 @@ def reader_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
 
 
 class PeopleByEmail:
-    """The People of those who are known by an address alone."""
+    """The People of callers known by an address alone."""
 
     mention = re.compile(r"(?!)(.)")  # nobody is mentioned by an id
 
@@ -135,7 +135,7 @@ class PeopleByEmail:
 
 
 class RememberedPeople(PeopleByEmail):
-    """The People of a platform that is not asked: what was opened to their ids, and addresses that were set, count."""
+    """The People of a platform that is not asked: rules for ids and stated addresses count."""
 
     def is_direct_message(self, conversation: Conversation) -> bool:
         return conversation.channel.startswith((OF_SLACK, PLATFORM))
@@ -148,5 +148,5 @@ class RememberedPeople(PeopleByEmail):
 
 
 def remembered_people() -> dict[str, People]:
-    """Of every platform, for a process that serves none."""
+    """People of every platform, for a process that serves none."""
     return {SLACK: RememberedPeople(), DISCORD: RememberedPeople(), PLATFORM: PeopleByEmail()}

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 def caller_of(ctx: Context[Any, Any]) -> Caller:
-    """Who sent the request that a tool is called with."""
+    """The caller who sent the request of a tool call."""
     return _caller_in(ctx.request_context)
 
 
@@ -117,11 +117,11 @@ class McpSite:
         return exchange.reply
 
     def url(self, request: web.Request) -> str:
-        """The address of the server, as clients have it."""
+        """The URL of the server for clients."""
         return f"{self.http.url or f'http://{request.host}'}{PATH}"
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        """Why a request goes no further, whoever sent it; programs that are no browsers name no origin."""
+        """The refusal of a request, whoever sent it; only browsers send an origin."""
         http, headers = self.http, request.headers
         if not http.is_on_loopback and not http.is_secure(
             request.remote or "", headers.get("X-Forwarded-Proto", "")
@@ -158,7 +158,7 @@ class McpSite:
 
 
 def cancelled_in(body: bytes) -> object | None:
-    """The request that a notification says is not wanted any more; None for any other message."""
+    """The request that a notification cancels; None for any other message."""
     with suppress(ValueError, RecursionError):
         message = json.loads(body)
         params = message.get("params") if isinstance(message, dict) else None
@@ -207,7 +207,7 @@ class _Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """What comes after the client has gone is dropped: the SDK ends the call by what ``receive`` says."""
+        """Send a part of the reply. Drops it when the client has gone: ``receive`` then ends the call."""
         with suppress(ConnectionError):
             await self._send(message)
 
@@ -226,7 +226,7 @@ class _Exchange:
 
 @asynccontextmanager
 async def serving_mcp(site: McpSite, key: str) -> AsyncIterator[str]:
-    """Serve it; its address. SettingsError where it cannot listen."""
+    """Serve MCP; yields the URL. SettingsError if it cannot listen."""
     application, http = web.Application(client_max_size=BODY_LIMIT), site.http
     async with site.routes(key) as routes:
         application.add_routes(routes)

@@ -1,6 +1,4 @@
-"""Who sent a request over HTTP: a person of Slack whom Slack vouches for, whoever a token stands for, or whom an
-issuer of OAuth tokens names.
-"""
+"""Identifies callers over HTTP: by Slack's signature, by our own token, or by an OAuth token of an issuer."""
 
 import asyncio
 import json
@@ -39,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class UnknownCaller(FootnoteError):
-    """Whoever sent this is not known; the sentence says why."""
+    """The sender is unknown; the sentence says why."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,7 +52,7 @@ class Issuer:
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def caller_of(self, token: str) -> Caller:
-        """Whose address the token names. UnknownCaller for one that is not the issuer's, for another audience, or expired."""
+        """The caller whose address the token names. UnknownCaller for a foreign, misdirected or expired token."""
         try:
             key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
             claims = jwt.decode(
@@ -111,7 +109,7 @@ class Identities:
     now: Callable[[], float] = time.time
 
     async def caller_of(self, headers: Mapping[str, str], body: bytes) -> Caller:
-        """Raises UnknownCaller, and StoreUnavailable. A request that says two things about who sent it is refused."""
+        """The caller of a request; one with two identities is refused. Raises UnknownCaller and StoreUnavailable."""
         token, is_signed = headers.get("Authorization", ""), "X-Slack-Signature" in headers
         if is_signed and not token:
             return await self._signed(headers, body)

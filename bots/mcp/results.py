@@ -1,4 +1,4 @@
-"""What the tools give back: structured content of a fixed form, and the same as text for clients that read text."""
+"""The results of the tools: structured content of a fixed form, and the same as text."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -19,7 +19,7 @@ TEXT_LIMIT = 120  # characters of a document's name in a link
 
 
 class CitedQuote(BaseModel):
-    """A quote that stands word for word in its source, and where."""
+    """A quote that stands word for word in its source, and its location."""
 
     number: int = Field(description="As in the text's [n]")
     title: str

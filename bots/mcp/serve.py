@@ -1,4 +1,4 @@
-"""Puts the MCP server together in a process that serves."""
+"""The MCP server in the process that serves the platforms."""
 
 import asyncio
 import time
@@ -105,7 +105,7 @@ class ServedService:
         return found if found is not None and caller.owns(found[0]) else None
 
     async def search(self, caller: Caller, query: str, limit: int) -> Hits:
-        """Admitted, logged and traced as a question is."""
+        """Search; admitted, logged and traced as a question is."""
         began = perf_counter()
         asked = Question(
             id=f"{TURN}{uuid4().hex}", conversation=caller.conversation(SEARCHES), author=caller.author, text=query,
@@ -120,7 +120,7 @@ class ServedService:
         return hits
 
     async def collections(self, caller: Caller) -> frozenset[str]:
-        """As in a conversation of theirs in which nothing was learned."""
+        """The collections that a new conversation of the caller may read."""
         return (await self.reads(caller.conversation("-"), caller.author, self.footnote.library)).collections
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ NAMES = ("MCP_URL", "MCP_ISSUER")
 
 @value
 class McpSettings:
-    """Where it is reached, and whom it trusts."""
+    """The address of the server, and the issuer it trusts."""
 
     http: PageSettings
     issuer: str = ""  #: whose tokens name people by their e-mail addresses; empty: nobody's

@@ -1,6 +1,4 @@
-"""What the MCP server keeps: tokens, known by their digests alone, the key of what clients carry for it, and which
-signed requests were seen.
-"""
+"""The store of the MCP server: digests of tokens, the key that seals clients' state, and signed requests seen."""
 
 import hashlib
 import json
@@ -56,7 +54,7 @@ class McpStore:
     now: Callable[[], float] = time.time
 
     async def make(self, name: str, caller: Caller, stands_for: str, *, life: float = LIFE) -> str:
-        """A token; SettingsError where the name is taken, or none. It can be read only now."""
+        """Make a token, shown only now; SettingsError if the name is taken or invalid."""
         if not name or len(name) > NAME_LIMIT or not name.isprintable():
             raise SettingsError(f"A token's name has 1 to {NAME_LIMIT} printable characters.")
         token, now = f"{PREFIX}{secrets.token_urlsafe(TOKEN_BYTES)}", self.now()
@@ -71,7 +69,7 @@ class McpStore:
         return token
 
     async def caller_of(self, token: str) -> Caller | None:
-        """Who a token stands for; None for one that is unknown, revoked or expired."""
+        """The caller of a token; None if it is unknown, revoked or expired."""
         now, digest = self.now(), _digest(token)
         rows = await self.database.rows(
             "SELECT caller, used_at FROM tokens WHERE digest = ? AND expires_at > ?", (digest, now)
@@ -103,7 +101,7 @@ class McpStore:
         return str(secret)
 
     async def is_first(self, request: str) -> bool:
-        """True the first time that a signed request comes, in whichever process."""
+        """True the first time a signed request arrives, across all processes."""
         now = self.now()
         await self.database.write("DELETE FROM seen WHERE at < ?", (now - SEEN_KEPT,))
         return (

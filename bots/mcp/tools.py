@@ -1,4 +1,4 @@
-"""The tools and resources of the MCP server, over whoever answers."""
+"""The tools and resources of the MCP server, over a Service that answers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Thread = Annotated[
 
 
 class Service(Protocol):
-    """Whoever answers, for a caller whose rights it knows."""
+    """Answers a caller within the caller's rights."""
 
     @property
     def web_search(self) -> WebSearch: ...
@@ -82,7 +82,7 @@ class Service(Protocol):
     async def search(self, caller: Caller, query: str, limit: int) -> Hits: ...
 
     async def collections(self, caller: Caller) -> frozenset[str]:
-        """Those that the caller may read now."""
+        """The collections that the caller may read now."""
 
     @asynccontextmanager
     def library(self) -> AsyncIterator[Library]:
@@ -90,14 +90,14 @@ class Service(Protocol):
 
 
 class Tools:
-    """Each reads a call, has the service do it, and writes the result."""
+    """The tools: each reads a call, has the service do it, and writes the result."""
 
     def __init__(self, service: Service, caller_of: Callable[[Context[Any, Any]], Caller]) -> None:
         self.service, self._caller_of = service, caller_of
         self._running: dict[tuple[str, str], list[asyncio.Future[Outcome]]] = {}
 
     def cancel(self, caller: Caller, request_id: object) -> None:
-        """End what a caller does not want any more. Two clients of one caller may count alike: then nothing is ended."""
+        """End a request that a caller cancels; nothing if two clients of the caller use the same id."""
         running = self._running.get((caller.id, str(request_id)), [])
         if len(running) == 1:
             running[0].cancel()
@@ -250,8 +250,8 @@ class Tools:
     async def _after(
         self, caller: Caller, state: Mapping[str, Any], ctx: Context[Any, Any]
     ) -> CallToolResult | InputRequiredResult:
-        """What becomes of a search about which a person was asked. The state is sealed for whoever was asked, and names
-        the decision, so that a second copy of it decides nothing more.
+        """Carries on after a person decided about a search. The state is sealed for that person and names the decision, so
+        a second copy of it decides nothing more.
         """
         try:
             held = await self.service.proposal(caller, state["proposal"])
@@ -336,7 +336,7 @@ class Tools:
 
 
 def _turn_id(prefix: str, caller: Caller, request_id: str | None, question: str, thread: str | None) -> str:
-    """Of a request that names itself, the same each time that the same is asked."""
+    """The id of a turn: the same each time a request with the same id asks the same."""
     if request_id is None:
         return f"{prefix}{uuid4().hex}"
     named = json.dumps([caller.id, request_id, question, thread])

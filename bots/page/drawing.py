@@ -100,7 +100,7 @@ def time_steps(steps: Sequence[Step]) -> tuple[TimedStep, ...]:
 
 @cache
 def _edges() -> tuple[tuple[str, str], ...]:
-    """From each node, where the graph may go on, but for the end."""
+    """The edges of the graph, without those to the end."""
     edges = build_graph().get_graph().edges
     return tuple((edge.source, edge.target) for edge in edges if edge.target != END)
 
@@ -170,7 +170,7 @@ class Bar:
 
 @value
 class PlotDay:
-    """A day on which there is something: a row of the table beneath a plot, and what leads from it to what is behind."""
+    """A day with data: a row of the table beneath a plot, and its link."""
 
     day: str
     path: str  #: to what is behind it; empty: nothing is
@@ -182,7 +182,7 @@ class PlotDay:
 
 @value
 class Plot:
-    """The template ``plot.html`` draws it; its colours are in the style sheet."""
+    """A plot, drawn by ``plot.html``; its colours are in the style sheet."""
 
     id: str  #: one of its own on the page
     title: str
@@ -260,7 +260,7 @@ def line_plot(name: str, title: str, days: Sequence[str], series: Sequence[Serie
 
 
 def rounded_up(number: float) -> float:
-    """The next of 1, 2, 5, 10, 20 …, as the top of a scale; 1 for nothing."""
+    """The next of 1, 2, 5, 10, 20 …, as the top of a scale; at least 1."""
     if number <= 0:
         return 1.0
     power = 10.0 ** floor(log10(number))

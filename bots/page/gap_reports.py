@@ -17,7 +17,7 @@ ReportKey = tuple[float, frozenset[str] | None]  # seconds, and the collections 
 
 @dataclass(slots=True)
 class GapReports:
-    """Makes a report once for everybody who may read the same; what is decided is laid over it."""
+    """Makes a report once for all who may read the same, and adds later decisions to it."""
 
     finder: GapFinder
     clock: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
@@ -26,7 +26,7 @@ class GapReports:
     _making: dict[ReportKey, asyncio.Task[GapReport]] = field(default_factory=dict)
 
     async def whole(self, key: ReportKey, may_read: MayRead) -> GapReport:
-        """At once if there is one of this key, which is made anew if it is old; the first time it is waited for."""
+        """The report of this key, at once if one exists; an old one is made again in the background."""
         kept, is_fresh = await self._kept(key, may_read)
         if not is_fresh:
             making = self._make(key, may_read)
@@ -49,7 +49,7 @@ class GapReports:
         return kept and await self.finder.with_decisions(kept)
 
     def turn_old(self) -> None:
-        """Somebody decided about questions: others may have come meanwhile, which are looked for first."""
+        """Mark reports as old after a decision, so that new questions are looked for first."""
         self._made = OrderedDict((key, (-inf, report)) for key, (_, report) in self._made.items())
 
     async def _kept(self, key: ReportKey, may_read: MayRead) -> tuple[GapReport | None, bool]:

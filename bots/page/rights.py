@@ -1,4 +1,4 @@
-"""The rights of somebody who is in: what they read of what others asked, and who reads an answer that is kept."""
+"""The rights of a session: which questions of others it reads, and who reads a kept answer."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQ
 
 
 def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Trace]) -> set[str]:
-    """The turns of those that have words of a document that others may read now. Blocks."""
+    """The turns with words of a document that only others may read now. Blocks."""
     alike: dict[frozenset[str], list[str]] = {}  # the turns by the collections behind them
     sources: dict[str, set[str]] = {}
     for turn, trace in traces.items():
@@ -66,7 +66,7 @@ def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Tra
 
 
 def shown_channel(session: PageSession, channel: str) -> str:
-    """A channel as the session may know it: that of another session is named after the collections that it reads."""
+    """A channel as the session may see it; another session's is named without its collections."""
     space, _, name = channel.rpartition("/")
     if space != f"{PLATFORM}/{SPACE}" or session.may_read(collections_of(name) or ()):
         return channel
@@ -102,7 +102,7 @@ async def all_audiences(visit: Visit, *more: str) -> tuple[Audience, ...]:
 
 
 async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[Audience, ...]:
-    """Those that people who asked these belong to: first what their channel learned, made at first use."""
+    """The audiences of those who asked these; first their channel's collection, made at first use."""
     reads = await reads_in(visit.site, ((each.conversation, each.author) for each in questions))
     turns: dict[str, set[str]] = {}
     for each in questions:
@@ -137,7 +137,7 @@ async def _audiences(
 
 
 async def collections_called(visit: Visit, collections: Iterable[str]) -> dict[str, str]:
-    """The names, for people, of those among these that a channel or a thread learned."""
+    """The readable names of collections among these that a channel or thread learned."""
     own = {each: channel for each in collections if (channel := channel_of(base_of(each)))}
     known = await visit.site.names.of(map(nobody_in, own.values()))
     scope = {each: "one thread of " if "-thread-" in each else "" for each in own}
@@ -154,7 +154,7 @@ async def names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, st
 
 
 def _breadth(audience: Audience, rules: Sequence[AccessRule]) -> tuple[bool, int, bool, int, str]:
-    """How many read a collection, as far as rules say; then a channel's first, and the most asked."""
+    """The sort key of an audience: how many read it, a channel's first, then the most asked."""
     kinds = [rule.kind for rule in rules]
     named = len(kinds) - kinds.count(CLOSED)
     return EVERYONE in kinds, named, not audience.is_of_channel, -len(audience.turns), audience.collection

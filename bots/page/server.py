@@ -1,4 +1,4 @@
-"""The page over HTTP: what serves it, who may ask for what, and the headers of every reply.
+"""The page over HTTP: routes, access and the headers of every reply.
 
 Every request passes one door: the host that it names, TLS in front where others reach it, wrong tries, the
 session, and for a change the origin and the role. A view is only asked after that.
@@ -116,7 +116,7 @@ async def open_page(
     answers: Answers, gaps: GapReports, channels: ChannelStore, database: AsyncDatabase,
     work: ServingProcess, meters: Meters | None = None, routes: Sequence[web.RouteDef] = (),
 ) -> AsyncIterator[str]:  # fmt: skip
-    """Serve it; a link for one editor. SettingsError where it cannot listen. ``routes``: beside it."""
+    """Serve the page and other ``routes``; yields a link for one editor. SettingsError if it cannot listen."""
     sessions = PageSessions(database=database)
     site = Site(
         settings=settings, page=page, library=library, log=log, answers=answers, gaps=gaps, channels=channels,
@@ -159,7 +159,7 @@ class Door:
     def behind(
         self, handle: Handler, *, is_change: bool
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        """The handler, for who is in; a change also needs an editor."""
+        """The handler behind a session; a change also needs an editor."""
 
         async def pass_on(request: web.Request) -> web.StreamResponse:
             if (refused := self._refusal(request)) is not None:
@@ -174,7 +174,7 @@ class Door:
         return pass_on
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
-        """The page of a link. A press uses it, so that nothing that only looks at it uses it up."""
+        """The page of a link. Only a press uses the link up, not a preview."""
         if (refused := self._refusal(request)) is not None:
             return refused
         token, sessions = request.match_info["token"], self.site.sessions
@@ -223,7 +223,7 @@ class Door:
         return await self.site.work.trouble()
 
     async def _lets_probe(self, request: web.Request) -> bool:
-        """True for readiness and figures: from this machine or a named address, or for who is in."""
+        """True if the request may see readiness and figures: from this machine, a named address, or a session."""
         peer = self._address(request)
         is_here = is_loopback(peer) and "X-Forwarded-For" not in request.headers
         is_named = names_this_machine(request.headers.get("Host", "")) or self._origin(request) is not None
@@ -260,7 +260,7 @@ class Door:
             reply.headers["Strict-Transport-Security"] = HSTS
 
     def _refusal(self, request: web.Request) -> web.Response | None:
-        """Why a request goes no further, whoever sent it."""
+        """The refusal of a request, whoever sent it."""
         page = self.site.page
         if not page.is_on_loopback and not self._is_secure(request):
             return self._sorry(NEEDS_TLS, 403)
@@ -281,7 +281,7 @@ class Door:
         return self.site.page.is_secure(request.remote or "", request.headers.get("X-Forwarded-Proto", ""))
 
     def _address(self, request: web.Request) -> str:
-        """The address of who asks: behind a trusted proxy, the last address that it tells."""
+        """The client's address; behind a trusted proxy, the last address that it forwards."""
         peer = request.remote or ""
         if self.site.page.stands_for_many(peer):
             forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
@@ -307,13 +307,13 @@ class Door:
         return describe_client(request.headers.get("User-Agent", ""), self._address(request))
 
     def _cookie(self, request: web.Request) -> str:
-        """Its name, with the port: browsers send a cookie to all ports of a host, and two Footnotes may be there."""
+        """The cookie's name, with the port: browsers send cookies to all ports of a host."""
         port = urlsplit(f"//{request.host}").port
         name = SECURE_COOKIE if self._is_secure(request) else COOKIE
         return f"{name}_{port}" if port else name
 
     def _wrong(self, request: web.Request, sentence: str) -> web.Response:
-        """Refuses a wrong link or cookie. A right one is never held up by the wrong ones of others at its address."""
+        """Refuse a wrong link or cookie; a right one never waits for wrong ones from its address."""
         if wait := self.tries.wait(self._address(request)):
             refused = self._sorry(TOO_OFTEN, 429)
             refused.headers["Retry-After"] = str(wait)
@@ -353,5 +353,5 @@ def link_at(page: PageSettings, url: str | None, token: str) -> str:
 
 
 def link_note(link: str) -> str:
-    """The lines on the terminal of who serves the page."""
+    """The line on the terminal with the link to the page."""
     return f"The page lets one browser in, once, within 15 minutes: {link}"

@@ -1,5 +1,4 @@
-"""Who may see the page, and what they changed there: links that let one browser in once, the sessions that they open,
-and the record of changes.
+"""Links that let one browser in once, the sessions that they open, and the record of changes on the page.
 
 A link and a session are known by their SHA-256 alone: who reads the store can enter nowhere. The record of changes
 holds no words of questions, answers and documents, so that it stays when these are forgotten.
@@ -77,7 +76,7 @@ _GOES_ON = "expires_at > ? AND used_at > ?"
 
 @value
 class PageSession:
-    """Somebody who is in."""
+    """A browser session on the page."""
 
     digest: str  #: of the cookie
     role: PageRole
@@ -89,7 +88,7 @@ class PageSession:
 
     @property
     def id(self) -> str:
-        """Names it to operators; lets nobody in."""
+        """A short id for operators, which opens nothing."""
         return self.digest[:ID_LENGTH]
 
     @property
@@ -125,13 +124,13 @@ class PageSessions:
         return token
 
     async def asks_name(self, token: str) -> bool | None:
-        """Whether who enters should say who they are: nobody is named. None for a link that does not work."""
+        """True if the link names nobody, so the person is asked for a name. None for a link that does not work."""
         query = "SELECT role, name FROM page_links WHERE digest = ? AND expires_at > ?"
         rows = await self.database.rows(query, (_digest(token), self.now()))
         return rows[0] == ("editor", "editor") if rows else None
 
     async def enter(self, token: str, name: str = "", *, client: str = "") -> str | None:
-        """The cookie for a link, which ends; None for one that is used or unknown. ``name``: who enters."""
+        """Use up a link; returns the session's cookie, or None for a used or unknown link. ``name``: of the person."""
         cookie = secrets.token_urlsafe(TOKEN_BYTES)
         enter = partial(_enter, typed=name[:NAME_LIMIT], client=client[:CLIENT_LIMIT], now=self.now())
         is_in = await self.database.call(enter, self.database.database, token, cookie)
@@ -154,7 +153,7 @@ class PageSessions:
         return session
 
     async def listed(self) -> tuple[PageSession, ...]:
-        """Those that go on; the one that was used last comes first."""
+        """The sessions that have not ended, the one used last first."""
         now = self.now()
         rows = await self.database.rows(
             f"SELECT {_COLUMNS} FROM page_sessions WHERE {_GOES_ON} ORDER BY used_at DESC, digest",
@@ -163,12 +162,12 @@ class PageSessions:
         return tuple(map(_session, rows))
 
     async def end(self, *sessions: PageSession) -> None:
-        """Whoever used one of them is out."""
+        """End these sessions."""
         for session in sessions:
             await self.database.write("DELETE FROM page_sessions WHERE digest = ?", (session.digest,))
 
     async def remember_url(self, url: str) -> None:
-        """Where a link leads that is made beside."""
+        """Store the page's URL, for links that other commands make."""
         await self.database.write(
             "INSERT INTO page_place VALUES ('page', ?) ON CONFLICT (name) DO UPDATE SET url = excluded.url",
             (url,),
@@ -188,7 +187,7 @@ def _session(row: Row) -> PageSession:
 
 
 def _kept(collections: Iterable[str] | None) -> str:
-    """Collections as they are stored, as a JSON list; None, which is all, as null."""
+    """Collections as stored: a JSON list, or null for all."""
     return json.dumps(None if collections is None else sorted(collections))
 
 
@@ -198,7 +197,7 @@ def _collections(kept: str) -> frozenset[str] | None:
 
 
 def _enter(database: Database, token: str, cookie: str, *, typed: str, client: str, now: float) -> bool:
-    """In one transaction: of two browsers that use a link at once, one comes in."""
+    """Turn a link into a session in one transaction: of two browsers at once, one succeeds."""
     with database.transaction() as writing:
         for table in ("page_links", "page_sessions"):
             writing.execute(f"DELETE FROM {table} WHERE expires_at <= ?", (now,))
@@ -227,7 +226,7 @@ _CHANGE_COLUMNS = "at, who, session, did, about, path, before, after, collection
 
 @value
 class PageChange:
-    """Something that a session did."""
+    """A change that a session made."""
 
     at: float  #: seconds since the epoch
     who: str  #: the name of the session
@@ -258,7 +257,7 @@ class PageChanges:
         )
 
     async def listed(self, *, before: tuple[float, str] | None = None, limit: int) -> tuple[PageChange, ...]:
-        """The newest first; ``before``: the time and the id of the last one that was shown."""
+        """The changes, newest first; ``before``: the time and id of the last one shown."""
         at, last = before or (float("inf"), "")
         rows = await self.database.rows(
             f"SELECT {_CHANGE_COLUMNS} FROM page_changes WHERE at < ? OR (at = ? AND id < ?)"
@@ -298,7 +297,7 @@ REMEMBERED = 10_000  # addresses
 
 @dataclass(slots=True, kw_only=True)
 class WrongTries:
-    """Counts them by address, in this process."""
+    """Counts wrong tries by address, in this process."""
 
     clock: Callable[[], float] = time.monotonic
     _times: dict[str, deque[float]] = field(default_factory=dict)
@@ -316,7 +315,7 @@ class WrongTries:
         return ceil(times[0] + WITHIN - now) if len(times) >= LIMIT else 0
 
     def count(self, address: str) -> None:
-        """One more. Of too many addresses, the one that was first is forgotten."""
+        """Count a wrong try. With too many addresses, the oldest is forgotten."""
         times = self._times.setdefault(address, deque(maxlen=LIMIT))
         times.append(self.clock())
         if len(self._times) > REMEMBERED:

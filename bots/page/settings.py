@@ -1,4 +1,4 @@
-"""The settings of the operators' page: where it listens, which proxies stand before it, and who probes it."""
+"""The settings of the operators' page: address, proxies and probes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ Network = IPv4Network | IPv6Network
 
 @value
 class PageSettings:
-    """Where it is reached."""
+    """The address of the page, its proxies and probes."""
 
     host: str = LOOPBACK
     port: int = PORT  #: 0: a free one
@@ -45,7 +45,7 @@ class PageSettings:
         return self.url.startswith("https://") and self.trusts(peer) and proto.strip().lower() == "https"
 
     def origin_of(self, host: str) -> str | None:
-        """Where a request with this ``Host`` was sent, which is where a change must come from; None for another's name.
+        """The origin of a request with this ``Host``, which a change must come from; None for a foreign name.
 
         A browser that a foreign name leads to this machine names the foreign host.
         """

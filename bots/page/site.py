@@ -1,4 +1,4 @@
-"""The parts that the views of the page work with: what a view is, a request of somebody who is in, and the names of
+"""The parts that all views of the page share: views, requests of a session, and the names of
 people and channels, which are read from the store, and looked up by the bot where none is known.
 """
 
@@ -59,7 +59,7 @@ Asker = tuple[str, str]
 
 
 def nobody_in(channel: str) -> Asker:
-    """For the name of a channel alone."""
+    """An asker that stands for a channel alone, to look up its name."""
     return f"{channel}/-", ""
 
 
@@ -136,10 +136,10 @@ class ServingProcess(Protocol):
         """The result of an operation of :mod:`bots.terminal.operations`; FootnoteError with what went wrong."""
 
     async def trouble(self) -> str:
-        """Why questions are not answered now, as a sentence; empty: they are."""
+        """A sentence about why questions are not answered now; empty: they are."""
 
     async def gauges(self) -> Gauges:
-        """How the queue and the models are, as far as it is known here."""
+        """The state of the queue and the models, as far as this process knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ class Site:
 
 @value
 class ListPage(Generic[T]):
-    """Some of a list, and the addresses of others."""
+    """A page of a list, with links to the others."""
 
     shown: Sequence[T]
     path: str  #: of the list
@@ -175,7 +175,7 @@ class ListPage(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One request of somebody who is in."""
+    """One request of a session."""
 
     site: Site
     session: PageSession
@@ -190,7 +190,7 @@ class Visit:
 
     @property
     def days(self) -> int:
-        """How many days the address looks back on; the same in all views that have a range."""
+        """The number of days that the address looks back on; the same in all views with a range."""
         named = number_in(self.query("days"), USUAL_RANGE)
         return named if named in RANGES else USUAL_RANGE
 
@@ -200,7 +200,7 @@ class Visit:
         return tuple((today - timedelta(days=back)).isoformat() for back in reversed(range(count)))
 
     def page_of(self, listed: Sequence[T], size: int, **kept: str) -> ListPage[T]:
-        """The page of a list that the address names; ``kept``: what is kept of it, as far as it says something."""
+        """The page of a list that the address names; ``kept``: query parameters its links keep."""
         first = number_in(self.query("from"), 0)
         kept = {name: content for name, content in kept.items() if content}
         is_last = len(listed) <= first + size
@@ -230,7 +230,7 @@ class Visit:
         self, asked: str, means: Sequence[str], *, back: str,
         yes: str = "Forget it for good", no: str = "Keep it",
     ) -> web.Response | None:  # fmt: skip
-        """A page that says what a press means and asks for another one; None if that was it."""
+        """A page that explains a change and asks for a second press; None if this was it."""
         fields = await read_form(self.request)
         if ("sure", "yes") in fields:
             return None
@@ -278,7 +278,7 @@ async def read_form(request: web.Request) -> list[tuple[str, str]]:
 
 
 def read_as(parse: Callable[[str], T], typed: str) -> T | None:
-    """What a part of an address says, read by a parser; None where it cannot be read."""
+    """A part of an address as a parser reads it; None where it cannot be read."""
     try:
         return parse(typed)
     except (ValueError, KeyError, OSError):
@@ -291,7 +291,7 @@ def number_in(typed: str, otherwise: int) -> int:
 
 
 def go_to(location: str, done: str = "") -> web.Response:
-    """After a change: the page that shows it, with GET. ``done``: one of DONE, which it says too."""
+    """Redirect to the page that shows a change. ``done``: one of DONE, shown there."""
     said = f"{'&' if '?' in location else '?'}done={done}" if done else ""
     return web.Response(status=303, headers={"Location": location + said})
 
@@ -302,7 +302,7 @@ H = TypeVar("H", bound=Callable[..., Awaitable[web.StreamResponse]])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One entry of the menu and all addresses below it, which its functions are put at."""
+    """One entry of the menu, with the routes below it."""
 
     title: str
     path: str  #: where the menu leads

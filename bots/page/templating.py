@@ -70,12 +70,12 @@ def document_path(entry: Entry, *, first: int = 1) -> str:
 
 
 def source_path(collection: str, source: str) -> str:
-    """The same for the document that a trace names."""
+    """The path of the document that a trace names."""
     return collection_path(base_of(collection), "/document", source=source)
 
 
 def changed_at(entry: Entry) -> float:
-    """When a document was changed, as far as that is known; of a file that does not say it, when the file was; or 0."""
+    """The time of a document's last change, else of its file's, else 0."""
     return entry.modified / 1e9 if entry.changed_at is None else entry.changed_at
 
 
@@ -160,7 +160,7 @@ _TAGS = frozenset(
 
 
 def to_html(text: str, *, turn: str = "", numbers: Collection[int] = ()) -> Markup:
-    """``numbers``: the footnotes below, to which the markers of the turn lead."""
+    """The text as safe HTML. Its markers link to the footnotes of the turn with these ``numbers``."""
     parsed = _parser().parse(clean(text[:LONGEST]))
     return Markup("").join(_blocks(parsed, turn, numbers))
 
@@ -230,7 +230,7 @@ def _piece(token: Token, turn: str, numbers: Collection[int]) -> Markup:
 
 
 def _address(token: Token, following: Iterable[Token]) -> str | None:
-    """Where a link leads; None where it may not lead, or names another host than it leads to."""
+    """The target of a link; None if it may not be followed, or its label names another host."""
     address = web_link(str(token.attrs.get("href", "")))
     label = ""
     for each in following:

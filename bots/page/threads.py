@@ -65,7 +65,7 @@ class PageThreads:
     database: AsyncDatabase
 
     async def put(self, turn: Turn) -> None:
-        """A turn was said; the second time changes nothing."""
+        """Store a turn; the second time changes nothing."""
         conversation = turn.conversation
         at = turn.asked_at if isinstance(turn, Question) else turn.decided_at
         await self.database.write(
@@ -87,8 +87,10 @@ class PageThreads:
         )
 
     async def look(self, turn: str) -> tuple[str, Outcome | None]:
-        """What a turn is doing, as a sentence, or what is checked of its answer, and its outcome once it has ended; empty and
-        None if it is unknown."""
+        """The current step of a turn as a sentence, or the checked beginning of its answer; and its outcome once it ended.
+
+        Empty and None for an unknown turn.
+        """
         rows = await self.database.rows("SELECT stage, outcome FROM page_turns WHERE turn = ?", (turn,))
         stage, outcome = rows[0] if rows else ("", "")
         sentence, beginning = _stage_of(stage)
@@ -96,7 +98,7 @@ class PageThreads:
         return said, archive.read(Outcome, json.loads(outcome)) if outcome else None
 
     async def turns(self, conversation: Conversation) -> tuple[PageTurn, ...]:
-        """Oldest first."""
+        """The turns of a thread, oldest first."""
         rows = await self.database.rows(
             "SELECT content, stage, outcome FROM page_turns WHERE conversation = ? ORDER BY said_at, turn",
             (conversation.id,),
@@ -110,7 +112,7 @@ class PageThreads:
         return tuple(turns)
 
     async def progress(self, conversation: Conversation) -> dict[str, tuple[str, bool]]:
-        """By turn, what it is doing, as it is stored, and whether it has ended."""
+        """The stored step of each turn, and whether it has ended."""
         rows = await self.database.rows(
             "SELECT turn, stage, outcome <> '' FROM page_turns WHERE conversation = ?", (conversation.id,)
         )
@@ -160,19 +162,19 @@ _THREAD = re.compile(r"[0-9a-f]{12}")
 
 
 def conversation_of(session: PageSession, thread: str) -> Conversation | None:
-    """A thread among those that read what the session reads; None for what is no thread's name."""
+    """A thread that reads what the session reads; None for an invalid name."""
     if not _THREAD.fullmatch(thread):
         return None
     return Conversation(platform=PLATFORM, space=SPACE, channel=channel_of(session), thread=thread)
 
 
 def channel_of(session: PageSession) -> str:
-    """Its name says which collections are read in it."""
+    """The channel of a session, named after the collections that it reads."""
     return EVERYTHING if session.collections is None else named_channel(session.collections)
 
 
 def named_channel(collections: Iterable[str]) -> str:
-    """The channel in which these are read, and no others."""
+    """The channel where these collections are read, and no others."""
     return "only:" + ",".join(quote(name, safe="") for name in sorted(collections))
 
 

@@ -66,7 +66,7 @@ class Installations:
         return tuple(self._by_space)
 
     def of(self, payload: Payload) -> Installation | None:
-        """Whom a payload is for; None for a workspace in which the app is not installed."""
+        """The installation that a payload is for; None where the app is not installed."""
         known = [each for space in spaces_of(payload) if (each := self._by_space.get(space))]
         event = payload.get("event") or {}
         if known and payload.get("is_ext_shared_channel") and event.get("type") == "app_mention":
@@ -175,7 +175,7 @@ class SlackCalls:
         return known
 
     async def user_id(self, team: str) -> str:
-        """Who the bot is there; empty where it is not installed."""
+        """The bot's user id in a workspace; empty where it is not installed."""
         installation = await self.installation(team)
         return installation.me.user_id if installation else ""
 
@@ -220,7 +220,7 @@ class SlackCalls:
             raise Passing(PAUSES[-1] if failure.wait is None else failure.wait) from failure
 
     async def identify(self, token: str) -> Installation:
-        """Whose token it is. Raises SlackRefused and Unreachable."""
+        """The installation that a token belongs to. Raises SlackRefused and Unreachable."""
         known = await self._repeat("auth.test", {}, token, limit_key=("auth.test",))
         me = Me(
             user_id=known["user_id"], bot_id=known.get("bot_id", ""), team_id=known["team_id"],

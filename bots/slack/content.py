@@ -237,7 +237,7 @@ def channel_entry(message: Payload, channel: SlackChannelInfo, names: Mapping[st
 
 
 def permalink(channel: SlackChannelInfo, ts: str, root: str = "") -> str:
-    """As "chat.getPermalink" gives it, without a request for each message."""
+    """The link that "chat.getPermalink" gives, made without a request."""
     url = f"{channel.url}archives/{channel.channel}/p{ts.replace('.', '')}"
     return f"{url}?thread_ts={root}&cid={channel.channel}" if root not in ("", ts) else url
 

@@ -52,7 +52,7 @@ class SlackPeople:
         return names
 
     async def groups_of(self, route: ReplyRoute, user: str, among: Iterable[str]) -> tuple[str, ...]:
-        """Which of these user groups the person is in; ids of people are ignored. Raises Unreachable."""
+        """The user groups among these that the person is in; ids of people are ignored. Raises Unreachable."""
         found = []
         for group in filter(lambda each: each.startswith("S"), among):
             try:

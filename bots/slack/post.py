@@ -301,7 +301,7 @@ class SlackPosts:
     async def send_direct(
         self, route: ReplyRoute, turn: str, message: Message, *, may_be_public: bool
     ) -> None:
-        """As a direct message where nothing can be shown in the channel; `chat:write` allows it by a user's id."""
+        """Send an ephemeral message, or a direct one where nothing can be shown in the channel."""
         try:
             await self.send_ephemeral(route, message)
         except SlackRefused:

@@ -31,7 +31,7 @@ ANSWER_PIECE = parts.SECTION_TEXT // 2  # characters
 
 @value
 class PlanEnding:
-    """What the plan above a turn's outcome says in the end."""
+    """The last state of the plan above a turn's outcome."""
 
     title: str  #: such as "Worked for 12 s"
     is_failed: bool = False

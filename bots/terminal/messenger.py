@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class ProgressStream:
-    """What a command is told while it runs: all sentences, the newest progress. Takes calls of any thread."""
+    """The stream to a running command: all sentences, the newest progress. Thread-safe."""
 
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _sentences: list[Record] = field(default_factory=list)

@@ -220,7 +220,7 @@ class Operations:
         return {}
 
     async def public(self, details: Details, _watcher: Watcher) -> Record:
-        """Those of these channels that everybody on their platform may read."""
+        """The channels among these that everybody on their platform may read."""
         conversations = (Conversation.parse(f"{channel}/-") for channel in details["channels"])
         asked = [(each, self.channel_store.people.get(each.platform)) for each in conversations]
         public = [each.channel_id for each, people in asked if people and not await people.is_private(each)]
@@ -270,7 +270,7 @@ class CarryOut(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """Who does the work of a command: this process itself, or the one that serves the data folder.
+    """Does the work of a command: this process itself, or the one that serves the data folder.
 
     Both give the same answers, so the commands do not know which it is.
     """

@@ -1,4 +1,4 @@
-"""What is typed: a line -> a turn or a command, what a command needs of whoever does its work, and where lines come from."""
+"""Reads typed lines: a line -> a turn or a command, what a command needs, and where lines come from."""
 
 import asyncio
 import os

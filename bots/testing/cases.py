@@ -43,7 +43,7 @@ class Case:
 
     @property
     def is_answerable(self) -> bool | None:
-        """Whether it must be answered; None: nothing is said."""
+        """True if it must be answered, False if it must not; None: not stated."""
         if self.unanswerable is not None:
             return not self.unanswerable
         return True if self.contains or self.answer or self.cites else None

@@ -46,7 +46,7 @@ class Judgement:
 
     @property
     def quotes(self) -> Quotes:
-        """What the answer quotes; without one, the closest passages that are shown."""
+        """The quotes of the answer; without one, the closest passages that are shown."""
         cited = self.outcome.answer.citations if self.outcome.answer else self.outcome.closest
         return tuple(dict.fromkeys((each.quote, each.source) for each in cited))
 
@@ -134,7 +134,7 @@ def judge(case: Case, outcome: Outcome, corpus: Corpus, unsaid: Sequence[str] | 
 
 
 def _broken(case: Case, answer: Answer, corpus: Corpus, unsaid: Sequence[str] | None) -> Iterator[str]:
-    """What must hold of an answer, and does not."""
+    """The conditions that an answer does not fulfil."""
     if case.unanswerable:
         yield "no answer: the documents have none"
         return
@@ -187,7 +187,7 @@ async def facts_unsaid(reasoner: Reasoner, reference: str, said: str) -> tuple[s
 
 
 def together(one: Usage, other: Usage) -> Usage:
-    """What a turn and its judge cost."""
+    """The usage of a turn and of its judge."""
     names = ("calls", "round_trips", "input_tokens", "output_tokens")
     cost = None if one.cost is None else one.cost + (other.cost or 0.0)
     return replace(one, cost=cost, **{name: getattr(one, name) + getattr(other, name) for name in names})
@@ -204,5 +204,5 @@ def normalized(text: str) -> str:
 
 
 def _slug(heading: str) -> str:
-    """As addresses name headings: "Use CORS" and "use-cors" are the same."""
+    """The heading as in an address: "Use CORS" and "use-cors" are the same."""
     return re.sub(r"[\W_]+", "-", heading.casefold()).strip("-")

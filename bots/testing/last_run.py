@@ -45,7 +45,7 @@ class Run:
 
 @value
 class Changes:
-    """What has changed since a run, as ids of questions."""
+    """The changes since a run, as ids of questions."""
 
     before: Run
     now: Run

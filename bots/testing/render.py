@@ -1,4 +1,4 @@
-"""What `footnote test` shows in a terminal or a log: what does not hold and what has changed, quote beside quote."""
+"""The output of `footnote test` in a terminal or a log: failures and changes, quote beside quote."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _card(judgement: Judgement, before: Ended | None, location: str) -> Renderab
 
 
 def _differing(judgement: Judgement, before: Ended) -> RenderableType:
-    """What only one of two runs quotes; of two that begin alike, from a little before they differ."""
+    """The quotes of only one of two runs; two that begin alike are cut to where they differ."""
     now = judgement.quotes
     was, now = (
         tuple(q for q in own if q not in other) for own, other in ((before.quotes, now), (now, before.quotes))

@@ -89,7 +89,7 @@ def costs(outcomes: Sequence[Outcome], how: str) -> report.Section:
 
 
 def since(changes: Changes, title: str) -> report.Section:
-    """What has changed since the last run, quote beside quote."""
+    """The changes since the last run, quote beside quote."""
     before, now = changes.before, changes.now
     rows = tuple(
         (what, name, _said(before.ended.get(name)), _said(now.ended.get(name)))

@@ -249,7 +249,7 @@ def plain_quote(markdown: str, *, code: str = "") -> str:
 
 
 def plain_line(markdown: str, *, code: str = "") -> str:
-    """A title or a sentence, in which nothing is a list, a heading or a table."""
+    """A title or a sentence, read without lists, headings and tables."""
     return line(_HALF.sub("", "".join(_of_inline(node, code) for node in inline_nodes(line(markdown)))))
 
 

@@ -153,7 +153,7 @@ def leads_to(node: Node, terms: Terms) -> str:
 
 
 def _image(node: Node, terms: Terms) -> str:
-    """Its description, and its address as text that loads nothing."""
+    """The image's description, and its address as text that loads nothing."""
     said, shown = prose(node.content, terms), leads_to(node, terms)
     return f"{said} ({shown})" if said and shown else said or shown or "(image)"
 

@@ -69,7 +69,7 @@ def paragraphs(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _atoms(node: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """Words, and code, links and emphasis, which stay whole if they are short enough."""
+    """Parts that stay whole if they are short enough: words, code, links and emphasis."""
     for run in runs(node):
         first = run[0]
         if first.type in WORDS:
@@ -129,7 +129,7 @@ def pieces(text: str, *, links: Collection[str] = (), limit: int, dialect: Diale
 
 
 def _faithful(node: Node, source: list[str], terms: Terms, limit: int) -> Iterator[str]:
-    """A table with cells beyond its last column, which no client shows, and what is not harmless, as source."""
+    """The block; a table with too many cells, and unsafe structure, become source text."""
     if node.type == "table" and node.map:
         columns = len(node.children[0].children[0].children)
         lines = source[slice(*node.map)]
@@ -178,7 +178,7 @@ def _cut_list(node: Node, terms: Terms, limit: int) -> Iterator[str]:
 
 
 def _cut_item(marker: str, item: Node, terms: Terms, limit: int) -> Iterator[str]:
-    """The marker is before the first piece; the others are paragraphs below it."""
+    """Cut an item: the marker stands before the first piece, the others are paragraphs."""
     inner = limit
     while True:
         first, *others = list(_cut_children(item, terms, inner)) or [""]

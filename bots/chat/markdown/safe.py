@@ -90,8 +90,8 @@ def addresses(text: str) -> list[tuple[int, int]]:
 
 @cache
 def _looks_like_address() -> re.Pattern[str]:
-    """What a client makes into a link, a mail or a ping by itself. Wider than any client: "README.md" is shown as
-    code too, since two letters are always a country.
+    """Matches text that a client turns into a link, a mail or a ping by itself. It matches more than any client:
+    "README.md" is shown as code too, since two letters are always a country.
     """
     known = sorted({*_TOP_LEVEL.read_text(encoding="ascii").split(), *_RESERVED})
     by_letter = groupby(known, key=lambda end: end[0])
@@ -111,7 +111,7 @@ def _looks_like_address() -> re.Pattern[str]:
 
 
 def _length(address: str) -> int:
-    """Its length without the punctuation of the sentence: "(see https://a.test/b)."."""
+    """The length of an address without the punctuation behind it: "(see https://a.test/b)."."""
     end = len(address)
     while end > 1:
         last = address[end - 1]

@@ -1,4 +1,4 @@
-"""Who may read a collection, and its change: shown with what it means before it is made."""
+"""The readers of a collection. A change shows what it means before it is made."""
 
 import asyncio
 import hashlib
@@ -76,7 +76,7 @@ async def change(visit: Visit) -> web.StreamResponse:
 def _change(
     own: Iterable[AccessRule], form: Mapping[str, str], kept: Collection[str], opened: Iterable[str]
 ) -> access.AccessChange:
-    """What the form says; SettingsError for no id. ``kept``: rules as "kind id"; ``opened``: by name."""
+    """The change in the form; SettingsError for an invalid id. ``kept``: rules as "kind id"; ``opened``: by name."""
     fields = {kind: form.get(field, "").replace(",", " ").split() for field, kind in KINDS.items()}
     typed = [(kind, each) for kind, parts in fields.items() for each in ids_of(kind, parts)]
     stay = [(each.kind, each.id) for each in own if f"{each.kind} {each.id}" in kept]
@@ -88,7 +88,7 @@ def _change(
 def meaning(
     before: Iterable[AccessRule], after: Iterable[AccessRule], documents: int, called: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What a change means for who reads so many documents. SettingsError where it means nothing."""
+    """Sentences about who gains and loses the documents. SettingsError where nothing changes."""
     before, after = _listed(before), _listed(after)
     was_open, is_open = (any(each.kind == access.EVERYONE for each in rules) for rules in (before, after))
     more = f"{documents:,} more document{'' if documents == 1 else 's'}"
@@ -131,7 +131,7 @@ def _digest(rules: Iterable[AccessRule]) -> str:
 
 
 async def _rules(visit: Visit) -> Mapping[str, tuple[AccessRule, ...]]:
-    """Of the operator's collections that the session reads."""
+    """The rules of the collections that the session reads."""
     channels, known = visit.site.channels.database, visit.site.library.store.collections()
     rules = await channels.call(access.access_rules, channels.database, known)
     return {name: own for name, own in rules.items() if visit.session.may_read((name,))}

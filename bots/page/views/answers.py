@@ -53,7 +53,7 @@ class Typed:
 
 
 def typed_in(form: Mapping[str, str], offered: Collection[Audience]) -> Typed:
-    """As it is shown and kept: browsers send other ends of lines, and what cannot be seen is left out."""
+    """The form as it is shown and stored, with its faults; line ends are unified, invisible characters dropped."""
     question, text = (as_typed(form.get(name, "")) for name in ("question", "text"))
     collection, faults = form.get("collection", ""), []
     for check, typed in ((check_question, question), (check_answer, text)):
@@ -127,7 +127,7 @@ def _words_of(answer: KeptAnswer) -> Typed:
 
 
 async def _audiences(visit: Visit, answer: KeptAnswer) -> tuple[Audience, ...]:
-    """Where it is, where it was said, and the operator's collections."""
+    """The audiences to choose from: its own, its channel's, and the operator's collections."""
     own = own_collection(Conversation.parse(answer.conversation)) if answer.conversation else ""
     return await all_audiences(visit, answer.collection, own)
 
@@ -137,7 +137,7 @@ Changed = tuple[AnswerVersion, AnswerVersion | None]
 
 
 def _changes(visit: Visit, versions: Sequence[AnswerVersion]) -> list[Changed]:
-    """The newest first, without what was read by others than the session when it was said."""
+    """The changes of an answer, newest first, without those that the session may not read."""
     may_read = visit.session.may_read
     both = [(after, before) for before, after in pairwise((None, *versions)) if after is not None]
     return [
@@ -149,7 +149,7 @@ def _changes(visit: Visit, versions: Sequence[AnswerVersion]) -> list[Changed]:
 
 @VIEW.post("/answers/{id}")
 async def change(visit: Visit) -> web.StreamResponse:
-    """Edit it, extend, retire or forget it; the process that serves does so, unless it was changed meanwhile."""
+    """Edit, extend, retire or forget an answer, unless it was changed meanwhile."""
     listed, form = await _named(visit), await visit.form()
     name = form.get("change", "")
     if name not in DID or (listed is None and name != "edit"):
@@ -180,7 +180,7 @@ async def change(visit: Visit) -> web.StreamResponse:
 async def _refused(
     visit: Visit, listed: ListedAnswer, details: Record, typed: Typed | None
 ) -> web.Response | None:
-    """What is wrong with what was typed; before something is forgotten, what will be gone."""
+    """The faults of the form, or a question before an answer is forgotten; None if neither."""
     if typed is not None and typed.faults:
         return await _shown(visit, listed, typed, status=422)
     answer = listed.answer
@@ -211,7 +211,7 @@ def _details(visit: Visit, answer: KeptAnswer, form: Mapping[str, str], typed: T
 async def _changed_meanwhile(
     visit: Visit, form: Mapping[str, str], typed: Typed | None
 ) -> web.StreamResponse:
-    """Nothing was done: both what it says now and what was typed."""
+    """The reply when somebody changed it meanwhile: both what it says now and what was typed."""
     listed = await _named(visit)
     if listed is not None:
         return await _shown(visit, listed, typed, status=409, is_changed=True)
@@ -219,7 +219,7 @@ async def _changed_meanwhile(
 
 
 async def _gone(visit: Visit, form: Mapping[str, str]) -> web.Response:
-    """The answer is not there any more, but what was typed is."""
+    """The reply when the answer was forgotten meanwhile, with what was typed."""
     typed = typed_in(form, await all_audiences(visit))
     return await show_answers(visit, replace(typed, faults=(FORGOTTEN,)), status=409)
 
@@ -257,7 +257,7 @@ async def _named(visit: Visit) -> ListedAnswer | None:
 
 
 def _visible(visit: Visit, listed: ListedAnswer) -> ListedAnswer:
-    """Without the names of documents that dispute it and are closed to the session."""
+    """The answer without disputing documents that are closed to the session."""
     open_to, store = visit.session.collections, visit.site.library.store
     if open_to is None or not listed.disputed_by:
         return listed

@@ -250,7 +250,7 @@ async def show_thread(visit: Visit) -> web.Response:
 
 @VIEW.get("/threads/{thread}/turns/{turn}")
 async def show_turn(visit: Visit) -> web.Response:
-    """One turn alone, as it stands now: what the script puts in its place."""
+    """One turn as it is now, for the script that updates the page."""
     conversation = await _known(visit)
     turns = await _shown_thread(visit, conversation) if conversation else ()
     turn = next((each for each in turns if each.id == visit.part("turn")), None)
@@ -309,7 +309,7 @@ async def watch(visit: Visit) -> web.StreamResponse:
 
 
 async def _known(visit: Visit) -> Conversation | None:
-    """The thread of the address, if this session may see it and something was said in it."""
+    """The thread of the address, if it has turns and the session may see it."""
     conversation = conversation_of(visit.session, visit.part("thread"))
     if conversation is None or not await visit.site.threads.progress(conversation):
         return None

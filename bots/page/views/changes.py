@@ -1,5 +1,6 @@
-"""Who is in: every session with when and where it was used last, which an editor of everything may end; and the changes
-that were made on the page, the newest first, as far as the session may read what it concerns.
+"""The sessions, which an editor of everything may end, and the changes made on the page, the newest first.
+
+A change is listed if the session may read what it concerns.
 """
 
 import io
@@ -29,7 +30,7 @@ async def show_sessions(visit: Visit) -> web.Response:
 
 @SESSIONS.post("/sessions")
 async def end_sessions(visit: Visit) -> web.Response:
-    """One that was named, or all but this one."""
+    """End one named session, or all but this one."""
     if not visit.session.may_change_all:
         return visit.sorry(NOT_YOURS, status=403)
     wanted = (await visit.form()).get("session", "")
@@ -44,7 +45,7 @@ async def end_sessions(visit: Visit) -> web.Response:
 
 
 async def _seen(visit: Visit) -> tuple[PageSession, ...]:
-    """All, for who may end them; else one's own."""
+    """The sessions that this one may see: all if it may end them, else its own."""
     listed = await visit.site.sessions.listed()
     return tuple(each for each in listed if visit.session.may_change_all or each.id == visit.session.id)
 
@@ -82,7 +83,7 @@ async def _readable(visit: Visit, position: tuple[float, str] | None) -> AsyncIt
 
 
 def _position(visit: Visit) -> tuple[float, str] | None:
-    """Of the last change on the page before; what is no position begins with the newest."""
+    """The position of the last change on the page before; None begins with the newest."""
     at, _, last = visit.query("before").partition("-")
     seconds = read_as(float, at)
     return None if seconds is None else (seconds, last)

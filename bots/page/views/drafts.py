@@ -49,7 +49,7 @@ async def download(visit: Visit) -> web.Response:
 
 @VIEW.post("/answers/{id}/draft")
 async def open_pull_request(visit: Visit) -> web.Response:
-    """Asks first where others will read the answer than read it by now."""
+    """Open the pull request; asks first if other people will read the answer there."""
     answer = await _answer(visit)
     draft = await _draft(visit, answer) if answer is not None else None
     if answer is None or draft is None or not _may_open(visit, draft):
@@ -91,7 +91,7 @@ async def _draft(visit: Visit, answer: KeptAnswer) -> drafts.GapDraft | None:
 
 
 def _may_open(visit: Visit, draft: drafts.GapDraft) -> bool:
-    """True if the session may speak for the operator where the document's repository is."""
+    """True if the session may open pull requests in the document's repository."""
     is_operator = visit.session.is_editor and visit.session.collections is None
     return is_operator and proposals.repository_of(draft) is not None
 

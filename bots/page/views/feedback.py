@@ -22,7 +22,7 @@ VIEW = View(title="Feedback", path="/feedback", key="f")
 
 @value
 class FeedbackMark:
-    """Somebody is done with the feedback about an answer, as far as it was there by then."""
+    """A mark that the feedback about an answer was dealt with, up to that time."""
 
     done_at: float  #: seconds since the epoch
     who: str  #: the name of the session
@@ -84,12 +84,12 @@ async def decide(visit: Visit) -> web.Response:
 
 
 def _state(rated: RatedDown, mark: FeedbackMark | None) -> str:
-    """Open again where somebody rated it down since."""
+    """The state of a mark; open again if somebody rated it down since."""
     return "done" if mark is not None and mark.done_at >= rated.given_at else "open"
 
 
 async def _marks(visit: Visit) -> dict[str, FeedbackMark]:
-    """By the turn of the question."""
+    """The marks by the turn of the question."""
     rows = await visit.site.sessions.database.rows("SELECT turn, done_at, who FROM page_feedback")
     return {turn: FeedbackMark(done_at=at, who=who) for turn, at, who in rows}
 

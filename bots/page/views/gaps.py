@@ -1,4 +1,4 @@
-"""Gaps in groups, and what somebody decides about a group."""
+"""Gaps in groups, and the decisions about them."""
 
 import asyncio
 import hashlib
@@ -146,7 +146,7 @@ async def decide(visit: Visit) -> web.StreamResponse:
 
 
 async def _decided_meanwhile(visit: Visit, form: Mapping[str, str]) -> web.Response:
-    """Nothing was done: what another decided, and what was typed."""
+    """The reply when another decided meanwhile: the decision, and what was typed."""
     group = await _group(visit)
     if group is None:
         return visit.sorry(NO_GROUP)
@@ -165,7 +165,7 @@ async def _chosen(visit: Visit, group: GapGroup) -> Sequence[GapQuestion]:
 
 
 async def _ask_person(visit: Visit, turns: Sequence[str]) -> web.Response | None:
-    """Have experts asked in the thread of one of these questions; a page that says why not, None where they are."""
+    """Have experts asked in the thread of one of these questions; returns a page if that fails."""
     work = visit.site.work
     try:
         request = await work.carry_out("ask_person", {"turns": list(turns[:ASKED_ABOUT])})
@@ -184,12 +184,12 @@ async def export(visit: Visit) -> web.Response:
 
 
 def _wanted(visit: Visit) -> tuple[ReportKey, MayRead]:
-    """What the reports of gaps go by."""
+    """The key of the report, and the check of what the session may read."""
     return (visit.days * DAY, visit.session.collections), partial(readable_turns, visit)
 
 
 async def report_soon(visit: Visit) -> GapReport | None:
-    """None where it is still being made."""
+    """The report; None while it is still being made."""
     return await visit.site.gaps.soon(*_wanted(visit))
 
 
@@ -198,12 +198,12 @@ async def _group(visit: Visit) -> GapGroup | None:
 
 
 def _holding(report: GapReport, turn: str) -> GapGroup | None:
-    """The group that holds a question: so a link to it stays while the group grows."""
+    """The group of a question. A link by question stays valid while the group grows."""
     return next((group for group in report.groups if turn in group.turns), None)
 
 
 async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> frozenset[str]:
-    """The questions among these of conversations that read nothing else than the session does."""
+    """The questions of conversations that read nothing else than the session does."""
     session = visit.session
     if session.collections is None:
         return frozenset(each.turn for each in questions)

@@ -66,7 +66,7 @@ class Figure:
 
 @value
 class Task:
-    """Something to do, and where."""
+    """A task, and its link."""
 
     text: str
     path: str
@@ -98,7 +98,7 @@ async def show_overview(visit: Visit) -> web.Response:
 
 
 def _totals(database: Database, days: Sequence[str]) -> tuple[Totals, Totals, tuple[traced.DayCount, ...]]:
-    """Of the first half of these days, of the second, and how the questions of each day ended."""
+    """The totals of the first and the second half of these days, and the outcomes of each day."""
     middle = days[len(days) // 2]
     daily, counts = traced.by_day(database, days[0]), traced.by_day_and_outcome(database, days[0])
     began, turned, ends = _second(days[0]), _second(middle), _second(days[-1]) + DAY
@@ -123,7 +123,7 @@ def _second(day: str) -> float:
 def _figures(
     now: Totals, before: Totals, since: str, currency: str, unanswered: Sequence[Figure]
 ) -> tuple[Figure, ...]:
-    """In the order in which they are read; what there is none of is left out."""
+    """The figures in reading order; those without data are left out."""
     figures = [_counted("Questions", now.questions, before.questions, _path(since))]
     for outcome, name in ENDINGS.items():
         share = now.share(outcome)
@@ -181,7 +181,7 @@ def _path(since: str, **more: str) -> str:
 
 
 async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
-    """What needs somebody, the most pressing first."""
+    """The tasks that need a person, the most pressing first."""
     due, disputed = await answers_of(visit, "due"), await answers_of(visit, "disputed")
     sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=0)
     failing = [
@@ -285,7 +285,7 @@ def _plots(days: Sequence[str], daily: Sequence[traced.Sums], currency: str) -> 
 
 
 def took(share: float, within: Sequence[int]) -> str:
-    """ "≤ 5 s": what buckets can tell."""
+    """ "≤ 5 s": the bound of a bucket."""
     seconds = traced.quantile(share, within)
     if seconds is None:
         return ""

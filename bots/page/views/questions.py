@@ -69,7 +69,7 @@ async def show_questions(visit: Visit) -> web.Response:
 
 @VIEW.get("/questions.csv")
 async def export(visit: Visit) -> web.Response:
-    """The newest of what the filter finds; of what is closed to the session no words and names."""
+    """Export the newest found questions, without words and names that are closed to the session."""
     typed = {name: visit.query(name) for name in FIELDS}
     wanted = _filter(visit, typed, "")
     rows: list[FoundQuestion] = []
@@ -91,7 +91,7 @@ def _closed(found: FoundQuestion) -> FoundQuestion:
 
 
 async def _page(visit: Visit, wanted: QuestionFilter, size: int) -> FoundPage:
-    """As many as are shown, where there are so many among those that are looked through for one page."""
+    """One page of questions; it may be short, as only so many are looked through."""
     found: list[FoundQuestion] = []
     allowed: set[str] = set()
     looked = 0
@@ -170,7 +170,7 @@ class PassageWords:
 
     @property
     def pieces(self) -> tuple[tuple[str, int], ...]:
-        """Its text in pieces, each with the number of the strip that it is; 0: of none."""
+        """The text in pieces, each with the number of its strip; 0: none."""
         found: list[tuple[str, int]] = []
         at, begins = 0, self.traced.start
         for strip in self.strips:
@@ -252,7 +252,7 @@ def _is_gap(related: Sequence[LoggedQuestion], ratings: Iterable[GivenRating]) -
 
 
 def message_of(turn: str) -> tuple[str, str] | None:
-    """Where the message of a question stands on its platform, and its address; None for a turn of elsewhere.
+    """The label and URL of a link to a question's message; None for a turn without one.
 
     An address of a message in Slack has the name of the workspace, which is not known here: its channel has to do.
     """

@@ -39,7 +39,7 @@ VIEW = View(title="Sources", path="/sources", key="s", is_ranged=True)
 
 @value
 class CollectionView:
-    """A collection with its documents of which the source has the words that were looked for."""
+    """A collection with its documents whose source matches the words."""
 
     entries: tuple[Entry, ...]
     unreadable: tuple[UnreadableFile, ...]
@@ -111,7 +111,7 @@ async def change(visit: Visit) -> web.StreamResponse:
 
 
 async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
-    """A document with what stands below it, or a file that could not be read; once somebody is sure."""
+    """Forget a document with what is below it, or an unreadable file, after a second press."""
     entry = await _entry(visit, name, address)
     unreadable = await asyncio.to_thread(visit.site.library.store.roots.unreadable, name)
     if address not in unreadable and (entry is None or is_kept(entry.source)):
@@ -139,7 +139,7 @@ def _named(visit: Visit) -> tuple[str, str]:
 
 
 async def _read_again(visit: Visit, name: str, address: str) -> web.StreamResponse:
-    """Files are compared with the disk from the root that they were read from, so that no other root is made."""
+    """Read again; files from their own root, so that no other root is made."""
     entry = await _entry(visit, name, address) if address else None
     if (address and entry is None) or (entry is not None and is_kept(entry.source)):
         return visit.sorry(NOT_THERE)
@@ -172,14 +172,14 @@ async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
 
 
 async def sizes_of(visit: Visit) -> Mapping[str, CollectionSize]:
-    """The collections that the session may read, by name."""
+    """The sizes of the collections that the session may read, by name."""
     database, with_restricted = visit.site.library.store.database, visit.session.collections is None
     sizes = await asyncio.to_thread(collection_sizes, database, with_restricted=with_restricted)
     return {each.name: each for each in sizes if visit.session.may_read((each.name,))}
 
 
 async def _entry(visit: Visit, collection: str, address: str, *, source: str = "") -> Entry | None:
-    """The document at an address; where none is named, the first one of a source."""
+    """The document at an address, or the first one of a source."""
     store = visit.site.library.store
     if not (address or source) or not visit.session.may_read((collection,)):
         return None
@@ -195,7 +195,7 @@ async def _entry(visit: Visit, collection: str, address: str, *, source: str = "
 
 
 def _entries(visit: Visit, name: str) -> list[Entry]:
-    """The documents of a collection; with those that only some people may read, for who reads everything. Blocks."""
+    """The documents of a collection; restricted ones only for sessions that read everything. Blocks."""
     store = visit.site.library.store
     return family(store, name) if visit.session.collections is None else store.entries(collection=name)
 
@@ -212,7 +212,7 @@ def _count_others(visit: Visit, entry: Entry) -> int:
 
 
 def _searched(visit: Visit, names: Collection[str]) -> frozenset[str]:
-    """These collections, and for who reads everything also what only some people may read of them."""
+    """The collections to search; with restricted ones for sessions that read everything."""
     if visit.session.collections is not None:
         return frozenset(names)
     known = visit.site.library.store.collections()
