@@ -58,7 +58,7 @@ def run(command: Coroutine[Any, Any, int]) -> int:
     By then everything that was opened is closed again. A thread may still hang in a download or
     a search until its timeout, or wait for a full disk, and the interpreter would wait for it.
     """
-    code, until = result_of(command), time.monotonic() + JOIN_TIMEOUT
+    code, until = run_to_end(command), time.monotonic() + JOIN_TIMEOUT
     main = threading.main_thread()
     threads = [each for each in threading.enumerate() if each is not main and not each.daemon]
     for thread in threads:
@@ -68,8 +68,8 @@ def run(command: Coroutine[Any, Any, int]) -> int:
     return code
 
 
-def result_of(work: Coroutine[Any, Any, T]) -> T:
-    """The result of the work. At Ctrl-C the process ends, whatever its threads still wait for."""
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work and return its result. Ctrl-C ends the process, whatever its threads wait for."""
     runner = asyncio.Runner()
     try:
         result = runner.run(work)

@@ -7,8 +7,18 @@ from functools import cache
 from typing import Literal, cast
 
 from bots.chat.texts import ENGLISH, clipped, say_in
-from core import conversation
-from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, Verdict, value
+from core.conversation import (
+    QUESTION_LIMIT,
+    Attachment,
+    Command,
+    Conversation,
+    Decision,
+    Question,
+    ThreadMessage,
+    Verdict,
+    check_question,
+    value,
+)
 from core.graph.approval import checked_query
 from core.text.intent import kind_of, small_talk
 from core.traces.log import Fault
@@ -94,20 +104,20 @@ TELL = "tell"  # a queued command of the bot itself: a sentence for the author o
 CHANGED = "changed"  # the same: an answer no longer holds
 
 
-def queued(command: ChatCommand) -> conversation.Command:
+def queued(command: ChatCommand) -> Command:
     """The command as it is stored until it is carried out."""
     files = [asdict(file) for file in command.files]
     details = {
         "argument": command.argument, "files": files, "language": command.language,
         "is_private": command.is_private,
     }  # fmt: skip
-    return conversation.Command(
+    return Command(
         id=command.id, conversation=command.conversation, author=command.author, name=command.name,
         details=details, said_at=command.said_at,
     )  # fmt: skip
 
 
-def unqueued(command: conversation.Command) -> ChatCommand:
+def unqueued(command: Command) -> ChatCommand:
     """The command that :func:`queued` was given."""
     return ChatCommand(
         name=cast("CommandName", command.name), argument=command.details["argument"], id=command.id,
@@ -197,14 +207,14 @@ def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
         argument = message.replies_to if name == "keep" else argument
         return None if message.is_edit else message.command(name, argument, language)
     if any(sign.isalnum() for sign in message.text):
-        text = conversation.check_question(message.text)
+        text = check_question(message.text)
         quoted = tuple(replace(one, text=clipped(one.text, QUOTED)) for one in message.quoted[:QUOTES])
     elif message.is_edit or not message.is_called:
         return None
     elif message.files:  # a file alone is learned
         return message.command("learn")
     elif message.quoted:
-        text, quoted = clipped("\n".join(one.text for one in message.quoted), conversation.QUESTION_LIMIT), ()
+        text, quoted = clipped("\n".join(one.text for one in message.quoted), QUESTION_LIMIT), ()
     else:
         return message.command("starter" if message.is_in_thread else "help")
     return Question(
@@ -319,7 +329,7 @@ class Press:
         """QuestionRejected when it is too long or empty."""
         return Question(
             id=self.id, conversation=self.conversation, author=self.author, asked_at=self.at,
-            text=conversation.check_question(text),
+            text=check_question(text),
         )  # fmt: skip
 
     def decision(self, verdict: Verdict, proposal: str, query: str | None = None) -> Decision:

@@ -20,9 +20,20 @@ from bots.chat.replies import Replies
 from bots.chat.teaching import Teaching
 from bots.chat.texts import clipped, language_of_turn, progress_note
 from bots.chat.uploads import UploadIndex
-from core import conversation
 from core.bootstrap import Footnote
-from core.conversation import Command, Conversation, Decision, Outcome, Proposal, Question, Turn
+from core.conversation import (
+    Command,
+    Conversation,
+    Decision,
+    Outcome,
+    Progress,
+    Proposal,
+    Question,
+    ThreadMessage,
+    Turn,
+    is_unaddressed,
+    log_fields,
+)
 from core.errors import FootnoteError, for_people
 from core.graph.rights import outcome_within
 from core.turns.messenger import NOWHERE, ReplyRoute, Report, Unreachable
@@ -36,9 +47,9 @@ class ThrottledProgress:
     """Shows the newest progress of a turn, with a pause after each note, and again before it fades."""
 
     #: Shows it; the flag says whether it changed, or only the platform's sign of work fades.
-    show: Callable[[conversation.Progress, bool], Awaitable[None]]
+    show: Callable[[Progress, bool], Awaitable[None]]
     refresh: float  #: seconds after which the platform's own sign of work fades, or nearly
-    newest: conversation.Progress  #: at first what the message shows already
+    newest: Progress  #: at first what the message shows already
     is_ours: Callable[[], bool]  #: whether it is certain that the turn runs in this process alone
     between: float  #: seconds between two notes
     is_late: bool = False  #: whether the last note may have come when another process had shown the outcome
@@ -49,7 +60,7 @@ class ThrottledProgress:
     def __post_init__(self) -> None:
         self._task = asyncio.create_task(self._run())
 
-    def report(self, progress: conversation.Progress) -> None:
+    def report(self, progress: Progress) -> None:
         self.newest = progress
         self._is_fresh.set()
 
@@ -121,7 +132,7 @@ class ProgressNotes(Generic[Shown]):
         return lambda progress: cast("None", loop.call_soon_threadsafe(throttled.report, progress))
 
     async def _show(
-        self, turn: Turn, route: ReplyRoute, handle: str, progress: conversation.Progress, is_new: bool
+        self, turn: Turn, route: ReplyRoute, handle: str, progress: Progress, is_new: bool
     ) -> None:
         language = self._languages.get(turn.id)
         if language is None:  # the first sign was shown by an earlier process
@@ -152,8 +163,8 @@ class ProgressNotes(Generic[Shown]):
         self._languages.pop(turn_id, None)
 
 
-def first_progress(turn: Turn) -> conversation.Progress:
-    return conversation.Progress(stage="searching" if isinstance(turn, Decision) else "reading")
+def first_progress(turn: Turn) -> Progress:
+    return Progress(stage="searching" if isinstance(turn, Decision) else "reading")
 
 
 logger = logging.getLogger(__name__)
@@ -230,13 +241,13 @@ class ChatMessenger(Generic[Shown]):
             return await named_question(turn, route, self.replies.approval.people)
         return await named_decision(turn, route, self.replies.approval.people)
 
-    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[conversation.ThreadMessage, ...]:
+    async def thread_context(self, turn: Turn, route: ReplyRoute) -> tuple[ThreadMessage, ...]:
         if await self.commands.channel_store.has_forgotten(turn.conversation):
             return ()  # else what was forgotten would be read again from the platform
         try:
             messages = await self.replies.posts.thread_context(route)
         except Refused:
-            extra = conversation.log_fields(turn)
+            extra = log_fields(turn)
             logger.warning("the thread before the question could not be read", extra=extra)
             return ()
         named = await named_messages(messages, route, self.replies.approval.people, language_of_turn(turn))
@@ -250,9 +261,7 @@ class ChatMessenger(Generic[Shown]):
             return replace(question, unreadable=(for_people(trouble),))
         return replace(question, attached=tuple(map(str, indexed.files)), unreadable=indexed.failures)
 
-    async def starter(
-        self, conversation: Conversation, route: ReplyRoute
-    ) -> conversation.ThreadMessage | None:
+    async def starter(self, conversation: Conversation, route: ReplyRoute) -> ThreadMessage | None:
         """The first message of a thread that the bot is not part of yet."""
         store = self.commands.channel_store
         thread = await store.thread_state(conversation)
@@ -275,7 +284,7 @@ class ChatMessenger(Generic[Shown]):
         await self._progress_notes.end(turn.id)
         if is_again and not isinstance(turn, Command):
             outcome = await self._as_readable_now(turn, outcome)
-        if conversation.is_unaddressed(turn):
+        if is_unaddressed(turn):
             # By an answer that nobody asked for, the bot becomes part of a thread.
             store = self.commands.channel_store
             await store.remember_thread(turn.conversation, turn.author, turn.asked_at)
@@ -320,7 +329,7 @@ class ChatMessenger(Generic[Shown]):
             try:
                 await self.replies.posts.remove_doubles(route, turn.id)
             except (Refused, Unreachable, *MALFORMED) as trouble:
-                extra = {**conversation.log_fields(turn), "reason": str(trouble)}
+                extra = {**log_fields(turn), "reason": str(trouble)}
                 logger.info("doubles were not looked for", extra=extra)
 
     async def _uncover(self, turn: Turn, route: ReplyRoute, handle: str) -> None:
@@ -333,10 +342,10 @@ class ChatMessenger(Generic[Shown]):
                     await self._show(turn, route, handle, outcome, is_again=True)
                     return
             except Unreachable:
-                logger.info("an answer cannot be shown again yet", extra=conversation.log_fields(turn))
+                logger.info("an answer cannot be shown again yet", extra=log_fields(turn))
             except Exception:
                 # The boundary of a background task: no other code sees its errors.
-                logger.exception("an answer could not be shown again", extra=conversation.log_fields(turn))
+                logger.exception("an answer could not be shown again", extra=log_fields(turn))
                 return
 
     async def _as_readable_now(self, turn: Turn, outcome: Outcome) -> Outcome:
@@ -359,7 +368,7 @@ class ChatMessenger(Generic[Shown]):
         card_context = replace(
             await self.replies.approval.card_context(route, outcome.proposal),
             can_retry=isinstance(turn, Question) or is_open_again,
-            is_unasked=conversation.is_unaddressed(turn),
+            is_unasked=is_unaddressed(turn),
         )
         posts, messages = self.replies.posts, self.replies.renderer.messages(outcome, card_context)
         proposal = outcome.proposal if outcome.proposal and outcome.proposal.is_open else None

@@ -17,8 +17,17 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from bots.chat.texts import ENGLISH, clipped
-from core import conversation
-from core.conversation import Attachment, Citation, Conversation, Question, ThreadMessage, value
+from core.conversation import (
+    Answer,
+    Attachment,
+    Citation,
+    Conversation,
+    Outcome,
+    Question,
+    ThreadMessage,
+    WebApproval,
+    value,
+)
 from core.library.entries import Entry
 from core.turns.messenger import ReplyRoute
 from core.wording import Wording
@@ -54,7 +63,7 @@ class Excerpt:
 class Footnotes:
     """All footnotes of an answer with their whole quotes."""
 
-    outcome: conversation.Outcome
+    outcome: Outcome
     excerpts: tuple[Excerpt, ...]  #: in the order of their numbers
 
 
@@ -99,7 +108,7 @@ class CardContext:
     """The facts that the layout of an outcome depends on, apart from the outcome."""
 
     engine: str = "the web"  #: the search engine, as people know it
-    approval: conversation.WebApproval = "asker"
+    approval: WebApproval = "asker"
     has_approvers: bool = False  #: whether others than the asker may decide
     approvers: tuple[str, ...] = ()  #: the names of those of them who are known there
     is_hidden: bool = False  #: whether nobody who may decide sees the card
@@ -125,7 +134,7 @@ class ProgressNote:
 
     stage: str  #: a key: a platform that lists the stages of a turn has one entry for each
     sentence: str  #: the same in words; ends in "…"
-    answer: conversation.Answer | None = None  #: the beginning of the turn's answer that is checked by now
+    answer: Answer | None = None  #: the beginning of the turn's answer that is checked by now
     language: str = ENGLISH  #: of the turn
 
 

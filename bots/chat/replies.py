@@ -18,8 +18,18 @@ from bots.chat.people import Approval
 from bots.chat.render import Layout
 from bots.chat.texts import clipped, language_of_turn, say_in
 from bots.chat.uploads import READ, with_reading
-from core import conversation
-from core.conversation import Command, Conversation, Decision, Outcome, Proposal, Question, Turn
+from core.conversation import (
+    QUESTION_LIMIT,
+    Command,
+    Conversation,
+    Decision,
+    Outcome,
+    Proposal,
+    Question,
+    Turn,
+    is_unaddressed,
+    log_fields,
+)
 from core.errors import FootnoteError
 from core.text.language import language_of
 from core.turns.archive import is_erased, outcome_of, outcomes_in, question_of, stored_turn
@@ -52,7 +62,7 @@ async def turn_asked_by(command: ChatCommand) -> Turn | None:
     outcome = await outcome_of(turn_id)
     options = outcome.options if outcome else ()
     is_listed = number.isdecimal() and 0 < int(number) <= len(options)
-    chosen = clipped(options[int(number) - 1], conversation.QUESTION_LIMIT) if is_listed else ""
+    chosen = clipped(options[int(number) - 1], QUESTION_LIMIT) if is_listed else ""
     return command.press.question(chosen) if chosen else None
 
 
@@ -125,7 +135,7 @@ class Replies(Generic[platform.Shown]):
                 for outcome in waiting:
                     await self._replace(forget, route, outcome, card_context)
         except (platform.Refused, Unreachable, FootnoteError, TimeoutError, *platform.MALFORMED) as trouble:
-            extra = {**conversation.log_fields(forget), "reason": str(trouble)}
+            extra = {**log_fields(forget), "reason": str(trouble)}
             logger.warning("cards of a forgotten thread keep their buttons", extra=extra)
         if waiting:
             await self.posts.rest(route)
@@ -149,7 +159,7 @@ class Replies(Generic[platform.Shown]):
             if card := await self.posts.find(route, outcome.turn_id, part):
                 await self.posts.change(route, card, outcome.turn_id, part, shown[part])
         except platform.Refused as refused:
-            extra = {**conversation.log_fields(turn), "reason": refused.code}
+            extra = {**log_fields(turn), "reason": refused.code}
             logger.warning("a card that was decided cannot be changed", extra=extra)
 
     async def tell(self, request_id: str, route: ReplyRoute, sentence: str) -> None:
@@ -176,7 +186,7 @@ class Replies(Generic[platform.Shown]):
         try:
             await self.posts.send_direct(route, f"{turn.id}/{name}", message, may_be_public=may_be_public)
         except platform.Refused as refused:
-            extra = {**conversation.log_fields(turn), "user": turn.author, "reason": refused.code}
+            extra = {**log_fields(turn), "user": turn.author, "reason": refused.code}
             logger.warning("no place to explain a refusal", extra=extra)
 
     async def send_ephemeral(self, route: ReplyRoute, sentence: str) -> None:
@@ -238,8 +248,8 @@ class Replies(Generic[platform.Shown]):
         *, sign: str = "",
     ) -> None:  # fmt: skip
         """Say why a message was refused: in place of the ``sign`` of work that stands, else in private."""
-        logger.warning("cannot answer there", extra={**conversation.log_fields(turn), "reason": refused.code})
-        if conversation.is_unaddressed(turn):
+        logger.warning("cannot answer there", extra={**log_fields(turn), "reason": refused.code})
+        if is_unaddressed(turn):
             return None  # nobody waits for it
         say = say_in(language)
         sentence = await self.posts.explain(route, refused, say) if refused.code else say("not_shown")

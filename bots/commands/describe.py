@@ -12,7 +12,7 @@ from rich.text import Text
 from bots.discord.route import PLATFORM as DISCORD
 from bots.discord.settings import (
     COMMANDS,
-    application_of,
+    fetch_application,
     invite_url,
     read_discord_settings,
     register_commands,
@@ -53,7 +53,7 @@ async def manifest(arguments: Namespace, settings: Settings) -> int:
     if discord is None:
         raise SettingsError("DISCORD_TOKEN is needed to register the commands.")
     # All registered commands are replaced by these; Discord shows them within seconds.
-    application = await application_of(discord)
+    application = await fetch_application(discord)
     names = await register_commands(discord, application.id)
     sys.stdout.write(f"Registered {len(names)} commands: {', '.join(names)}.\n")
     sys.stdout.write(f"Invite the bot: {invite_url(application.id)}\n")

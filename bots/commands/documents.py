@@ -89,7 +89,7 @@ def _ask_and_ingest(arguments: Namespace, screen: Screen) -> int:
         names = _collections(settings)
         questions = Questions(ask=ask_line, screen=screen, read_settings=read, kinds=kinds, collections=names)
         given = {"collection": arguments.collection, "every": arguments.every}
-        chosen = process.result_of(questions.addition_or_none(**given))
+        chosen = process.run_to_end(questions.addition_or_none(**given))
     if chosen is None:
         return process.INTERRUPTED
     screen.note(f"The same without questions: {chosen.command}")

@@ -75,7 +75,7 @@ async def _draft(desk: Desk, settings: Settings, screen: Screen, arguments: Name
     made = [each for gap in found if (each := await desk.drafter.draft(gap)) is not None]
     if not made:
         if not retired:
-            screen.note(nothing_of(len(found)))
+            screen.note(no_drafts(len(found)))
         return 0
     folder, faults = Path(arguments.draft), 0
     for each in made:
@@ -114,7 +114,7 @@ def _written(each: drafts.GapDraft, folder: Path) -> Path:
     return folder / name
 
 
-def nothing_of(answered: int) -> str:
+def no_drafts(answered: int) -> str:
     if answered:
         return "The documents state by now what people answered."
     return "Nobody answered what the documents left open in this time: “footnote gaps” lists it."

@@ -167,7 +167,9 @@ def channel_message(message: Json, channel: DiscordChannelInfo, *, title: str = 
         message = message.get("referenced_message") or message
     if not is_written(message):
         return None
-    author, text = message["author"], plain_text(words_of(message), _names(message, channel), channel.me)
+    author, mentions = message["author"], message.get("mentions") or ()
+    names = {**channel.names, **{user["id"]: _name_of(user) for user in mentions}}
+    text = plain_text(words_of(message), names, channel.me)
     files = tuple(str(file.get("filename") or "?") for file in message.get("attachments") or ())
     if not (text or files or title):
         return None
@@ -181,10 +183,6 @@ def channel_message(message: Json, channel: DiscordChannelInfo, *, title: str = 
         files=files,
         calls_bot=_calls(message, channel.me),
     )
-
-
-def _names(message: Json, channel: DiscordChannelInfo) -> Mapping[str, str]:
-    return {**channel.names, **{user["id"]: _name_of(user) for user in message.get("mentions") or ()}}
 
 
 def _name_of(user: Json) -> str:

@@ -30,7 +30,7 @@ from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import LAYOUT, Message
 from bots.discord.route import PLATFORM
-from bots.discord.settings import API_URL, SLASH_COMMANDS, Application, DiscordSettings, application_of
+from bots.discord.settings import API_URL, SLASH_COMMANDS, Application, DiscordSettings, fetch_application
 from core.bootstrap import Footnote
 from core.errors import SettingsError
 from core.sources.sources import SourceSchedule
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 @asynccontextmanager
 async def open_client(settings: DiscordSettings) -> AsyncIterator[tuple[FootnoteClient, Application]]:
     """Log in without a gateway connection. Raises SettingsError when Discord does not know the token."""
-    application = await application_of(settings)
+    application = await fetch_application(settings)
     if settings.api_url != API_URL:  # the library keeps both of its addresses as constants
         Route.BASE = settings.api_url
         DiscordWebSocket.DEFAULT_GATEWAY = URL(application.gateway)

@@ -147,8 +147,8 @@ def read_application(about: Any) -> Application:
         raise Refused("200") from error
 
 
-async def application_of(settings: DiscordSettings) -> Application:
-    """Raises SettingsError when Discord refuses the token or cannot be reached."""
+async def fetch_application(settings: DiscordSettings) -> Application:
+    """The application of the token. Raises SettingsError when Discord refuses it or cannot be reached."""
     async with _startup_api(settings) as api:
         about, date = await api.request("GET", "/applications/@me")
         gateway = await api.get("/gateway")

@@ -99,7 +99,7 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
             reads=STORE_SETTINGS,
             after=folder.name,
         ),
-        *(_check_of(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
+        *(_platform_check(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
         Check(name=PEOPLE, examine=examine_people),
     )
 
@@ -151,7 +151,7 @@ def _in_thread(blocking: Callable[[Configuration], list[Finding]]) -> Examine:
     return examine
 
 
-def _check_of(platform: PlatformDoctor, *, is_named: bool) -> Check:
+def _platform_check(platform: PlatformDoctor, *, is_named: bool) -> Check:
     async def examine(configuration: Configuration) -> list[Finding]:
         if _is_used(platform, configuration):
             return await platform.examine(configuration)

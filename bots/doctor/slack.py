@@ -139,13 +139,13 @@ async def _identify(client: AsyncWebClient) -> Bot:
     granted = headers.get("x-oauth-scopes")
     return Bot(
         name=str(reply.get("user", "")), team=str(reply.get("team", "")),
-        team_id=str(reply.get("team_id", "")), app_id=await _app_of(client, str(reply.get("bot_id", ""))),
+        team_id=str(reply.get("team_id", "")), app_id=await _fetch_app_id(client, str(reply.get("bot_id", ""))),
         scopes=None if granted is None else frozenset(filter(None, re.split(r"[,\s]+", granted))),
         skew=None if (now := http_moment(headers.get("Date", ""))) is None else time.time() - now,
     )  # fmt: skip
 
 
-async def _app_of(client: AsyncWebClient, bot_id: str) -> str:
+async def _fetch_app_id(client: AsyncWebClient, bot_id: str) -> str:
     try:
         reply, _ = await ask(client, "bots.info", bot=bot_id)
     except (Refused, Unreachable):
@@ -399,7 +399,7 @@ def read_settings(configuration: Configuration) -> tuple[slack.SlackSettings, di
     except SettingsError as fault:
         faults = faults_by_setting(fault)
     sound = {name: "" if name in faults else value for name, value in given.items()}
-    return slack.settings_of(sound), faults
+    return slack.make_settings(sound), faults
 
 
 def _fix_of(name: str, configuration: Configuration) -> str:

@@ -31,7 +31,9 @@ def read_mcp_settings(
     url = values.get("MCP_URL", "").strip() or values.get("PAGE_URL", "")
     http = read_page_settings(listen, {**values, "PAGE_URL": url}, None)
     issuer = values.get("MCP_ISSUER", "").strip()
-    if issuer and not (is_address(issuer) and (issuer.startswith("https://") or _is_here(issuer))):
+    if issuer and not (
+        is_address(issuer) and (issuer.startswith("https://") or is_loopback(urlsplit(issuer).hostname or ""))
+    ):
         raise SettingsError("MCP_ISSUER must be the https address of who issues tokens.")
     if issuer and not http.url:
         raise SettingsError("MCP_ISSUER needs MCP_URL: tokens must be for the address of this server.")
@@ -42,7 +44,3 @@ def check_extra() -> None:
     """SettingsError without the packages of the MCP server."""
     if find_spec("mcp") is None:
         raise SettingsError(NO_EXTRA)
-
-
-def _is_here(address: str) -> bool:
-    return is_loopback(urlsplit(address).hostname or "")

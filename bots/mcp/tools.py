@@ -117,8 +117,8 @@ class Tools:
         """Answer a question from the team's documents, with footnotes whose quotes stand word for word in them. Says so
         if they do not answer it, and may then propose a web search, which is sent only after a person allowed it."""
         caller, service = self._caller_of(ctx), self.service
-        if (state := _state(ctx)) is not None:  # the person was asked, and said something
-            return await self._after(caller, state, ctx)
+        if ctx.request_state:  # the person was asked, and said something
+            return await self._after(caller, json.loads(ctx.request_state), ctx)
         try:
             turn_id = _turn_id(service.turn_prefix, caller, request_id, question, thread)
             conversation = caller.conversation(thread or hashlib.sha256(turn_id.encode()).hexdigest()[:12])
@@ -375,7 +375,3 @@ def _form(proposal: Proposal) -> dict[str, Any]:
         "maxLength": QUERY_LIMIT,
     }  # fmt: skip
     return {"type": "object", "properties": {"query": field}}
-
-
-def _state(ctx: Context[Any, Any]) -> Mapping[str, Any] | None:
-    return json.loads(ctx.request_state) if ctx.request_state else None

@@ -43,7 +43,7 @@ def _disarmed(text: str) -> str:
 
 
 def _plain(text: str, is_escaped: Callable[[int], bool]) -> str:
-    """Text in which characters that were escaped, or written as entities, are escaped again."""
+    """The text with escaped characters and entities escaped again."""
     if not any(map(is_escaped, range(len(text)))):
         text = _BACKSLASH.sub(r"\\\\", text)
         text = _ENTITY.sub("&amp;", text)
@@ -84,7 +84,7 @@ def _heading(level: int, title: str) -> str:
 
 
 def _guarded(lines: str) -> str:
-    """Lines of which none opens another block or defines a link."""
+    """The lines, escaped so that none opens another block or defines a link."""
     guards = "\n".join(guarded_line(each, _OPENER) for each in lines.split("\n"))
     return f"\\{guards}" if guards.startswith("[") and "]:" in guards else guards
 

@@ -50,7 +50,7 @@ class InstallationStore(AsyncSQLAlchemyInstallationStore):
 
 
 class StateStore(AsyncSQLAlchemyOAuthStateStore):
-    """Also forgets states with which nobody came back."""
+    """Issues a state, and forgets those that nobody came back with."""
 
     async def async_issue(self, *arguments: Any, **named: Any) -> str:
         expires = self.oauth_states.c.expire_at
@@ -100,7 +100,7 @@ STATE_LIFETIME = 600  # seconds from the install page until Slack sends the pers
 
 @dataclass(slots=True, kw_only=True)
 class OAuth:
-    """Bolt's flow by which a workspace installs the app, and where it stores what it was granted."""
+    """The flow of Bolt that installs the app in a workspace, and the store of what was granted."""
 
     flow: AsyncOAuthFlow
     store: InstallationStore
@@ -151,7 +151,7 @@ async def open_oauth(
 
 
 def _installation_of(granted: Any) -> Installation:
-    """From what the SDK was granted, or a row in which it stored that."""
+    """The installation from a grant of the SDK, or from its stored row."""
     me = Me(
         user_id=granted.bot_user_id, bot_id=granted.bot_id or "", team_id=granted.team_id or "",
         enterprise_id=granted.enterprise_id or "", is_org_wide=bool(granted.is_enterprise_install),

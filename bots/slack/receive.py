@@ -189,7 +189,7 @@ def attachment_of(file: Payload, team: str) -> Attachment:
 
 
 def _text(payload: Payload) -> str:
-    """The text of a person, by which their language is known."""
+    """The text that shows a person's language."""
     if payload.get("type") == "view_submission":
         return typed(payload)
     return written(payload.get("event") or {})

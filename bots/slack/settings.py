@@ -58,11 +58,11 @@ def read_slack_settings(
         return None
     if faults := [sentence for is_met, sentence in _requirements(given, is_served=is_served) if not is_met]:
         raise SettingsError("; ".join(faults) + ".")
-    return settings_of(given)
+    return make_settings(given)
 
 
-def settings_of(given: Mapping[str, str]) -> SlackSettings:
-    """The settings by their names, of which some may be empty; what they say is not checked."""
+def make_settings(given: Mapping[str, str]) -> SlackSettings:
+    """The settings from their names; some may be empty, and none is checked."""
     return SlackSettings(
         bot_token=given["SLACK_BOT_TOKEN"], app_token=given["SLACK_APP_TOKEN"],
         signing_secret=given["SLACK_SIGNING_SECRET"], client_id=given["SLACK_CLIENT_ID"],

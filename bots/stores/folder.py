@@ -226,7 +226,7 @@ def lay_down(
         notify(copies.VECTORS)
         stored: set[int] = set()  # passages that have a vector
         with closing(ChromaIndex(beside / copies.VECTORS)) as index:
-            for collection, ids, vectors in batches_of(tallies.vectors(source.vectors())):
+            for collection, ids, vectors in vector_batches(tallies.vectors(source.vectors())):
                 index.add(collection, ids, vectors)
                 stored.update(map(int, ids))
         put_uploads(source, beside)
@@ -310,8 +310,8 @@ def _mark_missing(library: Path, stored: set[int]) -> int:
     return len(missing)
 
 
-def batches_of(rows: Iterable[Row]) -> Iterator[tuple[str, list[str], NDArray[np.float32]]]:
-    """Vectors that follow one another in one collection, so many at a time."""
+def vector_batches(rows: Iterable[Row]) -> Iterator[tuple[str, list[str], NDArray[np.float32]]]:
+    """Batches of vectors, each of one collection."""
     import numpy as np
 
     for collection, held in groupby(rows, key=itemgetter(0)):

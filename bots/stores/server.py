@@ -17,7 +17,7 @@ import psycopg
 
 from bots.slack.oauth import make_all_tables
 from bots.stores import source as copies
-from bots.stores.folder import FolderUploads, batches_of, compare, make_stores, open_folder, put_uploads
+from bots.stores.folder import FolderUploads, compare, make_stores, open_folder, put_uploads, vector_batches
 from core.errors import SettingsError, reason_of
 from core.library import tables
 from core.library.fts5 import indexed_from, partitions_of, words_row
@@ -97,7 +97,7 @@ class ServerSource(FolderUploads):
                 return self._sequences()
             case "turns", "workflow_status":
                 return self._workflows(table)
-        return self._table(_place_of(store, table.name), table)
+        return self._table(_table_name(store, table.name), table)
 
     def vectors(self) -> Iterator[Row]:
         import numpy as np
@@ -126,7 +126,7 @@ class ServerSource(FolderUploads):
     def _workflows(self, table: StoredTable) -> Iterator[Row]:
         """The workflows for a folder: what runs belongs to its one process, which takes it up when it starts."""
         status, executor = table.columns.index("status"), table.columns.index("executor_id")
-        for row in self._table(_place_of("turns", table.name), table):
+        for row in self._table(_table_name("turns", table.name), table):
             if row[status] == "PENDING":
                 row = (*row[:executor], ALONE.executor, *row[executor + 1 :])  # noqa: PLW2901 - the same row
             yield row
@@ -138,7 +138,7 @@ class ServerSource(FolderUploads):
             yield from cursor
 
 
-def _place_of(store: str, table: str) -> str:
+def _table_name(store: str, table: str) -> str:
     return f'{DBOS_SCHEMA}."{table}"' if store == "turns" else f'"{table}"'
 
 
@@ -259,7 +259,7 @@ class ServerCopy:
                 for of_table, last in rows:
                     self._go_on_above(of_table, "id", int(last))
             case _ if table.name not in copies.OF_DBOS:
-                name = _place_of(store, table.name)
+                name = _table_name(store, table.name)
                 self._copy(name, table.columns, rows)
                 for column in table.columns:
                     self._go_on_above(name, column, f'(SELECT max("{column}") FROM {name})')
@@ -349,7 +349,7 @@ def _fill(
         for table, rows in tallies.parts(source, store, after=data_dir):
             copy.put(store, table, rows)
     notify(copies.VECTORS)
-    for collection, ids, vectors in batches_of(tallies.vectors(source.vectors())):
+    for collection, ids, vectors in vector_batches(tallies.vectors(source.vectors())):
         copy.vectors.add(collection, ids, vectors)
     copy.count_asked()
     notify(copies.COMPARING)
@@ -377,7 +377,7 @@ def _reserved(url: str, source: copies.StoredContent) -> Iterator[None]:
         refuse_company(holding, url)
         for store, held in source.tables.items():
             for table in held.tables:
-                name = _place_of(store, NAMES.get((store, table.name), table.name))
+                name = _table_name(store, NAMES.get((store, table.name), table.name))
                 if table.name in copies.OF_DBOS or not _columns_of(connection, name):
                     continue
                 if connection.execute(f"SELECT FROM {name} LIMIT 1".encode()).rowcount:

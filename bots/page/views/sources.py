@@ -90,7 +90,7 @@ async def show_document(visit: Visit) -> web.Response:
         passages=passages, others=await asyncio.to_thread(_count_others, visit, entry),
         next=document_path(entry, first=last + 1) if last and last < entry.passages else "",
         answer=entry.source.removeprefix(ANSWER) if is_kept(entry.source) else "",
-        source=await _source_of(visit, entry), called=await collections_called(visit, [entry.collection]),
+        source=await _find_source(visit, entry), called=await collections_called(visit, [entry.collection]),
     )  # fmt: skip
 
 
@@ -143,7 +143,7 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     entry = await _entry(visit, name, address) if address else None
     if (address and entry is None) or (entry is not None and is_kept(entry.source)):
         return visit.sorry(NOT_THERE)
-    if entry is not None and await _source_of(visit, entry) is not None:
+    if entry is not None and await _find_source(visit, entry) is not None:
         return visit.sorry(NOT_ALONE)
     if entry is None:
         roots = await asyncio.to_thread(visit.site.library.store.roots.all)
@@ -163,7 +163,7 @@ async def _read_again(visit: Visit, name: str, address: str) -> web.StreamRespon
     return go_to(document_path(entry) if entry is not None and is_there else collection_path(name), "read")
 
 
-async def _source_of(visit: Visit, entry: Entry) -> SourceRecord | None:
+async def _find_source(visit: Visit, entry: Entry) -> SourceRecord | None:
     """The source that a document was read from; None for a file or a page."""
     collection = base_of(entry.collection)
     records = await asyncio.to_thread(visit.site.sightings.sources.all)

@@ -29,7 +29,7 @@ from fakes.shelf import open_library
 
 from bots.chat.indexing import DOWNLOAD_FAILED, failed_recently
 from bots.discord.backfill import BACKFILL_LIMIT, backfill_start
-from bots.discord.settings import DiscordSettings, application_of
+from bots.discord.settings import DiscordSettings, fetch_application
 from bots.slack.serve import CLOCK_SKEW, skew_of
 from core.library.library import Library
 from core.reasoning.limits import Circuit, open_budget
@@ -334,7 +334,7 @@ def test_what_slack_signed_is_turned_away_by_a_clock_that_is_wrong_and_the_log_c
 
 async def test_what_was_missed_in_discord_is_looked_for_by_discords_clock(aiohttp_discord):
     """This machine is a month ahead, and would take a question of a minute ago for one of long ago."""
-    application = await application_of(aiohttp_discord)
+    application = await fetch_application(aiohttp_discord)
     heard = time_snowflake(datetime.fromtimestamp(NOON, UTC))
     ours = NOON + MINUTE + application.ahead
 
