@@ -84,7 +84,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def clearing_up() -> Iterator[None]:
-    """Within, SIGTERM and a terminal that is closed end the command as Ctrl-C does: what it began is cleared away."""
+    """Ends the command on SIGTERM and a closed terminal as on Ctrl-C, with its clean-up."""
 
     def end(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)
@@ -123,7 +123,7 @@ def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
 
 
 def once_a_minute() -> Callable[[logging.LogRecord], bool]:
-    """Filter of what asyncio says a hundred times a second while no file is left for a connection."""
+    """Filters a record that asyncio repeats many times a second while no file is left for a connection."""
     limit = LogLimit()
 
     def admits(record: logging.LogRecord) -> bool:
@@ -163,7 +163,7 @@ def limit_arenas() -> bool:
 
 
 def raise_file_limit() -> int:
-    """Let this process open more files, as far as the system allows; how many. macOS begins with 256."""
+    """Raise the limit of open files as far as the system allows; returns it. macOS begins with 256."""
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
     if files != resource.RLIM_INFINITY and files < wanted:
@@ -195,7 +195,7 @@ def favor_loop() -> Iterator[None]:
 
 @asynccontextmanager
 async def beside(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """They go on until the end of the block."""
+    """Runs the tasks until the end of the block."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         yield

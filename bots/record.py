@@ -25,7 +25,7 @@ _PASSAGE = ("source", "location", "score", "start", "end")
 
 
 def record_of(outcome: Outcome, *, thread: str | None, engine: str, passages: bool = False) -> dict[str, Any]:
-    """The keys in the order that scripts rely on; ``passages`` adds the retrieved passages."""
+    """The JSON record of an outcome, in the key order that scripts rely on; ``passages`` adds retrieved ones."""
     answer, usage = outcome.answer, outcome.usage
     costs = {} if usage.cost is None else {"cost": usage.cost, "currency": usage.currency}
     record: dict[str, Any] = {
@@ -103,7 +103,7 @@ def write_csv(stream: TextIO, header: Sequence[str], rows: Iterable[Sequence[obj
 
 
 def cell(content: object) -> object:
-    """A number as it is, nothing for None, and a text that no spreadsheet carries out or reorders."""
+    """A CSV cell: a number, nothing for None, or a text that no spreadsheet runs as a formula."""
     if not isinstance(content, str):
         return "" if content is None else content
     text = plain(content)
@@ -111,7 +111,7 @@ def cell(content: object) -> object:
 
 
 def _question_row(turn: FoundQuestion) -> tuple[object, ...]:
-    """In the order of QUESTION_COLUMNS."""
+    """The row of a question, in the order of QUESTION_COLUMNS."""
     asked = turn.question
     return (
         moment(asked.asked_at), asked.kind, asked.outcome, int(asked.is_sure), asked.grounding, asked.confidence,
@@ -131,7 +131,7 @@ def _gap_row(group: GapGroup, asked: GapQuestion) -> tuple[object, ...]:
 
 
 def moment(seconds: float | None) -> str | None:
-    """UTC, as ISO 8601 has it."""
+    """The time in UTC as ISO 8601."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
@@ -176,7 +176,7 @@ def people_of(group: GapGroup) -> str:
 
 
 def trend_of(group: GapGroup) -> str:
-    """Beside the span of the same length before: "new", "3 more than before"."""
+    """The change since the span before: "new", "3 more than before"."""
     if not group.before:
         return "new"
     more = group.count - group.before

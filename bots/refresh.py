@@ -29,7 +29,7 @@ class IndexRefresher:
     _next: float = field(default=0.0)  #: when a look is due, by the loop's clock
 
     async def refresh(self, library: Library) -> None:
-        """Look at the disk if a look is due, once for all who wait; only in who keeps the index."""
+        """Check the disk if that is due, once for all who wait; only in the process that keeps the index."""
         if not self._is_leading:
             return
         now = asyncio.get_running_loop().time()
@@ -52,7 +52,7 @@ class IndexRefresher:
             await self.stop()
 
     async def follow(self, library: Library) -> None:
-        """Search by meaning, once whoever keeps the index has embedded every passage."""
+        """Search by meaning once the process that keeps the index has embedded every passage."""
         vectors = BackgroundVectors(
             library, self.settings, logger.info, embedder=library.embedder, may_find=True, may_embed=False
         )
@@ -64,7 +64,7 @@ class IndexRefresher:
             await self.stop()  # what a command had embedded here
 
     async def stop(self) -> None:
-        """End what it does at the next batch."""
+        """Stop embedding at the next batch."""
         if self._look is not None:
             self._look.cancel()
             await asyncio.wait([self._look])
@@ -89,11 +89,11 @@ class IndexRefresher:
             self._vectors_of(library).start()
 
     async def embed(self, library: Library, watcher: Watcher, *, insist: bool) -> int:
-        """Wait until every passage has a vector; how many were made. Raises what keeps them from being made."""
+        """Wait until every passage has a vector; returns how many were made. Raises what prevented it."""
         return await self._vectors_of(library).finish(watcher, insist=insist)
 
     def embed_soon(self, library: Library) -> None:
-        """Have new passages embedded, and wait for nothing."""
+        """Start to embed new passages, without waiting."""
         self._vectors_of(library).start()
 
     def _vectors_of(self, library: Library) -> BackgroundVectors:

@@ -60,10 +60,12 @@ async def _tokens(arguments: Namespace, settings: Settings) -> int:
         if arguments.token is not None:
             sys.stdout.write(f"{await _make(store, arguments, settings)}\n")
             return 0
-        lines = [
-            _listed(each.name, each.stands_for, each.expires_at, each.used_at)
-            for each in await store.listed()
-        ]
+        lines = []
+        for each in await store.listed():
+            used = f"last used {moment(each.used_at)}" if each.used_at else "never used"
+            lines.append(
+                line(f"{each.name} · as {each.stands_for} · until {moment(each.expires_at)} · {used}")
+            )
     sys.stdout.write("\n".join(lines or [NO_TOKENS]) + "\n")
     return 0
 
@@ -81,11 +83,6 @@ async def _make(store: McpStore, arguments: Namespace, settings: Settings) -> st
             "Nobody of Discord can ask: Discord is not served here, since DISCORD_TOKEN is not set."
         )
     return await store.make(arguments.token, caller, arguments.stands_for, life=arguments.expires or LIFE)
-
-
-def _listed(name: str, stands_for: str, expires_at: float, used_at: float) -> str:
-    used = f"last used {moment(used_at)}" if used_at else "never used"
-    return line(f"{name} · as {stands_for} · until {moment(expires_at)} · {used}")
 
 
 async def _serve(settings: Settings) -> int:

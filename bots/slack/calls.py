@@ -50,14 +50,14 @@ class Installations:
     _by_space: dict[str, Installation] = field(default_factory=dict)
 
     def add(self, installation: Installation) -> None:
-        """A newer one of the same workspace replaces the older."""
+        """Add an installation; a newer one of the same workspace replaces the older."""
         self._by_space[installation.me.space] = installation
 
     def remove(self, space: str) -> None:
         self._by_space.pop(space, None)
 
     def get(self, space: str) -> Installation | None:
-        """An empty space, which earlier versions stored, is meant where there is only one."""
+        """The installation of a space; an empty one, which earlier versions stored, means the only one."""
         if not space and len(self._by_space) == 1:
             return next(iter(self._by_space.values()))
         return self._by_space.get(space)
@@ -122,7 +122,7 @@ class MissingScope(NotAuthorized):
 
 
 class Unsure(Exception):
-    """It may have happened: look before repeating it."""
+    """The call may have succeeded: look before repeating it."""
 
 
 class Passing(Exception):
@@ -134,7 +134,7 @@ class Passing(Exception):
 
 
 async def _look_nowhere(_space: str) -> None:
-    """Where no workspace installs the app by itself."""
+    """Does nothing, where no workspace installs the app by itself."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,7 +202,7 @@ class SlackCalls:
             raise Unreachable from failure
 
     async def read(self, method: str, /, *, team: str, **arguments: Any) -> Reply:
-        """The same for a call that only reads, and for whoever waits by itself.
+        """The same for a call that only reads, by a caller that waits by itself.
 
         Raises SlackRefused, Unreachable and Passing, with the seconds to wait.
         """

@@ -1,4 +1,4 @@
-"""Reads a Slack channel as a source, no faster than leaves room for questions.
+"""Reads a Slack channel as a source, at a rate that leaves room for questions.
 
 What is limited: "conversations.history" and "conversations.replies" are of tier 3, at least 50 calls a minute, for
 apps of the Marketplace and those that a company made for itself; for other apps, since 29 May 2025, one call a
@@ -32,7 +32,7 @@ NOWHERE = ("channel_not_found", "not_in_channel", "is_inactive")  # error codes
 
 @dataclass(slots=True, kw_only=True)
 class SlackApi:
-    """The Web API as a source reads it: one call after the other, and what is in the way as an error of sources."""
+    """The Web API for a source: one call at a time, and failures as errors of sources."""
 
     calls: SlackCalls
     team: str
@@ -115,7 +115,7 @@ class SlackChannel:
 
     @contextmanager
     def _telling(self, method: str) -> Iterator[None]:
-        """Raises SlackRefused for a thread alone."""
+        """Turns failures into errors of sources; raises SlackRefused for a thread alone."""
         try:
             yield
         except SlackRefused as refused:

@@ -26,7 +26,7 @@ _PARTS = ("pretext", "title", "subtitle", "text", "body", "fields", "elements", 
 
 
 def moment(ts: str) -> float:
-    """Seconds since the epoch of a message's or a press's ``ts``; ValueError for what is none, such as “nan”."""
+    """Seconds since the epoch of a ``ts``; ValueError for an invalid one, such as “nan”."""
     seconds = float(ts)
     if not isfinite(seconds):
         raise ValueError(ts)
@@ -34,7 +34,7 @@ def moment(ts: str) -> float:
 
 
 def written(message: Payload) -> str:
-    """The text of its author."""
+    """The text that its author wrote."""
     text, blocks = str(message.get("text") or ""), _each(message, "blocks")
     shown = _markup(blocks)
     is_typed = all(_kind(block) == "rich_text" for block in blocks)
@@ -56,7 +56,7 @@ def forwarded(message: Payload, my_user_id: str) -> tuple[ThreadMessage, ...]:
 
 
 def thread_message(message: Payload, my_user_id: str) -> ThreadMessage | None:
-    """A message of a thread with all that it says; None for one of the bot, and for one without words."""
+    """A message of a thread with all its words; None for the bot's own, and one without words."""
     parts = (spoken(written(message), my_user_id).text, *(one.text for one in forwarded(message, my_user_id)))
     text = "\n".join(filter(None, parts))
     is_mine = message.get("user") == my_user_id
@@ -191,7 +191,7 @@ class SlackChannelInfo:
 
 
 def people_in(message: Payload) -> Iterator[str]:
-    """The ids of whoever wrote it and is mentioned in it."""
+    """The ids of the author and of mentioned people."""
     if user := message.get("user"):
         yield str(user)
     yield from _PERSON.findall(written(message))
@@ -263,7 +263,7 @@ def _prose(markup: str, names: Mapping[str, str]) -> str:
 
 
 def _plain(markup: str) -> str:
-    """The text of code: links by what is shown of them."""
+    """The text of code, with links as their labels."""
     return _unescaped(_ENTITY.sub(lambda found: found[1].rpartition("|")[2], markup))
 
 
@@ -297,7 +297,7 @@ class ChannelChange:
 
 
 def change_of(payload: Payload) -> ChannelChange | None:
-    """None for an event that changes nothing of what is kept, such as those of bots."""
+    """The change that an event tells; None if nothing kept changes, as with bots."""
     event = payload.get("event") or {}
     channel, subtype = event.get("channel"), event.get("subtype")
     if event.get("type") != "message" or not isinstance(channel, str) or channel.startswith(DIRECT):

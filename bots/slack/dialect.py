@@ -38,7 +38,7 @@ _OPENER = re.compile(
 
 
 def _disarmed(text: str) -> str:
-    """For places without other escapes, such as code: no sequence begins here."""
+    """The text without Slack's escape sequences, for code, which has no other escapes."""
     return _CONTROL.sub("&lt;", text)
 
 
@@ -90,7 +90,7 @@ def _guarded(lines: str) -> str:
 
 
 def _is_harmless(markdown: str, links: Collection[str]) -> bool:
-    """Parse the result again with looser rules."""
+    """True if the result is still harmless when it is parsed with looser rules."""
     if _CONTROL.search(markdown):
         return False
     lines = (found.children for found in _loose_reader().parse(markdown) if found.children)

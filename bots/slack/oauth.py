@@ -28,7 +28,7 @@ CONNECTIONS = 2  # to PostgreSQL, for installations alone
 
 
 class InstallationStore(AsyncSQLAlchemyInstallationStore):
-    """Also tells of a new installation."""
+    """The SDK's store, which also reports a new installation."""
 
     def __init__(self, *, client_id: str, engine: AsyncEngine, granted: Callable[[Granted], None]) -> None:
         super().__init__(client_id=client_id, engine=engine)
@@ -75,7 +75,7 @@ def open_engine(storage: Storage, file: str) -> AsyncEngine:
 
 
 async def make_tables(engine: AsyncEngine, *stores: InstallationStore | StateStore) -> None:
-    """Two processes must not make them at once."""
+    """Make the tables, in one process at a time."""
     async with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             await connection.execute(text(f"SELECT pg_advisory_xact_lock({AdvisoryLock.STORE})"))
@@ -125,7 +125,7 @@ class OAuth:
 async def open_oauth(
     settings: SlackSettings, storage: Storage, calls: SlackCalls, scopes: Sequence[str]
 ) -> AsyncIterator[OAuth]:
-    """Load what is installed; what is installed from now on is asked for these scopes, and served at once."""
+    """Load the installations; new ones are asked for these scopes, and served at once."""
     storage.database(STORE, SCHEMA).close()
     engine = open_engine(storage, str(file_of(storage.data_dir.resolve(), STORE)))
     try:

@@ -66,7 +66,7 @@ def escaped_link(url: str, label: str) -> str:
 
 
 def fallback(text: str) -> str:
-    """For the ``text`` of a message, where only code marks keep addresses from becoming links."""
+    """The ``text`` of a message, where only code marks keep addresses from becoming links."""
     words, shown, end = clean(text), "", 0
     for start, stop in addresses(words):
         shown += f"{_escaped(words[end:start])}`{_escaped(words[start:stop])}`"
@@ -190,7 +190,7 @@ def with_table(pieces: Sequence[str]) -> Iterator[Part]:
 
 
 def table_words(block: Block) -> str:
-    """Row by row, where there is no layout."""
+    """The words of a table row by row, for texts without layout."""
     return "\n".join(" · ".join(_words_in(cell).strip() for cell in row) for row in block["rows"])
 
 
@@ -204,7 +204,7 @@ def _table(run: Sequence[str]) -> Node | None:
 
 
 def _block(table: Node) -> Block | None:
-    """A long one is turned over and sorted by its readers; None if it is too large for Slack."""
+    """The block of a table, a long one as a data table; None if it is too large for Slack."""
     heading, *below = cells(table)
     titles = [_cell(cell, {"bold": True}) for cell in heading]
     rows = [[_cell(cell, {}) for cell in row] for row in below]

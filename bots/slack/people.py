@@ -32,7 +32,7 @@ MENTION = re.compile(r"@([UW][A-Z0-9]{8,})")
 
 @dataclass(slots=True, kw_only=True)
 class SlackPeople:
-    """Names and groups. If Slack refuses to say, a person has no name but the id, and is in no group."""
+    """Names and groups. If Slack refuses, a person's name is the id, and the person is in no group."""
 
     calls: SlackCalls
     shown_names: ShownNames | None = None  #: where names are noted for operators
@@ -97,7 +97,7 @@ class SlackPeople:
         return bool(reply["channel"].get("is_private", True))
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
-        """User groups of other workspaces have no members here."""
+        """The groups of access rules that a person is in; those of other workspaces have no members here."""
         prefix = f"{PLATFORM}/{space}/"
         ours = {rule: rule.removeprefix(prefix) for rule in among}
         groups = {rule: group for rule, group in ours.items() if group.startswith("S")}
@@ -105,7 +105,7 @@ class SlackPeople:
         return frozenset([rule for rule, group in groups.items() if user in await members(space, group)])
 
     async def email_of(self, space: str, user: str) -> str:
-        """Without the scope users:read.email, Slack leaves the address out."""
+        """The e-mail address of a member; empty without the scope users:read.email."""
         now = asyncio.get_running_loop().time()
         until, email = self._emails.get((space, user), (0.0, ""))
         if now >= until:
@@ -121,7 +121,7 @@ class SlackPeople:
         return email
 
     async def approvers(self, route: ReplyRoute, among: Iterable[str]) -> tuple[Approver, ...]:
-        """Groups by their handle, which as plain words pings nobody."""
+        """The people and groups by name; a group's handle as plain words pings nobody."""
         known, team = [], route["team"]
         for one in among:
             is_group = one.startswith("S")
@@ -157,7 +157,7 @@ class SlackPeople:
         return handles
 
     async def _members(self, team: str, group: str) -> frozenset[str]:
-        """Nobody, if the group is of another workspace. Raises SlackRefused and Unreachable."""
+        """The members of a group; none if it is of another workspace. Raises SlackRefused and Unreachable."""
         now = asyncio.get_running_loop().time()
         until, members = self._groups.get((team, group), (0.0, frozenset()))
         if now < until:
@@ -212,7 +212,7 @@ class SlackUploads:
     calls: SlackCalls
 
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:
-        """Its name and its content; what the event did not say of it is looked up."""
+        """The file's name and content; what the event left out is looked up."""
         from aiohttp import ClientError
 
         file = file if file.url else await self._look_up(file)
@@ -232,7 +232,7 @@ class SlackUploads:
         raise DocumentError(f"{file.name} could not be fetched: the app needs the scope files:read.")
 
     async def _look_up(self, file: Attachment) -> Attachment:
-        """The file as Slack knows it now: of a shared one, events name the id alone ("check_file_info")."""
+        """The file as Slack knows it now; events name only the id of a shared one ("check_file_info")."""
         called = file.name or "The file"
         try:
             known = (await self.calls.call("files.info", team=file.found_in, file=file.id))["file"]

@@ -1,4 +1,4 @@
-"""Posts each message once: its metadata names its turn and part, by which it is found before it is repeated."""
+"""Posts each message once: its metadata names its turn and part, and it is looked for before a retry."""
 
 import asyncio
 import logging
@@ -198,7 +198,7 @@ class SlackPosts:
             await self.sessions.rest(route, "active")
 
     async def _delete(self, route: ReplyRoute, handle: str) -> None:
-        """Take a sign of work away; where nothing may be deleted, it becomes an arrow to what stands below."""
+        """Delete a sign of work; if it may not be deleted, it becomes an arrow to the message below."""
         if handle in ("", STATUS):
             return
         ts, target = handle.removeprefix(STREAM), {"team": route["team"], "channel": route["channel"]}
@@ -268,7 +268,7 @@ class SlackPosts:
         return None
 
     async def _thread(self, route: ReplyRoute, **within: str) -> AsyncIterator[Reply]:
-        """The messages of a thread; of a route without one, those of its channel since then."""
+        """The messages of a thread, or of the channel since then for a route without one."""
         if "is_in_channel" in route:
             method, within = "conversations.history", {**within, "oldest": route["message"]}
         else:
@@ -287,7 +287,7 @@ class SlackPosts:
                 return
 
     async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
-        """Only the one who spoke or pressed sees it; never the only copy of an answer.
+        """Show a message only to the person who wrote or pressed; never the only copy of an answer.
 
         In a thread without replies nobody would, "chat.postEphemeral": there it stands in the channel.
         """
@@ -341,7 +341,7 @@ class SlackPosts:
     async def _show(
         self, route: ReplyRoute, turn: str, part: int, message: Message, method: str, **arguments: Any
     ) -> Reply:
-        """Where Slack refuses the layout, the words alone."""
+        """Show a message; if Slack refuses the layout, its words alone."""
         call = partial(
             self.calls.call, method, team=route["team"], channel=route["channel"],
             metadata={"event_type": EVENT_TYPE, "event_payload": {"turn": turn, "part": part}}, **arguments,

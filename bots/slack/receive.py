@@ -1,4 +1,4 @@
-"""A Slack payload -> what a person asked by it. Pure: what it depends on is passed in.
+"""A Slack payload -> the request of a person. Pure: what it depends on is passed in.
 
 A payload that arrives twice is read with the same id: of a message from workspace, channel and
 timestamp, whichever event names it, and of a press from its own timestamp.
@@ -22,7 +22,7 @@ EXPLAIN = "explain"  # that of the modal in which a person says what was wrong
 
 
 def press(payload: Payload, route: SlackRoute) -> incoming.Request | None:
-    """None for a button that is not ours; the part of an action's id before a colon says what it does."""
+    """The request of a button, None for an unknown one; an action's id begins with what it does."""
     action = payload["actions"][0]
     name = action.get("action_id", "").partition(":")[0]
     if name != "feedback" and name not in incoming.BUTTONS:
@@ -64,7 +64,7 @@ def _press(request_id: str, route: SlackRoute, at: float) -> incoming.Press:
 
 
 def _submitted(payload: Payload, route: SlackRoute, now: float) -> incoming.Press:
-    """A modal is submitted once, so its id is the request's."""
+    """The press of a submitted modal; its id is the request's, as it is submitted once."""
     return _press(id_of({**route, "message": payload["view"]["id"]}), route, now)
 
 
@@ -80,7 +80,7 @@ def typed(payload: Payload) -> str:
 
 
 def conversation_in(payload: Payload, me: Me) -> Conversation | None:
-    """Where it was said; None for a payload that is not for the bot."""
+    """The conversation of a payload; None if it is not for the bot."""
     if not _is_relevant(payload, me):
         return None
     route = route_of(payload, me)
@@ -92,7 +92,7 @@ def conversation_in(payload: Payload, me: Me) -> Conversation | None:
 def receive(
     payload: Payload, me: Me, thread: incoming.ThreadState, *, now: float = 0.0
 ) -> incoming.Incoming | None:
-    """None for a payload that is not for the bot; ``now``, in seconds since the epoch: a modal has no timestamp."""
+    """The request in a payload; None if it is not for the bot. ``now`` dates a modal, which has no timestamp."""
     conversation = conversation_in(payload, me)
     if conversation is None:
         return None

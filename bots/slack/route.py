@@ -14,7 +14,7 @@ Payload = Mapping[str, Any]
 
 
 class SlackRoute(TypedDict):
-    """All that an answer needs; JSON types only, so that it can be stored."""
+    """All that is needed to answer; JSON types only, as it is stored."""
 
     team: str  #: the installation's workspace, or its organization
     channel: str
@@ -46,7 +46,7 @@ class Me:
 
 
 def route_of(payload: Payload, me: Me | None = None) -> SlackRoute:
-    """Where an answer to this payload goes. TypeError where one of the ids is no text."""
+    """The route of the answer to a payload. TypeError if an id is no text."""
     if payload.get("type") == "view_submission":
         card: SlackRoute = json.loads(payload["view"]["private_metadata"])["address"]
         return {**card, "user": payload["user"]["id"]}
@@ -95,7 +95,7 @@ def spaces_of(payload: Payload) -> tuple[str, ...]:
 
 
 def _space_in(names: Payload, team: str | None = None) -> str:
-    """The organization's for an installation in all of it, and where no workspace is named."""
+    """The organization's space for an installation in all of it, and if no workspace is named."""
     enterprise = names.get("enterprise") or names.get("enterprise_id")
     if isinstance(enterprise, Mapping):
         enterprise = enterprise.get("id")
@@ -105,7 +105,7 @@ def _space_in(names: Payload, team: str | None = None) -> str:
 
 
 def metadata_of(proposal_id: str, route: Mapping[str, Any]) -> str:
-    """The edit modal's metadata, by which its submission names the proposal and the thread."""
+    """The edit modal's metadata: the proposal and the thread of its submission."""
     return json.dumps({"proposal": proposal_id, "address": route}, separators=(",", ":"))
 
 
@@ -141,7 +141,7 @@ def id_of(route: SlackRoute) -> str:
 
 
 def key_of(team: str, channel: str, message: str) -> str:
-    """A message among those of all workspaces."""
+    """The key of a message among those of all workspaces."""
     return f"{PLATFORM}/{team}/{channel}/{message}"
 
 

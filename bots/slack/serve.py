@@ -75,7 +75,7 @@ class SlackListeners:
     log_limit: LogLimit = field(default_factory=LogLimit)
 
     async def accept(self, payload: Payload) -> Response:
-        """Store or start what the payload asks for, or Slack delivers it again. What cannot be read is acknowledged."""
+        """Store or start a payload's request, or Slack delivers it again. Unreadable ones are acknowledged."""
         try:
             incoming = await self._incoming_of(payload)
         except MALFORMED as fault:
@@ -136,7 +136,7 @@ class SlackListeners:
         await self.schedule.look_again(address, change.items, change.id)
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
-        """Such an event may come late, when the app is installed again: only Slack knows the token's state."""
+        """Forget the workspace if Slack says that its token is revoked: the event may come late."""
         space = installation.me.space
         try:
             await self.calls.look(space)  # another process may have installed it again
@@ -252,7 +252,7 @@ async def _is_listening() -> bool:
 
 
 async def _check_app_token(calls: SlackCalls, token: str) -> None:
-    """Raise SettingsError for a token that opens no socket: the SDK would retry for ever."""
+    """Raise SettingsError for a token that opens no socket: the SDK would retry without end."""
     from aiohttp import ClientError
     from slack_sdk.errors import SlackApiError
 
@@ -274,7 +274,7 @@ def _bolt(listeners: SlackListeners) -> AsyncApp:
     from slack_bolt.response import BoltResponse
 
     class StoreFirst(AsyncMiddleware):
-        """A plain function would get arguments that Bolt reads from the payload, whatever its shape."""
+        """The listener. As a plain function it would get arguments that Bolt reads from any payload."""
 
         async def async_process(self, *, req: Any, resp: Any, next: Any) -> BoltResponse | None:  # noqa: A002, ARG002 - Bolt calls them so
             if req.body.get("type") == "url_verification":

@@ -1,4 +1,4 @@
-"""The session of an agent while a turn runs: a status, with which Slack offers its Stop, and a plan.
+"""The agent's session while a turn runs: a status, beside which Slack offers Stop, and a plan.
 
 A quick look shows a status alone; a plan begins with the second stage that there is time to show. It is a streamed
 message: its title says where the turn is and in the end what came of it, its tasks are the stages, and the checked
@@ -125,7 +125,7 @@ class SlackSessions:
         return (route["team"], method) not in self._absent
 
     async def set_status(self, route: ReplyRoute, status: SessionStatus, sentence: str = "") -> bool:
-        """True if it is shown: as the session's status, or without sessions as words under the thread."""
+        """Set the session's status, or without sessions words under the thread; True if it is shown."""
         if "is_in_channel" in route:  # outside of any thread, so of any session
             return False
         thread = {"channel_id": route["channel"], "thread_ts": route["thread"]}
@@ -137,7 +137,7 @@ class SlackSessions:
         return False
 
     async def rest(self, route: ReplyRoute, status: SessionStatus) -> None:
-        """Set the status that stays when the work is done: a session that seems to work would mislead."""
+        """Set the status that stays after the work, so that the session does not seem to work."""
         if await self.set_status(route, status) or "is_in_channel" in route or not self.has(route, STATUS):
             return
         try:
@@ -148,7 +148,7 @@ class SlackSessions:
             logger.warning("a session seems to work on", extra={"reason": str(trouble)})
 
     async def start_plan(self, route: ReplyRoute, plan: PlanStream, work: ProgressNote) -> bool:
-        """True if its stream is there, or may be."""
+        """Start the stream of a plan; True if it exists, or may."""
         plan.grow(plan.first)
         thread = {"channel": route["channel"], "thread_ts": route["thread"], "task_display_mode": "plan"}
         # In a channel one person sees the plan grow; a direct message takes no recipient.
@@ -181,7 +181,7 @@ class SlackSessions:
             logger.info("refused", extra={"method": "chat.stopStream", "reason": refused.code})
 
     async def _attempt(self, route: ReplyRoute, method: str, **arguments: Any) -> Reply | None:
-        """None: it was not done. Without contents: it is not known whether it was."""
+        """The reply to one try. None: it failed; empty: it may have succeeded."""
         if not self.has(route, method):
             return None
         try:

@@ -1,4 +1,4 @@
-"""All stores in one archive, and back: whichever database they are from, and whichever they go to."""
+"""Copies all stores into one archive, and back, between any two databases."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -72,7 +72,7 @@ class ArchiveSource:
 
 
 def back_up(settings: Settings, file: Path) -> Backup:
-    """SettingsError where there is nothing, or the archive cannot be written."""
+    """Write an archive of all stores. SettingsError if there are none, or it cannot be written."""
     with _opened(settings) as source:
         if not source.tables:
             raise SettingsError(f"There is nothing to back up in {settings.data_dir}.")
@@ -98,7 +98,7 @@ def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
     rows = embedded = 0
 
     def counted(table: StoredTable, found: Iterator[Row]) -> Iterator[Row]:
-        """The rows of passages, of which some are said to have a vector."""
+        """The rows of passages, counting those said to have a vector."""
         nonlocal embedded
         column = table.columns.index("embedded")
         for row in found:
@@ -130,7 +130,7 @@ def _write(source: StoredContent, archive: ArchiveWriter) -> Backup:
 
 
 def restore(file: Path, settings: Settings, notify: Progress) -> Backup:
-    """Into empty stores that nobody serves; all of the archive or nothing."""
+    """Restore an archive into empty stores that no process serves; all or nothing."""
     _refuse_queue_elsewhere(settings)
     with read_archive(file) as archive:
         source = ArchiveSource(archive)
@@ -173,7 +173,7 @@ def _name(store: str, table: StoredTable) -> str:
 
 
 def _refuse_queue_elsewhere(settings: Settings) -> None:
-    """An archive is restored into one folder, and the queue that is read would be another one."""
+    """Raise SettingsError if the queue is outside the folder that an archive is restored into."""
     queue = queue_file(settings)
     if queue is not None and queue.resolve() != file_of(settings.data_dir, "turns").resolve():
         raise SettingsError(

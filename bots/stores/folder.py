@@ -79,7 +79,7 @@ class FolderSource(FolderUploads):
                 yield row
 
     def vectors(self) -> Iterator[Row]:
-        """From a copy of Chroma's files: only the process that serves them may open them."""
+        """The vectors, from a copy of Chroma's files: only the serving process may open the originals."""
         passages = self.embedded()
         if not passages:
             return
@@ -123,7 +123,7 @@ class FolderSource(FolderUploads):
 def open_folder(
     folder: Path, *, turns: Path | None = None, data_dir: Path | None = None
 ) -> Iterator[FolderSource]:
-    """``turns``: where the queue is if it is elsewhere; ``data_dir``: where the folder will be."""
+    """Open the stores of a folder. ``turns``: another path of the queue; ``data_dir``: where the folder will be."""
     with ExitStack() as opened:
         databases = {}
         for store in copies.IN_FOLDER:
@@ -204,7 +204,7 @@ def empty_folder(data_dir: Path, purpose: str) -> Iterator[Path]:
 
 
 def _clear(data_dir: Path) -> None:
-    """Removes all that a copy which was cut off left there."""
+    """Remove what an interrupted copy left there."""
     for each in data_dir.iterdir():
         if each.is_dir():
             shutil.rmtree(each)
@@ -243,7 +243,7 @@ def lay_down(
 
 
 def compare(read: copies.Tallies, written: copies.Tallies) -> None:
-    """FootnoteError where counts or digests differ."""
+    """Compare two copies; FootnoteError if counts or digests differ."""
     for store in read.by_store:
         before, after = read.by_store[store], written.by_store[store]
         if before != after:
@@ -254,7 +254,7 @@ def compare(read: copies.Tallies, written: copies.Tallies) -> None:
 
 
 def put_uploads(uploads: copies.StoredContent, folder: Path) -> None:
-    """Each is whole or not there. SettingsError where another file has the place of one."""
+    """Copy uploads, each whole or not at all. SettingsError if a file of that name exists."""
     for name in uploads.names():
         target = (folder / name).resolve()
         if not target.is_relative_to(folder.resolve()):
@@ -277,7 +277,7 @@ def _digest(file: Path) -> str:
 
 
 def _place_words(library: Path, data_dir: str) -> None:
-    """The words of an upload say in which folders it lies: those of the copy, by which it is searched there."""
+    """Update the indexed words of uploads, which include their folder's path."""
     if not library.is_file():
         return
     below = f"{data_dir}{os.sep}{UPLOADS}{os.sep}"
@@ -300,7 +300,7 @@ def _place_words(library: Path, data_dir: str) -> None:
 
 
 def _mark_missing(library: Path, stored: set[int]) -> int:
-    """Passages without a vector are embedded by the next command that reads; how many."""
+    """Mark passages without a vector, which the next command embeds; returns how many."""
     if not library.is_file():
         return 0
     with closing(sqlite3.connect(library)) as database, database:

@@ -108,7 +108,7 @@ class ServerSource(FolderUploads):
             yield collection, passage, np.array(vector, "<f4").tobytes()
 
     def _table(self, name: str, table: StoredTable) -> Iterator[Row]:
-        """Nothing of a table that nobody made yet."""
+        """The rows of a table; none if it does not exist."""
         types = _columns_of(self.connection, name)
         if not types:
             return iter(())
@@ -124,7 +124,7 @@ class ServerSource(FolderUploads):
                     yield name, last
 
     def _workflows(self, table: StoredTable) -> Iterator[Row]:
-        """The workflows for a folder: what runs belongs to its one process, which takes it up when it starts."""
+        """The workflows for a folder; running ones are given to its one process, which resumes them."""
         status, executor = table.columns.index("status"), table.columns.index("executor_id")
         for row in self._table(_table_name("turns", table.name), table):
             if row[status] == "PENDING":
@@ -152,7 +152,7 @@ def _columns_of_writes(table: StoredTable) -> tuple[str, ...]:
 
 
 def _columns_of(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
-    """Types by column; empty for a table that is not there."""
+    """Types by column; empty for a missing table."""
     return dict(connection.execute(_COLUMNS, (name,)).fetchall())
 
 
@@ -200,13 +200,13 @@ def refuse_company(connection: psycopg.Connection[Any], url: str) -> None:
 
 
 def _refuse_served(url: str) -> None:
-    """SettingsError where a process that had connected before the copy began serves by now."""
+    """Raise SettingsError if a process that had connected before the copy serves by now."""
     if leases.is_any_serving(url):
         raise SettingsError(f"{SERVER} was served meanwhile. Stop that process, and run the command again.")
 
 
 def _check_versions(connection: psycopg.Connection[Any]) -> None:
-    """SettingsError unless every store that there is has the version of this Footnote."""
+    """Raise SettingsError unless every store has the version of this Footnote."""
     if not _columns_of(connection, VERSIONS):
         raise SettingsError(f"{SERVER} holds no stores of Footnote.")
     stored = dict(connection.execute(f"SELECT store, version FROM {VERSIONS}").fetchall())
@@ -221,7 +221,7 @@ def _check_versions(connection: psycopg.Connection[Any]) -> None:
 
 
 def _check_queue(connection: psycopg.Connection[Any], version: int) -> None:
-    """SettingsError unless the queue was made by the DBOS that made another one, which has this version."""
+    """Raise SettingsError unless the queue is of the same version of DBOS."""
     there = f"{DBOS_SCHEMA}.dbos_migrations"
     query = f"SELECT max(version) FROM {there}"
     found = _columns_of(connection, there) and connection.execute(query).fetchone()
@@ -265,7 +265,7 @@ class ServerCopy:
                     self._go_on_above(name, column, f'(SELECT max("{column}") FROM {name})')
 
     def _put_words(self, rows: Iterator[Row]) -> None:
-        """The postings are made anew from the terms."""
+        """Write the words, and make the postings again from their terms."""
         for batch in _batches(rows):
             found = self.connection.execute(_DOCUMENTS, ([row[0] for row in batch],)).fetchall()
             keys = {passage: (document, collection) for passage, document, collection in found}
@@ -278,7 +278,7 @@ class ServerCopy:
                 )
 
     def count_asked(self) -> None:
-        """Fills the table in which PostgreSQL has what a folder counts from the queue when it is opened."""
+        """Fill the table of counts, which a folder takes from the queue when it is opened."""
         since = time.time() - max(PERIODS.values())
         found = self.connection.execute(_ASKED, (TURN, int(since * 1_000))).fetchall()
         # The arguments as DBOS gives them: it stores the positional ones under another name.
@@ -297,7 +297,7 @@ class ServerCopy:
                 copy.write_row([each.replace("\0", sign) if isinstance(each, str) else each for each in row])
 
     def _go_on_above(self, name: str, column: str, last: int | str) -> None:
-        """The next id of a table is one above the last; a column that gives no ids, and an empty table, stay."""
+        """Set a table's next id above its last; a column without a sequence, or an empty table, stays."""
         if sequence := _sequence_of(self.connection, name, column):
             # NULL sets nothing.
             setting = f"SELECT setval('{sequence}', nullif(greatest({last}, 0), 0))"
@@ -365,7 +365,7 @@ async def _make_empty(storage: Storage) -> None:
 
 @contextmanager
 def _reserved(url: str, source: copies.StoredContent) -> Iterator[None]:
-    """Nobody else uses the database meanwhile, nor after a kill, until the copy was made anew."""
+    """Keep all others from the database, after a kill too, until the copy was made again."""
     address = conninfo(url)
     with (
         translate_errors(),

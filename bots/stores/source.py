@@ -1,4 +1,4 @@
-"""Every store that there is with its schema, what a copy of all of them is made from, and how two are compared.
+"""All stores with their schemas, the interface of what is copied, and the comparison of two copies.
 
 Whichever database the rows are from, they have the form of the tables in the data folder: the other one has
 the same tables but for the words, the conversations and the vectors.
@@ -55,13 +55,13 @@ class StoredContent(Protocol):
     def data_dir(self) -> str: ...  #: the absolute path below which its uploads lay
 
     def rows(self, store: str, table: StoredTable) -> Iterator[Row]:
-        """In the order in which they were written, where that matters."""
+        """The rows of a table, in the order they were written where that matters."""
 
     def vectors(self) -> Iterator[Row]:
         """A collection's name, and an id and its vector of little-endian floats; sorted by collection."""
 
     def names(self) -> Iterable[str]:
-        """Paths below the data folder."""
+        """The names of the files, as paths below the data folder."""
 
     def copy(self, name: str, target: Path) -> None: ...
 
@@ -71,7 +71,7 @@ class StoredContent(Protocol):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts rows, and sums up their digests: the order in which they come changes nothing."""
+    """Counts rows and sums their digests, so their order does not matter."""
 
     count: int = 0
     total: int = 0
@@ -117,7 +117,7 @@ class Tallies:
             yield table, moved(table, rows, source.data_dir, str(after.resolve())) if is_moved else rows
 
     def vectors(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """In half precision, which is what PostgreSQL keeps."""
+        """The vectors in half precision, which PostgreSQL stores, counted as they go by."""
         import numpy as np
 
         tally = self.by_store.setdefault(VECTORS, Tally())
@@ -128,7 +128,7 @@ class Tallies:
 
 
 def tally(source: StoredContent) -> Tallies:
-    """Reads everything."""
+    """The tallies of all of a source; reads everything."""
     tallies = Tallies(source.data_dir)
     for store, held in source.tables.items():
         for table in held.tables:
@@ -152,7 +152,7 @@ def moved(table: StoredTable, rows: Iterable[Row], before: str, after: str) -> I
 
 
 def _canonical(store: str, table: StoredTable, data_dir: str) -> Callable[[Row], Iterable[Any]]:
-    """A function that makes of a row what is the same in both databases."""
+    """A function that maps a row to a form that is equal in both databases."""
     if (store, table.name) == ("library", "words"):
         return lambda row: (row[0], *indexed_from(*row[1:]))
     if (store, table.name) == ("conversations", "checkpoints"):
@@ -204,7 +204,7 @@ def files_in(settings: Settings) -> dict[str, Path]:
 
 
 async def make_postgres_stores(storage: Storage) -> None:
-    """Every store that is not there, and those of an older version brought to this one."""
+    """Make every missing store, and migrate those of an older version."""
     from core.turns.checkpoints_postgres import open_postgres_checkpoints
     from core.turns.leases import open_leases
 
@@ -216,7 +216,7 @@ async def make_postgres_stores(storage: Storage) -> None:
 
 
 def _migrate_queue(url: str) -> None:
-    """The tables of DBOS, which has versions of its own."""
+    """Migrate the tables of DBOS, which has versions of its own."""
     from dbos import DBOS
     from sqlalchemy.exc import SQLAlchemyError
 

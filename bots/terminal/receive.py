@@ -81,7 +81,10 @@ def read(line: str, here: Situation) -> Turn | TerminalCommand | None:
             return TerminalCommand(name="edit")
         return decide(here.awaiting.id, _VERDICTS[word], here)
     if typed := _COMMAND.fullmatch(text):
-        return _command(typed[1], (typed[2] or "").strip())
+        name = typed[1].lower()
+        known = COMMANDS.get(_ALIASES.get(name, name))
+        argument = (typed[2] or "").strip() if known else typed[1]
+        return TerminalCommand(name=known[0] if known else "unknown", argument=argument)
     if text.isdecimal() and 0 < int(text) <= len(here.options):
         text = here.options[int(text) - 1]
     return ask(text, here)
@@ -101,14 +104,6 @@ def decide(proposal_id: str, verdict: Verdict, here: Situation, *, query: str | 
         id=here.turn_id, conversation=here.conversation, author=here.author, proposal_id=proposal_id,
         verdict=verdict, query=None if query is None else checked_query(query), decided_at=here.now,
     )  # fmt: skip
-
-
-def _command(typed: str, argument: str) -> TerminalCommand:
-    name = typed.lower()
-    known = COMMANDS.get(_ALIASES.get(name, name))
-    if known is None:
-        return TerminalCommand(name="unknown", argument=typed)
-    return TerminalCommand(name=known[0], argument=argument)
 
 
 class CommandTurns(Protocol):
