@@ -97,7 +97,7 @@ HOSTILE = tuple(text for texts in KINDS.values() for text in texts)
 BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
 
 
-HOSTILE = (
+HOSTILE_HTML = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "' onmouseover='alert(1)",

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from fakes.desk import NOON, Browser, Inspection, answered, asked, cookie_at, open_desk, proposed, traced
-from fakes.hostile import BIDI, HOSTILE
+from fakes.hostile import BIDI, HOSTILE_HTML
 from fakes.ports import free_port
 
 from bots.chat.access import AccessChange, change_access
@@ -267,7 +267,7 @@ async def test_a_form_of_a_megabyte_is_refused(desk):
 async def test_hostile_text_in_every_field_stays_text(desk):
     """Each text stands in every field that the page shows: as a question, in its trace, in a thread and in filters."""
     editor, pages = await desk.browser(name="<script>alert(1)</script>\u202e"), []
-    for number, text in enumerate(HOSTILE):
+    for number, text in enumerate(HOSTILE_HTML):
         turn = f"h{number}-{text[:60]}"
         question = asked(turn, text, channel=text[:200].replace("/", "-"), author=text[:200])
         await desk.footnote.log.record(
@@ -289,12 +289,12 @@ async def test_hostile_text_in_every_field_stays_text(desk):
         pages += [(number, path, *await editor.get(path)) for path in paths]
     pages += [(-1, path, *await editor.get(path)) for path in ("/", "/ask", "/questions")]
 
-    assert len(pages) == 5 * len(HOSTILE) + 3
+    assert len(pages) == 5 * len(HOSTILE_HTML) + 3
     assert {status for _, _, status, _ in pages} <= {200, 404}
     shown = [
         (number, path[:60], status) for number, path, status, _ in pages if path.startswith("/questions/")
     ]
-    assert [status for _, _, status in shown] == [200] * len(HOSTILE)
+    assert [status for _, _, status in shown] == [200] * len(HOSTILE_HTML)
     for number, path, _, page in pages:
         assert Inspection(page).faults == [], (number, path[:60])
         assert BIDI.search(page) is None

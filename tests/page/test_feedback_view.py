@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
-from fakes.hostile import HOSTILE
+from fakes.hostile import HOSTILE_HTML
 
 WORDS = "When does the ferry leave?"
 
@@ -91,7 +91,7 @@ async def test_a_reader_decides_nothing_and_sees_no_closed_words(desk):
 
 
 async def test_hostile_remarks_are_text(desk):
-    for number, text in enumerate(HOSTILE):
+    for number, text in enumerate(HOSTILE_HTML):
         await log(desk, f"q{number}", text)
         await rate_down(desk, f"q{number}", text[:200], by=text[:40])
     editor = await desk.browser()

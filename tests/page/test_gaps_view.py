@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 from fakes.desk import NOON, Inspection, asked, open_desk, traced
-from fakes.hostile import BIDI, HOSTILE
+from fakes.hostile import BIDI, HOSTILE_HTML
 from fakes.shelf import write
 from fakes.tiny_network import write_tiny_network
 
@@ -238,13 +238,13 @@ async def test_a_report_that_another_visit_drops_meanwhile_is_no_fault(desk):
 
 
 async def test_hostile_questions_are_text(desk):
-    for number, text in enumerate(HOSTILE):
+    for number, text in enumerate(HOSTILE_HTML):
         await log_gap(desk, f"q{number}", text, title=text)
         await desk.footnote.log.rate(f"q{number}", "ben", is_positive=False, at=NOON)
         await desk.footnote.log.explain(f"q{number}", "ben", "wrong", text)
     browser = await desk.browser()
 
-    paths = ["/gaps?state=all", *(f"/gaps/q{number}" for number in range(len(HOSTILE)))]
+    paths = ["/gaps?state=all", *(f"/gaps/q{number}" for number in range(len(HOSTILE_HTML)))]
     pages = [await browser.get(path) for path in paths]
 
     assert {status for status, _ in pages} == {200}

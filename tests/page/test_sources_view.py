@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from fakes.desk import HANDBOOK, SECRET, Inspection, answered, asked, open_desk, traced
 from fakes.git_server import Repository
-from fakes.hostile import HOSTILE
+from fakes.hostile import HOSTILE_HTML
 
 from core.conversation import Outcome
 from core.library.documents import Piece
@@ -222,7 +222,7 @@ async def test_a_reader_changes_nothing(desk, tmp_path):
 
 
 async def test_words_and_names_of_documents_are_no_markup_and_the_documents_can_be_forgotten(desk):
-    for number, text in enumerate(HOSTILE):
+    for number, text in enumerate(HOSTILE_HTML):
         piece = Piece(path=(text[:200],), location=text[:200], text=text, start=0, end=len(text))
         name = f"https://example.org/{number}/{text[:60]} "
         desk.footnote.library.store.put(
@@ -233,7 +233,7 @@ async def test_words_and_names_of_documents_are_no_markup_and_the_documents_can_
     names = [each.address for each in desk.footnote.library.store.entries(collection="web")]
 
     paths = ["/sources", "/sources?collection=web", *(addressed(name, "web") for name in names)]
-    tried = [f"/sources?{urlencode({'try': text[:2_000]})}" for text in HOSTILE]
+    tried = [f"/sources?{urlencode({'try': text[:2_000]})}" for text in HOSTILE_HTML]
     pages = [await browser.get(path) for path in (*paths, *tried)]
     forgotten = [
         await browser.post(addressed(name, "web", "change"), change="forget", sure="yes") for name in names

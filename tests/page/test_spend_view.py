@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.desk import NOON, Inspection, answered, asked, open_desk, traced
-from fakes.hostile import HOSTILE
+from fakes.hostile import HOSTILE_HTML
 
 from core.conversation import ModelTokens
 from core.reasoning.limits import Price, Prices
@@ -101,7 +101,7 @@ async def test_what_waits_and_a_model_that_is_left_alone_is_told(desk):
 
 
 async def test_names_of_models_and_channels_are_no_markup(desk):
-    for number, text in enumerate(HOSTILE):
+    for number, text in enumerate(HOSTILE_HTML):
         await log(desk, f"q{number}", model=text[:5_000], channel=f"C{number}")
     browser = await desk.browser("reader", collections=frozenset({"other"}))
 
