@@ -97,7 +97,7 @@ _EXAMPLES = {
 
 
 def ids_of(kind: str, written: Iterable[str]) -> list[str]:
-    """Raises SettingsError for what is no id: a name could be another's tomorrow."""
+    """The ids of an access rule. SettingsError for a name, which could be another's tomorrow."""
     found = []
     for each in written:
         known = slack.access_id(kind, each) or discord.access_id(kind, each)

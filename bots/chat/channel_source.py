@@ -319,10 +319,10 @@ class KnownChannel(Protocol):
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be read of it for now; empty: it can."""
+        """The reason why the channel cannot be read now; empty: it can."""
 
     def refusal(self, *, is_own: bool) -> str:
-        """Why it may not be read into a collection; empty if it may. ``is_own``: the channel's own."""
+        """The reason why it may not be read into a collection; empty if it may. ``is_own``: the channel's own."""
 
     async def reader(self) -> ChannelReader: ...
 

@@ -298,7 +298,7 @@ class ChannelStore:
             )  # fmt: skip
 
     async def opt_out(self, person: str) -> None:
-        """From now on, what this person writes is not read where a channel is a source."""
+        """Read no more of what this person writes in channels that are sources."""
         await self._write("INSERT INTO opted_out VALUES (?) ON CONFLICT DO NOTHING", person)
 
     async def opt_in(self, person: str) -> None:
@@ -338,7 +338,7 @@ class ChannelStore:
         await self._write("DELETE FROM threads WHERE conversation = ?", conversation.id)
 
     async def unasked(self, conversation: Conversation, now: float) -> tuple[int, int]:
-        """How many such answers the channel got lately, and how many of them were not wanted."""
+        """The number of such answers in the channel lately, and how many of them were unwanted."""
         ((count, unwanted),) = await self.database.rows(
             "SELECT count(*), coalesce(sum(is_unwanted), 0) FROM unasked WHERE channel = ? AND answered_at > ?",
             (conversation.channel_id, now - UNASKED_COUNTED),

@@ -76,7 +76,7 @@ class ChatCommands:
         return await methods[command.name](command, route)
 
     async def refusal(self, command: ChatCommand, route: ReplyRoute) -> str | None:
-        """Why its author may not give this command; None if they may. Raises Unreachable."""
+        """The reason why the author may not give this command; None if they may. Raises Unreachable."""
         if command.name in ("keep", "unkeep"):
             return await self._refusal_to_teach(command, route)
         learners, key = self.footnote.settings.learners, FOR_LEARNERS.get(command.name)

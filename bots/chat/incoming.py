@@ -369,7 +369,7 @@ BUTTONS = frozenset((*_PRESSES, *_PRESSED))
 
 
 def pressed(press: Press, name: str, carried: str) -> Request | None:
-    """None for a button that is not ours."""
+    """The request of a pressed button; None if it is unknown."""
     if name in _PRESSES:
         return _PRESSES[name](press, carried)
     return next((press.command(each, carried) for each in _PRESSED if each == name), None)

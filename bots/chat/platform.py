@@ -261,7 +261,7 @@ class Attachments(Protocol):
     """The files that came with messages."""
 
     async def fetch(self, file: Attachment) -> tuple[str, bytes]:
-        """Its name and its content. Raises DocumentError and Unreachable."""
+        """The file's name and content. Raises DocumentError and Unreachable."""
 
 
 def is_reached_directly(url: str) -> bool:

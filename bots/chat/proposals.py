@@ -28,7 +28,7 @@ APPROVERS_SHOWN = 5  # names of those who may decide beside the asker
 
 
 def reason(proposal: Proposal) -> str:
-    """Why the documents were not enough."""
+    """The reason why the documents were not enough."""
     sentence = clipped(plain_line(proposal.reason), REASON_SHOWN)
     return say_in(language_of(proposal.question))("not_answered") if is_blank(sentence) else sentence
 
@@ -40,7 +40,7 @@ def looked_for(proposal: Proposal) -> str:
 
 
 def would_search(proposal: Proposal, card_context: CardContext) -> str:
-    """Above the query."""
+    """The sentence above the query."""
     engine = clipped(line(card_context.engine))
     return say_in(language_of(proposal.question))("would_search", engine=engine)
 

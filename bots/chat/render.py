@@ -29,7 +29,7 @@ Part = str | Block  #: Markdown that may share a block with its neighbours, or a
 
 @value
 class Layout(Generic[Shown]):
-    """How a platform builds its messages."""
+    """The functions and limits with which a platform builds its messages."""
 
     #: Of blocks, and what a notification says, if empty, their beginning. ``pings``: whom it notifies.
     message: Callable[..., Shown]

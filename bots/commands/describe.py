@@ -61,7 +61,7 @@ async def manifest(arguments: Namespace, settings: Settings) -> int:
 
 
 def graph(_arguments: Namespace, _settings: Settings) -> int:
-    """How a question is answered, as Mermaid text."""
+    """``footnote graph``: how a question is answered, as Mermaid text."""
     from core.graph.graph import build_graph  # a second and a half, which only this command needs
 
     print(build_graph().get_graph().draw_mermaid())  # noqa: T201 - this is the output

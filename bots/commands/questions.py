@@ -66,7 +66,7 @@ def table_of(turns: Sequence[FoundQuestion], currency: str) -> Table:
 
 
 def cells_of(turn: FoundQuestion, currency: str) -> tuple[str, ...]:
-    """In the order of the columns, each on one line; the time is that of this machine."""
+    """The cells of a turn in the order of the columns, each on one line, in local time."""
     asked = turn.question
     cells = (
         datetime.fromtimestamp(asked.asked_at).astimezone().strftime("%m-%d %H:%M"),

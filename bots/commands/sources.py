@@ -104,7 +104,7 @@ def source_record(listed: ListedSource, *, is_stale: bool = False) -> dict[str, 
 
 
 def described(listed: ListedSource, *, is_stale: bool) -> str:
-    """When a source was read, how often it is, what could not be read, and why it stopped."""
+    """A line on a source: last and next sync, failures, and why it stopped."""
     record, counts, synced = listed.record, listed.counts, "not wholly read yet"
     if record.synced_at:
         synced = f"synced {datetime.fromtimestamp(record.synced_at).astimezone():%Y-%m-%d %H:%M}"

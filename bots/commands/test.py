@@ -236,7 +236,7 @@ def _written(
 
 
 def _name(file: Path) -> str:
-    """Its path from the folder that the command was typed in."""
+    """The path of a file from the current folder."""
     whole, here = file.resolve(), Path.cwd()
     return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 

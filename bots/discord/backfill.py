@@ -58,7 +58,7 @@ class Watermark:
         return cls(channel_store, last)
 
     def hold(self, first: int) -> None:
-        """From this message on some may be missing, until it is released."""
+        """Hold the watermark below this message until it is released: some may be missing."""
         self._held.append(first)
 
     async def release(self, first: int, *, newest: int = 0) -> None:

@@ -343,7 +343,7 @@ class FootnoteClient(ChannelEvents):
         self._away.clear()
 
     def stop_listening(self) -> None:
-        """From here on messages are left to the next start, which fetches them."""
+        """Take no more messages; the next start fetches them."""
         self.listeners = self.follower = None
         for backfill in self._backfills:
             backfill.cancel()

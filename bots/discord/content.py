@@ -162,7 +162,7 @@ def is_written(message: Json) -> bool:
 
 
 def channel_message(message: Json, channel: DiscordChannelInfo, *, title: str = "") -> ChannelMessage | None:
-    """None for what no person wrote, and for what says nothing. ``title``: of the post that it begins."""
+    """A message of a person as a source keeps it; None if it is empty. ``title``: of the post that it begins."""
     if message["type"] == THREAD_STARTER:  # the message that the thread was opened on, in the channel
         message = message.get("referenced_message") or message
     if not is_written(message):

@@ -147,7 +147,7 @@ class DiscordPosts:
         await self._responses.respond(route["interaction"], kind, data)
 
     async def defer(self, route: ReplyRoute) -> None:
-        """Where the bot is not, Discord itself shows that it thinks."""
+        """Show that an answer will come, outside the bot's servers."""
         await self._responses.defer(route["interaction"])
 
     async def open_editor(self, route: ReplyRoute, editor: Any) -> None:

@@ -59,7 +59,7 @@ class Interaction:
 
 
 def read_press(interaction: Interaction) -> incoming.Request | None:
-    """None for an unknown button; the part of a button's id before a colon says what it does."""
+    """The request of a pressed button, None if it is unknown; its id begins with what it does."""
     action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
     return incoming.pressed(interaction.press, action, argument)
 

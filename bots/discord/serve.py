@@ -143,7 +143,7 @@ class GatewayConnection:
         return {"initial": False, "resume": True, **known}
 
     def _handle_close(self, code: int) -> None:
-        """Raises ConnectionRefused where no other try helps; without the content intent the bot goes on."""
+        """Raise ConnectionRefused if no other try helps; without the content intent, go on."""
         if code in FINAL:
             raise ConnectionRefused(FINAL[code])
         if code != INTENT_REFUSED:

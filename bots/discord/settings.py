@@ -45,7 +45,7 @@ class DiscordSettings:
 def read_discord_settings(
     environment: Mapping[str, str], env_file: Path | None = Path(".env")
 ) -> DiscordSettings | None:
-    """None if no token is set; SettingsError names every fault, but no token."""
+    """The settings; None if no token is set. SettingsError names every fault, but no token."""
     values = {**read_env_file(env_file), **environment}
     token, address = (values.get(name, "").strip() for name in ("DISCORD_TOKEN", "DISCORD_API_URL"))
     if not token:

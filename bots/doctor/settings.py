@@ -40,7 +40,7 @@ class Configuration:
 
 
 def read_configuration(environment: Mapping[str, str], env_file: Path = ENV_FILE) -> Configuration:
-    """Raises nothing: what is wrong becomes part of the result."""
+    """The configuration with its faults; raises nothing."""
     file_fault, in_file = "", {}
     try:
         in_file = read_env_file(env_file)

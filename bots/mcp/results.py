@@ -47,7 +47,7 @@ class ApprovalNeeded(BaseModel):
 
 
 class AskResult(BaseModel):
-    """How a question ended."""
+    """The outcome of a question."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -74,7 +74,7 @@ class Service(Protocol):
         """Begins the ids of turns."""
 
     async def run(self, turn: Turn, note: Note) -> Outcome:
-        """How a turn ended; one that is known has ended as it did. FootnoteError where it is refused."""
+        """Run a turn; a known one returns its first outcome. FootnoteError if it is refused."""
 
     async def proposal(self, caller: Caller, proposal_id: str) -> tuple[Conversation, Proposal] | None:
         """One in the caller's own conversations."""

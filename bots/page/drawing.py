@@ -118,7 +118,7 @@ def _edge(before: str, after: str) -> str:
 
 
 def _border(name: str, towards: tuple[float, float]) -> tuple[float, float]:
-    """Where a line from the centre of a node leaves it."""
+    """The point where a line from the centre of a node crosses its border."""
     x, y = POSITIONS[name]
     dx, dy = towards[0] - x, towards[1] - y
     if name in (START, END):

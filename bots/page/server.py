@@ -215,7 +215,7 @@ class Door:
         return web.Response(body=figures.encode(), content_type="text/plain", charset="utf-8")
 
     async def _trouble(self) -> str:
-        """Why the stores cannot be read now, or questions are not answered; empty: they are."""
+        """The reason why stores cannot be read or questions not answered now; empty: they can."""
         try:
             await self.site.log.database.rows("SELECT 1")
         except FootnoteError as fault:

@@ -209,7 +209,7 @@ def is_written(message: Payload, me: Me) -> bool:
 def channel_message(
     message: Payload, channel: SlackChannelInfo, names: Mapping[str, str]
 ) -> ChannelMessage | None:
-    """None for what no person wrote."""
+    """A message of a person as a source keeps it, else None."""
     if not is_written(message, channel.me):
         return None
     markup, user, ts = written(message), str(message["user"]), str(message["ts"])

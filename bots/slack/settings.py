@@ -51,7 +51,7 @@ class SlackSettings:
 def read_slack_settings(
     environment: Mapping[str, str], env_file: Path | None = Path(".env"), *, is_served: bool = True
 ) -> SlackSettings | None:
-    """None without a bot token and a client id; SettingsError names every fault. ``is_served``: events come in."""
+    """The settings; None without a bot token and a client id. SettingsError names every fault. ``is_served``: events come in."""
     values = {**read_env_file(env_file), **environment}
     given = {name: values.get(name, "").strip() for name in NAMES}
     if not (given["SLACK_BOT_TOKEN"] or given["SLACK_CLIENT_ID"]):

@@ -209,7 +209,7 @@ class Operations:
         return {"is_done": answer.revision == details["revision"]}
 
     async def ask_person(self, details: Details, _watcher: Watcher) -> Record:
-        """Finds whom to ask about one of these turns, for whoever asks to store in the queue."""
+        """Find experts for one of these turns; the caller stores the command in the queue."""
         command, route = await request_about(details["turns"], self.footnote, self.channel_store)
         return {"command": plain(command), "route": dict(route)}
 

@@ -57,7 +57,7 @@ class TerminalCommand:
 
 @value
 class Situation:
-    """Where and when a line was typed, and what waits for a reply."""
+    """The context of a typed line: conversation, time, and what waits for a reply."""
 
     turn_id: str  #: of the turn that the line becomes
     now: float  #: seconds since the epoch
@@ -70,7 +70,7 @@ class Situation:
 
 
 def read(line: str, here: Situation) -> Turn | TerminalCommand | None:
-    """None for an empty line; QuestionRejected when it is too long for a question."""
+    """The turn or command in a line, None if it is empty; QuestionRejected when a question is too long."""
     text = line.strip()
     if not text:
         return None

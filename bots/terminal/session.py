@@ -35,7 +35,7 @@ THREAD_LIMIT = 200  # characters of a thread's name
 
 
 def conversation_named(name: str) -> Conversation:
-    """By its thread's name, or by the full id that ``--json`` prints."""
+    """The conversation of a thread's name, or of the full id that ``--json`` prints."""
     thread = name.strip().removeprefix(f"{PLATFORM}/{SPACE}/{CHANNEL}/")
     if not thread or len(thread) > THREAD_LIMIT or not thread.isprintable():
         raise SettingsError(f"A thread's name has 1 to {THREAD_LIMIT} printable characters.")
@@ -130,7 +130,7 @@ class Session:
         return await self.lines.read_reply(self._say("ask_in_terminal"))
 
     def _say(self, key: str) -> str:
-        """In the language of the question that a search is proposed for."""
+        """A sentence in the language of the question that a search is proposed for."""
         question = self.awaiting.question if self.awaiting else ""
         return say_in(language_of(question))(key)
 
@@ -226,7 +226,7 @@ class Session:
         return [entry for entry in every if any(is_within(entry.address, root) for root in self.sources)]
 
     def _size(self) -> dict[str, int]:
-        """How many documents and passages this conversation reads."""
+        """The number of documents and passages that this conversation reads."""
         store = self.library.store
         passages = store.count_passages(Scope(collections=store.collections(), addresses=self.sources))
         return {"documents": len(self._entries()), "passages": passages}

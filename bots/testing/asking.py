@@ -51,7 +51,7 @@ class Examiner:
         return [_settled([run[n] for run in runs if n < len(run)]) for n in range(len(thread))]
 
     async def _ask(self, thread: Sequence[Case]) -> list[Judgement]:
-        """In a conversation of their own."""
+        """Ask the questions of a thread in a new conversation, and forget it."""
         caller = self.callers[thread[0].whom]
         conversation = caller.conversation(f"test-{secrets.token_hex(6)}")
         judged = []

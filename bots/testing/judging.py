@@ -59,7 +59,7 @@ class Corpus:
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
-        """From pairs of source and address."""
+        """A corpus from pairs of source and address."""
         files: dict[str, tuple[str, ...]] = {}
         for source, address in documents:
             files[source] = (*files.get(source, ()), address)
@@ -150,7 +150,7 @@ def _broken(case: Case, answer: Answer, corpus: Corpus, unsaid: Sequence[str] | 
 
 
 def said_by(answer: Answer) -> str:
-    """Its text with its quotes."""
+    """The text of an answer with its quotes."""
     return "\n".join((answer.text, *(citation.quote for citation in answer.citations)))
 
 

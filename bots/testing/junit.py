@@ -20,7 +20,7 @@ ELEMENTS: Mapping[Verdict, str] = {"fails": "failure", "failed": "error", "asked
 
 
 def write(suites: Mapping[str, Sequence[Judgement]], file: Path, made: str) -> Path:
-    """By the name of the file of questions; the file written. FootnoteError if it cannot be."""
+    """Write the judgements by question file; returns the file written. FootnoteError if that fails."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(as_xml(suites, made), encoding="utf-8")
@@ -74,7 +74,7 @@ def _flaky(judgements: Sequence[Judgement]) -> str:
 
 
 def _text(content: object) -> str:
-    """Without control characters and surrogates, which XML 1.0 refuses even as references."""
+    """The text for XML 1.0, which refuses control characters and surrogates even as references."""
     return escape(plain(str(content)))
 
 

@@ -19,7 +19,7 @@ NAME_LENGTH = 12  # hexadecimal digits of the hash of the question file's path
 
 @value
 class Ended:
-    """How one question ended."""
+    """The result of one question in a run."""
 
     verdict: str
     quotes: Quotes
@@ -84,7 +84,7 @@ class Changes:
 
 
 def file_for(data_dir: Path, questions: Path) -> Path:
-    """Where the last run of a question file is stored, by the path of that file."""
+    """The file that stores the last run of a question file, by that file's path."""
     path = str(questions.resolve()).encode("utf-8", "surrogateescape")
     return data_dir / FOLDER / f"{sha256(path).hexdigest()[:NAME_LENGTH]}.json"
 

@@ -28,7 +28,7 @@ COSTS: Mapping[str, str] = {
 
 
 def answers(judgements: Sequence[Judgement]) -> report.Section:
-    """How the questions ended: by tag, and in shares."""
+    """The section on how the questions ended: by tag, and in shares."""
     hits: dict[str, list[bool]] = {name: [] for name in SHARES}
     for each in judgements:
         is_good, is_none = each.verdict in GOOD, each.outcome.answer is None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @value
 class Dialect:
-    """How a platform's Markdown writes structure, and how all other text is kept from becoming structure."""
+    """The rules by which a platform's Markdown writes structure and escapes all other text."""
 
     #: Text as a reader sees it, and which of its characters were escaped (by index) -> Markdown.
     plain: Callable[[str, Callable[[int], bool]], str]

@@ -47,7 +47,7 @@ def fences(lines: str, terms: Terms, limit: int, info: str = "") -> Iterator[str
 
 
 def _middle(text: str) -> int:
-    """Where to cut in two: at the end of a line, else of a word, else anywhere."""
+    """The offset to cut at: the end of a line, else of a word, else anywhere."""
     half = len(text) // 2
     for sign in ("\n", " "):
         if at := text.rfind(sign, 0, half) + 1 or text.find(sign, half, -1) + 1:

@@ -138,7 +138,7 @@ async def _rules(visit: Visit) -> Mapping[str, tuple[AccessRule, ...]]:
 
 
 async def _documents(visit: Visit, name: str) -> int:
-    """How many documents who reads the collection reads: without those that only some people may."""
+    """The number of documents that every reader of the collection reads."""
     database = visit.site.library.store.database
     sizes = await asyncio.to_thread(collection_sizes, database, with_restricted=False)
     return next((each.documents for each in sizes if each.name == name), 0)

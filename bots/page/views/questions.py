@@ -149,7 +149,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _seconds(day: date, zone: tzinfo) -> float | None:
-    """When a day began there; None for one at the end of all calendars."""
+    """The time when a day began in a zone; None for one beyond the calendar."""
     try:
         return datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()
     except (OverflowError, ValueError):

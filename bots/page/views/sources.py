@@ -201,7 +201,7 @@ def _entries(visit: Visit, name: str) -> list[Entry]:
 
 
 def _count_others(visit: Visit, entry: Entry) -> int:
-    """How many documents would be forgotten with this one: those below it, and its copies in websites. Blocks."""
+    """The number of documents forgotten with this one: those below it, and copies in websites. Blocks."""
     collection = base_of(entry.collection)
     labels = source_labels(visit.site.sightings.sources, collection=collection)
     meant = resolve_name(entry.address, [*visit.site.library.known(collection), *labels])
@@ -231,7 +231,7 @@ async def _read_collection(visit: Visit, name: str, text: str, use: str) -> Coll
 
 
 def _chosen(visit: Visit, name: str, text: str, use: str, uses: Mapping[str, DocumentUse]) -> CollectionView:
-    """Blocks."""
+    """The documents that a filter of the page chooses. Blocks."""
     unreadable = tuple(visit.site.library.store.roots.unreadable(name).values())
     entries = [each for each in _entries(visit, name) if text in f"{each.source}\n{each.title}".casefold()]
     unseen = visit.site.sightings.unseen(entries)
