@@ -6,14 +6,10 @@ from bots.chat.platform import CardContext
 from core.conversation import Answer, Citation, Conversation, Decision, Omission, Outcome, Proposal
 
 ASKED = "Wie lange werden Protokolle aufbewahrt, und wer darf sie lesen?"
-
-
 QUOTE = Citation(
     number=1, title="Handbuch", location="Handbuch > Protokolle", source="handbuch.md",
     quote="Protokolle darf nur das Betriebsteam lesen.", start=0, end=43,
 )  # fmt: skip
-
-
 ANSWER = Answer(
     text="Protokolle darf nur das Betriebsteam lesen. [1]",
     citations=(QUOTE,),
@@ -22,16 +18,10 @@ ANSWER = Answer(
     left_out=(Omission(text="Sie werden 90 Tage aufbewahrt.", reason="keine Frist in der Quelle"),),
     missing="wie lange Protokolle aufbewahrt werden",
 )
-
-
 QUERY = "Aufbewahrungsfrist Protokolle DSGVO"
-
-
 PROPOSAL = Proposal(
     id="p1", turn_id="q1", question=ASKED, asker="U1", query=QUERY, reason="", tried=(), closest=(QUOTE,)
 )
-
-
 IN_PART = Outcome(
     kind="answered",
     turn_id="q1",
@@ -40,8 +30,6 @@ IN_PART = Outcome(
     language="de",
     timing_ms={"total": 2_100.0},
 )
-
-
 SETTING = CardContext(engine="DuckDuckGo", names={"U1": "Ann"})
 
 

@@ -92,11 +92,7 @@ def by_kind(kinds: Mapping[str, tuple[str, ...]]) -> list:
 
 
 HOSTILE = tuple(text for texts in KINDS.values() for text in texts)
-
-
 BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
-
-
 HOSTILE_HTML = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

@@ -13,14 +13,8 @@ from fakes.sources import Shelf
 from core.conversation import Conversation, Question
 
 PEOPLE = 12
-
-
 CHANNELS = 4
-
-
 ANSWERED = "What is the passphrase of the {} mooring?"
-
-
 FOLLOW_UPS = ("And its passphrase?", "Which passphrase did you say?")
 
 

@@ -237,11 +237,7 @@ def web_hit(text: str, *, id: str = "web1", score: float = 1.0, **more) -> Retri
 
 
 TOWER = hit("The tower is 300 metres tall. It was built in 1889.")
-
-
 OTHER = hit("Bridges are not towers.", id="2", score=0.5)
-
-
 WEB = (web_hit("The tower is 330 metres tall with its antenna."),)
 
 
