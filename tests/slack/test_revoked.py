@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER, Office
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE, PONTOON, PONTOON_ANSWER, Office
 from fakes.slack import ALL_SCOPES, App, FakeSlack, Refusal
 from fakes.web_servers import FakeSearXNG
 
@@ -61,6 +61,7 @@ async def test_every_call_of_a_question_waits_until_the_token_works(office, slac
     root = await slack.say(ann, general, "Does anybody know when the ferry to Sark leaves?")
     slack.faults.queue(method, *[Refusal(code)] * 2)
     slack.faults.chances = {each: {Refusal("unknown_method"): 1.0} for each in LACKS.get(method, ())}
+    office.constants["bots.chat.messenger:BETWEEN"] = PATIENCE  # no plan, however slow it is
     await office.open()
 
     called = await slack.mention(ann, general, "can you answer this?", root.ts)
