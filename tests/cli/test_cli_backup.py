@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -11,7 +12,7 @@ import zipfile
 from contextlib import closing
 
 import pytest
-from fakes.harbour import Machine
+from fakes.harbour import Machine, emptied
 from fakes.tiny_network import write_tiny_network
 
 from core.errors import SettingsError
@@ -22,24 +23,45 @@ DOGS = "# Dogs\n\nDogs bark at the moon.\n"
 QUESTION = "Do cats purr at night?"
 
 
-@pytest.fixture
-def machine(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "cats.md").write_text(CATS)
-    (tmp_path / "docs" / "dogs.md").write_text(DOGS)
-    network = write_tiny_network(tmp_path / "network")
-    return Machine(folder=tmp_path, settings={"EMBEDDING_MODEL": str(network)})
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Where each test has its folder: what is indexed is known by its path."""
+    return tmp_path_factory.mktemp("backup") / "machine"
+
+
+def machine_in(folder):
+    (folder / "docs").mkdir()
+    (folder / "docs" / "cats.md").write_text(CATS)
+    (folder / "docs" / "dogs.md").write_text(DOGS)
+    network = write_tiny_network(folder / "network")
+    return Machine(folder=folder, settings={"EMBEDDING_MODEL": str(network)})
 
 
 @pytest.fixture
-async def archive(machine):
-    """Of a folder with two documents that were embedded."""
+def machine(place):
+    return machine_in(emptied(place))
+
+
+@pytest.fixture(scope="module")
+def template(place, tmp_path_factory):
+    """What ``archive`` lays down, made once."""
+    asyncio.run(back_up(machine_in(emptied(place))))
+    return shutil.copytree(place, tmp_path_factory.mktemp("template") / "backed up")
+
+
+async def back_up(machine):
     await succeed(machine, "ingest", "docs")
     learned = machine.folder / ".footnote" / "learned" / "a-channel"
     learned.mkdir(parents=True)
     (learned / "note.md").write_text("# Note\n\nThe moon is full.\n")
     await succeed(machine, "ingest", str(learned / "note.md"), "--collection", "a-channel")
     await succeed(machine, "backup", "all.footnote")
+
+
+@pytest.fixture
+def archive(template, machine):
+    """Of a folder with two documents that were embedded."""
+    shutil.copytree(template, emptied(machine.folder), dirs_exist_ok=True)
     return machine.folder / "all.footnote"
 
 

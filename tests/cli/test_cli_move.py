@@ -22,6 +22,7 @@ from fakes.harbour import (
     PATIENCE,
     PONTOON_QUESTION,
     Machine,
+    emptied,
 )
 from fakes.served import DEAD_END
 from fakes.tiny_network import write_tiny_network
@@ -58,12 +59,6 @@ def machine_in(folder, engine):
     network = write_tiny_network(folder / "network")
     settings = {"EMBEDDING_MODEL": str(network), "WEB_SEARCH": "searxng", "SEARXNG_URL": engine}
     return Machine(folder=folder, settings=settings)
-
-
-def emptied(folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
 
 
 @pytest.fixture(scope="module")

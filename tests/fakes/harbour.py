@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -51,6 +52,13 @@ FRANCE = Result(
     content="France won the 1998 football World Cup by beating Brazil 3-0 in the final.",
     published="1998-07-12",
 )
+
+
+def emptied(folder: Path) -> Path:
+    """The folder without what a test left in it. Tests share one path where they share what is indexed there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
 
 
 @dataclass

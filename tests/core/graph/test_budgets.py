@@ -18,6 +18,7 @@ from core.graph.checking import AT_ONCE
 from core.graph.context import Deps
 from core.graph.graph import build_graph
 from core.graph.policy import PRESETS
+from core.reasoning.calls import Limits
 from core.reasoning.chat_model import ChatModels, FallbackReasoner
 from core.reasoning.extractive import ExtractiveReasoner
 from core.reasoning.providers import Access
@@ -47,6 +48,7 @@ async def assistant_with(
         chat_model="gemini-3.5-flash",
         grader_model="gemini-3.5-flash-lite",
         access=Access(google_api_key=gemini.api_key, google_url=gemini.base_url, timeout=patience),
+        limits=Limits(pause=0.001),
     )
     documents = ScriptedDocuments(default=PASSAGES, confidence=confidence)
     documents.by_query = {"another wording": (hit("The tower is 300 metres tall.", id="9"),)}
