@@ -82,10 +82,10 @@ class PostgresServer:
         return f"postgresql://postgres:{PASSWORD}@127.0.0.1:{self.port}/{database}"
 
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """The URL of a database of its own, which is dropped afterwards, whoever still uses it."""
+    def database(self, template: str = TEMPLATE) -> Iterator[str]:
+        """The URL of a copy of a database, which is dropped afterwards, whoever still uses it."""
         name = f"test_{next(self._numbers)}"
-        self._administer(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY file_copy")
+        self._administer(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         try:
             yield self.url(name)
         finally:
