@@ -28,7 +28,11 @@ async def slack():
         yield server
 
 
-async def ran(office, *arguments, constants=()):
+#: Seconds that a check may take, unless a test is about a Slack that keeps silent: machines of CI are slow.
+PATIENT = {"bots.doctor.slack:PATIENCE": 60.0, "bots.doctor.checkup:TIMEOUT": PATIENCE}
+
+
+async def ran(office, *arguments, constants=PATIENT):
     """The command, run to its end: its exit code and what it printed."""
     process = await start_python(
         *("-m", "bots", "doctor", *arguments),
@@ -36,14 +40,14 @@ async def ran(office, *arguments, constants=()):
         env=environment(office.folder) | {"LOG_LEVEL": ""} | office.slack.environment | office.settings,
         stdout=PIPE,
         stderr=PIPE,
-        constants=dict(constants),
+        constants=constants,
     )
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     return process.returncode, out.decode(), err.decode()
 
 
-async def examined(office, *named, constants=()):
+async def examined(office, *named, constants=PATIENT):
     """What it finds of Slack, by check; the exit code agrees with it, and no token is shown."""
     code, out, err = await ran(office, *named, "--json", constants=constants)
     assert err == ""
