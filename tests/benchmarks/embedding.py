@@ -21,8 +21,8 @@ from benchmarks import DATA, ROOT, Say
 from benchmarks.evaluation_sets import lines
 from bots.testing.report import Cell, Section, Table
 from core.library.chroma import ChromaIndex
-from core.library.embedding import network
 from core.library.embedding.network import OnnxEmbedder
+from core.library.embedding.session import batches
 
 PASSAGES = 300
 QUERIES = 200
@@ -100,13 +100,13 @@ def compare_with_chroma(folder: Path, texts: list[str]) -> tuple[Table, str]:
 
 def budgets(folder: Path, texts: list[str]) -> Iterator[tuple[Cell, ...]]:
     """Passages a second, by the padded tokens of one batch."""
-    embedder = OnnxEmbedder(folder)
-    tokens = [encoding.ids for encoding in embedder._network.tokenizer.encode_batch(texts)]
+    session = OnnxEmbedder(folder)._session
+    encodings = session.tokenizer.encode_batch(texts)
     for budget in BUDGETS:
-        groups = network.batches([len(ids) for ids in tokens], budget)
+        groups = batches([len(encoding.ids) for encoding in encodings], budget)
         began = time.perf_counter()
         for group in groups:
-            embedder._run(embedder._network, [tokens[i] for i in group])
+            session._run([encodings[index] for index in group])
         yield budget, len(texts) / (time.perf_counter() - began)
 
 
