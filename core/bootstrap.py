@@ -286,7 +286,7 @@ def _completer(settings: Settings, library: Library, sources: SourceStore) -> Ca
 
     links = SourceLinks(templates=settings.source_url_base, store=library.store, private=settings.data_dir)
     sightings = Sightings(sources=sources, documents=library.store, stale_after=settings.stale_after)
-    return lambda outcome: sightings.marked(links.linked(outcome))
+    return lambda outcome: sightings.mark_unseen(links.add_links(outcome))
 
 
 def make_embedder(settings: Settings, *, announce: Announce, progress: DownloadProgress) -> Embedder | None:

@@ -27,7 +27,7 @@ def storable(text: str) -> str:
 
 def plain(text: str) -> str:
     """The text without invisible characters, except line breaks and tabs."""
-    return "".join(_shown(character) for character in text.replace("\r\n", "\n"))
+    return "".join(_show(character) for character in text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, limit: int) -> str:
@@ -53,7 +53,7 @@ def hides_something(text: str) -> bool:
     return bool(_BLANK.search(text)) or any(unicodedata.category(sign) in HIDDEN for sign in text)
 
 
-def _shown(character: str) -> str:
+def _show(character: str) -> str:
     if character in "\n\t" or character in JOINERS:
         return character
     category = unicodedata.category(character)

@@ -362,7 +362,7 @@ class Progress:
     answer: Answer | None = None  #: its checked beginning, while the rest is written
 
 
-def unwatched(_: Progress) -> None:
+def ignore_progress(_: Progress) -> None:
     """Ignore the progress of a turn that nobody watches."""
 
 

@@ -260,7 +260,7 @@ def _network(*words: str, rest: str, takes_services: bool = False) -> Callable[[
         if raw.startswith("hf:"):
             from core.library.embedding.repository import Repository
 
-            Repository.named(raw)
+            Repository.from_setting(raw)
         elif not (takes_services and ":" in raw) and not _folder(raw).is_dir():
             raise ValueError(f"must be {', '.join(words)}, a folder that exists, {rest}, not “{raw}”")
         return raw

@@ -27,7 +27,7 @@ class Wording:
         entry = self.entries[key]
         if isinstance(entry, Mapping):
             entry = entry["one" if values["count"] in self.entries["counted_as_one"] else "other"]
-        return str(entry.format_map({name: self._written(each) for name, each in values.items()}))
+        return str(entry.format_map({name: self._write(each) for name, each in values.items()}))
 
     def date(self, day: date) -> str:
         """ "12 Mar 2026"."""
@@ -44,7 +44,7 @@ class Wording:
             return f"{number:,}".replace(",", self.entries["thousands"])
         return f"{number:g}".replace(".", self.entries["decimal"])
 
-    def _written(self, value: object) -> str:
+    def _write(self, value: object) -> str:
         if isinstance(value, Sentence):
             return self(value.key, **value.values)
         return self.number(value) if isinstance(value, int | float) else str(value)

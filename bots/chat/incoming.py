@@ -19,7 +19,7 @@ from core.conversation import (
     check_question,
     value,
 )
-from core.graph.approval import checked_query
+from core.graph.approval import check_query
 from core.text.intent import kind_of, small_talk
 from core.traces.log import Fault
 from core.turns.messenger import ReplyRoute
@@ -286,7 +286,7 @@ def is_page(argument: str) -> bool:
 
 def _argument(name: CommandName, text: str) -> str:
     if name == "approve" and text:
-        return checked_query(text)
+        return check_query(text)
     return text.lower() if name == "follow" else text
 
 
@@ -336,7 +336,7 @@ class Press:
         """QuestionRejected when an edited query is empty or too long."""
         return Decision(
             id=self.id, conversation=self.conversation, author=self.author, proposal_id=proposal,
-            verdict=verdict, query=None if query is None else checked_query(query), groups=self.groups,
+            verdict=verdict, query=None if query is None else check_query(query), groups=self.groups,
             decided_at=self.at,
         )  # fmt: skip
 

@@ -161,7 +161,7 @@ AROUND = 300  # characters shown on each side of a quote
 
 def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[str]) -> Footnotes:
     """The footnotes below the answer, else the closest passages, as far as they may be read now."""
-    closed = ReaderSets(store.database).closed(documents_in(outcome), collections_of(outcome), collections)
+    closed = ReaderSets(store.database).withdrawn(documents_in(outcome), collections_of(outcome), collections)
     outcome = outcome_within(outcome, collections, closed)
     citations = merge_footnotes(outcome.answer).citations if outcome.answer else outcome.closest
     scope = Scope(collections=collections)
@@ -171,7 +171,7 @@ def footnotes_of(outcome: Outcome, store: DocumentStore, collections: frozenset[
 def _excerpt(citation: Citation, store: DocumentStore, scope: Scope) -> Excerpt:
     if citation.origin == "web":  # its page is not kept
         return Excerpt(citation=citation)
-    passage = store.quoted(citation.source, citation.quote, citation.start, scope)
+    passage = store.find_quote(citation.source, citation.quote, citation.start, scope)
     return excerpt_from(passage, citation) if passage else Excerpt(citation=citation, is_current=False)
 
 

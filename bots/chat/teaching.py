@@ -16,7 +16,7 @@ from bots.chat.texts import clipped, language_of_turn, say_in
 from core.answers.store import ExpertRequest, KeptAnswer, id_of
 from core.conversation import QUESTION_LIMIT, Command, Conversation, Question, ThreadMessage
 from core.errors import AnswerRejected
-from core.gaps.questions import answered_by, open_gap_store
+from core.gaps.questions import find_answered, open_gap_store
 from core.text.language import language_of
 from core.turns.archive import outcome_of, stored_turn
 from core.turns.messenger import ReplyRoute
@@ -125,7 +125,7 @@ class Teaching(Generic[Shown]):
         await answers.use(answer.id)
         # What was not answered where the reply was said is answered now, for who reads it there.
         asked = request.turn if request and question == request.question else ""
-        turns = await answered_by(self.commands.footnote.log, answer, asked=asked)
+        turns = await find_answered(self.commands.footnote.log, answer, asked=asked)
         with open_gap_store(self.commands.footnote.storage) as gaps:
             await gaps.mark(turns, "answered", author=answer.name, at=answers.now(), answer=answer.id)
         return ""

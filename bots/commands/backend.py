@@ -22,7 +22,7 @@ from bots.terminal.operations import Backend, Operations, Record, error_in, fing
 from bots.terminal.screen import Screen
 from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
 from core.bootstrap import Announce, Footnote, Reads, is_served, open_footnote, open_library, reads_everything
-from core.conversation import Command, Conversation, Outcome, Progress, Proposal, Turn, unwatched
+from core.conversation import Command, Conversation, Outcome, Progress, Proposal, Turn, ignore_progress
 from core.errors import FootnoteError, IndexInUse, SettingsError
 from core.library.data_lock import SERVING, find_owner, make_data_dir
 from core.library.documents import Readable
@@ -208,7 +208,7 @@ class RemoteTurns:
 
     operations: RemoteOperations
 
-    async def run(self, turn: Turn, report: Report = unwatched, /) -> Outcome:
+    async def run(self, turn: Turn, report: Report = ignore_progress, /) -> Outcome:
         """The turn's outcome. If this is cancelled, the turn stays unfinished, as after a kill."""
 
         def take(item: Record) -> None:

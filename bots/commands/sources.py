@@ -43,7 +43,7 @@ def list_sources(arguments: Namespace, settings: Settings) -> int:
     ):
         entries = as_listed(library.store.entries())
         sightings = Sightings(sources=store, documents=library.store, stale_after=settings.stale_after)
-        listed, unseen = store.listed(failures=FAILURES_SHOWN), sightings.unseen(entries)
+        listed, unseen = store.list_sources(failures=FAILURES_SHOWN), sightings.unseen(entries)
         stale = {each.record.number for each in listed if sightings.is_stale(each.record)}
     if arguments.json:
         documents = [document_record(entry, unseen.get(entry.id)) for entry in entries]

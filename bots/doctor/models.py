@@ -198,12 +198,12 @@ def examine_reranker(configuration: Configuration) -> list[Finding]:
 def load_embedder(settings: Settings) -> Embedder | None:
     """The embedder of EMBEDDING_MODEL; None for none, or not downloaded yet. SettingsError if it cannot load."""
     from core.bootstrap import make_embedder
-    from core.library.embedding.minilm import published_by_chroma
+    from core.library.embedding.minilm import chroma_archive
     from core.library.embedding.repository import Repository
 
-    if _is_minilm(settings) and not published_by_chroma().is_unpacked:
+    if _is_minilm(settings) and not chroma_archive().is_unpacked:
         return None
-    if _is_of_hub(settings) and not Repository.named(settings.embedding_model).is_here:
+    if _is_of_hub(settings) and not Repository.from_setting(settings.embedding_model).is_here:
         return None
     return make_embedder(settings, announce=lambda _: None, progress=lambda _done, _total: None)
 

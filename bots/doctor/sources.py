@@ -56,12 +56,12 @@ def _stored(settings: Settings) -> list[ListedSource]:
     if settings.postgres_url is not None:
         # Reading is all that is asked of it.
         database = cast("Database", _ReadOnly(settings.postgres_url))
-        return SourceStore(database).listed(failures=NAMED)
+        return SourceStore(database).list_sources(failures=NAMED)
     file = file_of(settings.data_dir, STORE)
     if not file.is_file() or version_in(file) != SCHEMA.version:
         return []  # another version is reported with the data folder
     with closing(SqliteDatabase(file, SCHEMA, is_read_only=True)) as opened:
-        return SourceStore(opened).listed(failures=NAMED)
+        return SourceStore(opened).list_sources(failures=NAMED)
 
 
 @dataclass(frozen=True, slots=True)

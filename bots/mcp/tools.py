@@ -38,7 +38,7 @@ from core.conversation import (
     check_question,
 )
 from core.errors import FootnoteError
-from core.graph.approval import checked_query
+from core.graph.approval import check_query
 from core.library.documents import Scope
 from core.library.entries import Entry
 from core.library.library import Library
@@ -355,7 +355,7 @@ def _decision(
     """QuestionRejected for a query that cannot be sent."""
     return Decision(
         id=turn_id, conversation=conversation, author=caller.author, proposal_id=proposal_id,
-        verdict="approve" if allow else "deny", query=checked_query(query) if allow and query else None,
+        verdict="approve" if allow else "deny", query=check_query(query) if allow and query else None,
         decided_at=time.time(),
     )  # fmt: skip
 

@@ -60,7 +60,7 @@ def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Tra
     closed: set[str] = set()
     for behind, turns in alike.items():
         asked = set().union(*(sources[turn] for turn in turns))
-        gone = ReaderSets(site.library.store.database).closed(asked, behind, readable)
+        gone = ReaderSets(site.library.store.database).withdrawn(asked, behind, readable)
         closed |= {turn for turn in turns if sources[turn] & gone}
     return closed
 
@@ -148,7 +148,7 @@ async def names_in(visit: Visit, rules: Sequence[AccessRule]) -> Mapping[str, st
     """The names of people and channels in these rules, by their ids as the rules have them."""
     ids = {kind: {rule.id for rule in rules if rule.kind == kind} for kind in (CHANNEL, PERSON)}
     stored = visit.site.names.stored
-    known = await stored.known(ids[PERSON], ids[CHANNEL])
+    known = await stored.find(ids[PERSON], ids[CHANNEL])
     bare = await stored.channels_called({each for each in ids[CHANNEL] if "/" not in each})
     return {**known.people, **known.channels, **bare}
 

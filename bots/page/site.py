@@ -83,7 +83,7 @@ class NameLookUps:
         }
         people = {author for _, author in conversations} - {""}
         channels = {conversation.channel_id for conversation in conversations.values()} - own.keys()
-        known = await self.stored.known(people, channels)
+        known = await self.stored.find(people, channels)
         unknown = [
             each
             for each, conversation in conversations.items()
@@ -91,7 +91,7 @@ class NameLookUps:
             and (each[1] not in {"", *known.people} or conversation.channel_id not in known.channels)
         ]
         if await self._look_up(unknown):
-            known = await self.stored.known(people, channels)
+            known = await self.stored.find(people, channels)
         return KnownNames(people=known.people, channels={**known.channels, **own})
 
     async def _look_up(self, unknown: Iterable[Asker]) -> bool:

@@ -24,7 +24,7 @@ from bots.stores import source as copies
 from core.errors import FootnoteError, SettingsError, reason_of
 from core.library.chroma import ChromaIndex
 from core.library.data_lock import INCOMPLETE, lock_data_dir
-from core.library.fts5 import indexed_from, partitions_of, words_row
+from core.library.fts5 import from_words_row, partitions_of, words_row
 from core.library.vacuum import DATABASE
 from core.storage import sqlite
 from core.storage.archive import decode_row, encode_row
@@ -294,7 +294,7 @@ def _place_words(library: Path, data_dir: str) -> None:
             for passage, collection, address in uploaded:
                 held = "SELECT scope, title, body FROM words WHERE rowid = ?"
                 for words in database.execute(held, (passage,)).fetchall():
-                    yield words_row(indexed_from(*words), partitions[collection], address)[0], passage
+                    yield words_row(from_words_row(*words), partitions[collection], address)[0], passage
 
         database.executemany("UPDATE words SET scope = ? WHERE rowid = ?", scopes())
 

@@ -20,7 +20,7 @@ from bots.stores import source as copies
 from bots.stores.folder import FolderUploads, compare, make_stores, open_folder, put_uploads, vector_batches
 from core.errors import SettingsError, reason_of
 from core.library import tables
-from core.library.fts5 import indexed_from, partitions_of, words_row
+from core.library.fts5 import from_words_row, partitions_of, words_row
 from core.library.lexical import Indexed
 from core.library.pgvector import PgvectorIndex
 from core.library.postings import PostingsIndex
@@ -271,7 +271,7 @@ class ServerCopy:
             keys = {passage: (document, collection) for passage, document, collection in found}
             by_document: dict[tuple[int, int], list[tuple[int, Indexed]]] = {}
             for passage, *words in batch:
-                by_document.setdefault(keys[passage], []).append((passage, indexed_from(*words)))
+                by_document.setdefault(keys[passage], []).append((passage, from_words_row(*words)))
             for (document, collection), indexed in by_document.items():
                 self.postings.insert(
                     self.writing, indexed, collection=collection, document=document, address=""

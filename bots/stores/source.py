@@ -23,7 +23,7 @@ from core.answers import store as answers
 from core.errors import SettingsError
 from core.gaps import questions as gaps
 from core.library import tables
-from core.library.fts5 import indexed_from
+from core.library.fts5 import from_words_row
 from core.reasoning import limits
 from core.settings import Settings
 from core.sources import store as sources
@@ -154,7 +154,7 @@ def moved(table: StoredTable, rows: Iterable[Row], before: str, after: str) -> I
 def _canonical(store: str, table: StoredTable, data_dir: str) -> Callable[[Row], Iterable[Any]]:
     """A function that maps a row to a form that is equal in both databases."""
     if (store, table.name) == ("library", "words"):
-        return lambda row: (row[0], *indexed_from(*row[1:]))
+        return lambda row: (row[0], *from_words_row(*row[1:]))
     if (store, table.name) == ("conversations", "checkpoints"):
         written: Counter[str] = Counter()
 

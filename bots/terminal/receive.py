@@ -21,7 +21,7 @@ from core.conversation import (
     check_question,
     value,
 )
-from core.graph.approval import checked_query
+from core.graph.approval import check_query
 from core.turns.messenger import Report
 
 TerminalCommandName = Literal["sources", "forget", "more", "proposals", "help", "quit", "edit", "unknown"]
@@ -102,7 +102,7 @@ def decide(proposal_id: str, verdict: Verdict, here: Situation, *, query: str | 
     """The decision; ``query`` replaces the one proposed. QuestionRejected when it is empty or too long."""
     return Decision(
         id=here.turn_id, conversation=here.conversation, author=here.author, proposal_id=proposal_id,
-        verdict=verdict, query=None if query is None else checked_query(query), decided_at=here.now,
+        verdict=verdict, query=None if query is None else check_query(query), decided_at=here.now,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from rich.theme import Theme
 
 from bots.chat.markdown.safe import web_link
 from bots.chat.texts import progress_note
-from core.conversation import Answer, Progress, unwatched
+from core.conversation import Answer, Progress, ignore_progress
 from core.library.indexing import Notify, Phase
 
 #: ECMA-48 sequences with their parameters: CSI, then OSC and other strings up to their end, then the rest.
@@ -229,7 +229,7 @@ class Screen:
     def waiting(self, language: str, passages: int | None = None) -> Iterator[Callable[[Progress], None]]:
         """One line that shows progress while a turn runs, below what is checked of its answer; then they disappear."""
         if not self.err.is_terminal:
-            yield unwatched
+            yield ignore_progress
             return
         with self._status(progress_note(Progress(stage="reading", count=passages), language)) as update:
             yield lambda progress: update(progress_note(progress, language), progress.answer)

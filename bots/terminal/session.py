@@ -18,7 +18,7 @@ from bots.chat.texts import language_of_turn, say_in
 from bots.terminal import receive, render
 from bots.terminal.operations import Backend
 from bots.terminal.screen import Screen, line
-from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn, unwatched
+from core.conversation import Conversation, Decision, Outcome, Proposal, Question, Turn, ignore_progress
 from core.errors import FootnoteError, SettingsError
 from core.library.documents import Scope
 from core.library.entries import Entry
@@ -66,7 +66,7 @@ def author() -> str:
 
 
 async def run_in_order(
-    assistant: receive.CommandTurns, turn: Turn, report: Report = unwatched, *,
+    assistant: receive.CommandTurns, turn: Turn, report: Report = ignore_progress, *,
     on_unfinished: Callable[[Turn], None] = lambda _: None, on_finished: Callable[[Outcome], None] = lambda _: None,
 ) -> Outcome:  # fmt: skip
     """The turn's outcome, after that of one that was interrupted, or that one's if both say the same."""

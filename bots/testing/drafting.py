@@ -74,7 +74,7 @@ def _is_own(found: FoundQuestion, reader: Caller) -> bool:
 
 async def kept(answers: Answers, since: float, readable: Collection[str]) -> list[NewCase]:
     """The answers that are used now, those kept first before others."""
-    every = [each.answer for each in reversed(await answers.listed())]
+    every = [each.answer for each in reversed(await answers.list_answers())]
     return [
         NewCase(
             origin=f"Kept {_day(each.kept_at)}{f' in {each.place}' if each.place else ''}.",

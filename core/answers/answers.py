@@ -50,10 +50,10 @@ class Answers:
         """The ids of such answers, those kept last first."""
         return await self.database.call(store.find, self.database.database, wanted)
 
-    async def listed(self, ids: Sequence[str] | None = None) -> list[store.ListedAnswer]:
+    async def list_answers(self, ids: Sequence[str] | None = None) -> list[store.ListedAnswer]:
         """These answers, or every one, with how often each was used and what disputes it."""
         wanted = await self.find() if ids is None else ids
-        return await self.database.call(store.listed, self.database.database, wanted)
+        return await self.database.call(store.list_answers, self.database.database, wanted)
 
     async def words(self) -> dict[str, str]:
         """The question and the text of every answer, by id."""
@@ -155,7 +155,7 @@ class Answers:
     async def is_current(self, retrieval: Retrieval) -> bool:
         """False if an answer was found that is not used any more. It is no longer in the library: look
         again."""
-        found = store.kept_in(hit.passage.source for hit in retrieval.passages)
+        found = store.kept_ids(hit.passage.source for hit in retrieval.passages)
         if not found:
             return True
         usable = await self.database.call(store.usable_among, self.database.database, found, self.now())
@@ -170,9 +170,9 @@ class Answers:
         kept answers that are no longer used or belong elsewhere, and documents that others read now.
         ``behind``: the collections that they were cited from."""
         cited = tuple(sources)
-        asked = {f"{ANSWER}{answer}": answer for answer in store.kept_in(cited)}
+        asked = {f"{ANSWER}{answer}": answer for answer in store.kept_ids(cited)}
         readers = ReaderSets(self.library.store.database)
-        closed = await asyncio.to_thread(readers.closed, cited, behind, readable)
+        closed = await asyncio.to_thread(readers.withdrawn, cited, behind, readable)
         if not asked:
             return closed
         among = (tuple(asked.values()), self.now(), readable)
@@ -192,13 +192,13 @@ class Answers:
     async def note_uses(self, turn_id: str, outcome: Outcome) -> None:
         """Count an answer that cites kept ones; the same turn counts once."""
         citations = outcome.answer.citations if outcome.answer else ()
-        if cited := store.kept_in(citation.source for citation in citations):
+        if cited := store.kept_ids(citation.source for citation in citations):
             query = "INSERT INTO answer_uses VALUES (?, ?) ON CONFLICT DO NOTHING"
             await self.database.write_all(query, [(answer, turn_id) for answer in cited])
 
     async def note_dispute(self, answer_source: str, others: Sequence[str]) -> None:
         """A judge found that documents say something else than a kept answer. No question fails for it."""
-        rows = [(answer, other, self.now()) for answer in store.kept_in([answer_source]) for other in others]
+        rows = [(answer, other, self.now()) for answer in store.kept_ids([answer_source]) for other in others]
         query = "INSERT INTO answer_disputes VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         try:
             await self.database.write_all(query, rows)

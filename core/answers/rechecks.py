@@ -84,7 +84,7 @@ class AnswerChecks:
                 entries = await asyncio.to_thread(self._entries, sources, _quotes(outcome))
                 self._looked = None, 0.0
                 # Nobody knows in which version the quotes were found.
-                await self.log.quoted.put(turn, [_quoted(each, version="") for each in entries])
+                await self.log.quoted.put(turn, [_to_quoted(each, version="") for each in entries])
             elif await self.stored(turn) is None:  # the conversation was forgotten
                 await self.log.quoted.put(turn, ())
 
@@ -128,11 +128,11 @@ class AnswerChecks:
     async def _turns_to_look_at(self) -> list[str]:
         """The turns that quote another version of a document than the library has, the newest first."""
         quoted = await self.log.quoted.documents()
-        changed = await asyncio.to_thread(self._changed, quoted)
+        changed = await asyncio.to_thread(self._find_changed, quoted)
         turns = [turn for each in changed for turn in await self.log.quoted.turns_quoting(each)]
         return list(dict.fromkeys(turns))
 
-    def _changed(self, quoted: Sequence[QuotedDocument]) -> list[QuotedDocument]:
+    def _find_changed(self, quoted: Sequence[QuotedDocument]) -> list[QuotedDocument]:
         hashes = self.library.store.hashes([each.address for each in quoted])
         stored = {(base_of(collection), address, version) for collection, address, version in hashes}
         there = {(collection, address) for collection, address, _ in stored}
@@ -151,7 +151,7 @@ class AnswerChecks:
         for record in self.sources.all():
             if is_within(document.address, record.address):
                 item = document.address.removeprefix(record.address_of(""))
-                if self.sources.known(record.number, [item]):
+                if self.sources.find(record.number, [item]):
                     return False
         return any(
             base_of(each) == document.collection
@@ -178,7 +178,7 @@ class AnswerChecks:
                 continue
             open_ones = [each for each in entries if each.collection in readable]
             if entries and not open_ones:  # who reads the answer may not read the document any more
-                found += map(_quoted, entries)
+                found += map(_to_quoted, entries)
                 continue
             finding, holders = await asyncio.to_thread(self._find, citation, open_ones, readable)
             if finding.standing == "gone":
@@ -192,7 +192,7 @@ class AnswerChecks:
                     changed_at=changed if changed > question.asked_at else self.now(),
                     collection=open_ones[0].collection if open_ones else "",
                 )  # fmt: skip
-            found += map(_quoted, holders)
+            found += map(_to_quoted, holders)
         return found
 
     def _find(
@@ -211,7 +211,7 @@ class AnswerChecks:
         for collection, source in others:
             if is_kept(source):
                 continue
-            moved = self.library.store.named(collection, source)
+            moved = self.library.store.find_named(collection, source)
             elsewhere = standing_of(citation.quote, text, [*map(self._text, moved)])
             if elsewhere.standing != "gone":
                 return elsewhere, [*entries, *moved]
@@ -237,7 +237,7 @@ def _quotes(outcome: Outcome) -> list[Citation]:
     return [each for each in cited if each.origin == "documents" and not is_kept(each.source)]
 
 
-def _quoted(entry: Entry, *, version: str | None = None) -> QuotedDocument:
+def _to_quoted(entry: Entry, *, version: str | None = None) -> QuotedDocument:
     return QuotedDocument(
         collection=base_of(entry.collection), address=entry.address, source=entry.source, root=entry.root,
         version=entry.hash if version is None else version,

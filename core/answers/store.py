@@ -73,7 +73,7 @@ def id_of(message: str) -> str:
     return hashlib.sha256(message.encode()).hexdigest()[:16]
 
 
-def kept_in(sources: Iterable[str]) -> tuple[str, ...]:
+def kept_ids(sources: Iterable[str]) -> tuple[str, ...]:
     """The ids of the kept answers among these sources, each once."""
     return tuple(dict.fromkeys(source.removeprefix(ANSWER) for source in sources if is_kept(source)))
 
@@ -284,7 +284,7 @@ def find(database: Database, wanted: AnswerFilter) -> list[str]:
     return [answer for (answer,) in rows]
 
 
-def listed(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
+def list_answers(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
     """These answers in the same order, as far as they exist. Each has how often it was used and what disputes
     it."""
     disputes: dict[str, list[str]] = {}
@@ -328,4 +328,4 @@ def forget_sources(database: Database, sources: Iterable[str]) -> None:
     sources = list(sources)
     with database.transaction() as writing:
         writing.executemany("DELETE FROM answer_disputes WHERE source = ?", [(each,) for each in sources])
-    forget(database, kept_in(sources))
+    forget(database, kept_ids(sources))

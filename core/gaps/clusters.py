@@ -127,7 +127,7 @@ FOUND_SHARE = 0.3
 def by_words(texts: Sequence[str], languages: Sequence[str]) -> NDArray[np.float32]:
     """A unit row for each text: TF-IDF of its terms, a column for each that two texts share."""
     held = [query_terms(text, language) for text, language in zip(texts, languages, strict=True)]
-    return _weighted([dict.fromkeys(terms, 1.0) for terms in held])
+    return _weigh([dict.fromkeys(terms, 1.0) for terms in held])
 
 
 def with_documents(
@@ -136,10 +136,10 @@ def with_documents(
     """The rows with a second part: the documents that each question found, weighted by how few questions find
     them. ``near``: how well each fits, ``confidence``: how sure the library is of that, both 0 to 1."""
     share = FOUND_SHARE * np.square(np.array(confidence, dtype=np.float32))[:, None]
-    return np.concatenate([np.sqrt(1 - share) * rows, np.sqrt(share) * _weighted(near)], axis=1)
+    return np.concatenate([np.sqrt(1 - share) * rows, np.sqrt(share) * _weigh(near)], axis=1)
 
 
-def _weighted(held: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
+def _weigh(held: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
     """A row of length one for each text. It has a column for what two of them hold; the rest counts in the
     length alone."""
     counts = Counter(each for some in held for each in some)

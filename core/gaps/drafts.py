@@ -184,7 +184,7 @@ class Drafter:
     async def draft(self, answer: GapAnswer) -> GapDraft | None:
         """The change that an answer proposes; None where the documents state it by now."""
         for near in await asyncio.to_thread(self._nearest, answer):
-            named = await asyncio.to_thread(self.library.store.named, near.collection, near.source)
+            named = await asyncio.to_thread(self.library.store.find_named, near.collection, near.source)
             if named:
                 return await self._within(answer, named[0], near)
         return GapDraft(answer=answer, why="No document is near.")
@@ -216,7 +216,7 @@ class Drafter:
             return replace(held, why=f"{entry.source} {why}.")
         if states(before, *(each.words for each in answer.said)):
             return None
-        if (made := await asyncio.to_thread(changed, before, path, near, answer)) is None:
+        if (made := await asyncio.to_thread(insert_answer, before, path, near, answer)) is None:
             return replace(held, why=f"{entry.source} has parts of other files in it.")
         held = replace(held, root=root, path=path, before=before, section=made.section)
         question = [answer.question] if made.style in ("question", "bold question") else []
@@ -241,7 +241,7 @@ class Drafter:
         return str(folder), file.relative_to(folder).as_posix(), await asyncio.to_thread(read_bytes, file)
 
 
-def changed(before: str, path: str, near: Passage, answer: GapAnswer) -> Inserted | None:
+def insert_answer(before: str, path: str, near: Passage, answer: GapAnswer) -> Inserted | None:
     """The text of a file with an answer. None if the text that was read is not the file's own alone.
     DocumentError."""
     text = before.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
@@ -250,12 +250,14 @@ def changed(before: str, path: str, near: Passage, answer: GapAnswer) -> Inserte
         return None
     is_markdown = PurePosixPath(path).suffix.lower() in MARKDOWN
     question = " ".join(answer.question.split())
-    made = insert(document, text, near, AddedText(question=question, paragraphs=written(answer, is_markdown)))
+    made = insert(
+        document, text, near, AddedText(question=question, paragraphs=format_answer(answer, is_markdown))
+    )
     mark = before[: len(before) - len(text)]
     return replace(made, text=mark + made.text)
 
 
-def written(answer: GapAnswer, is_markdown: bool) -> tuple[str, ...]:
+def format_answer(answer: GapAnswer, is_markdown: bool) -> tuple[str, ...]:
     """The words as they are written into a document, quotes with the page that they are of."""
     quoted = "> {words}\n>\n> — [{by}](<{url}>)" if is_markdown else "“{words}” ({by}, {url})"
     return tuple(

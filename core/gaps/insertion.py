@@ -75,15 +75,15 @@ def insert(document: Document, text: str, near: Passage, addition: AddedText) ->
     ]
     at = _insertion_offset(text, headings, near, addition)
     newline = "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
-    paragraphs = [_wrapped(each, text, document.blocks) for each in addition.paragraphs]
+    paragraphs = [_wrap(each, text, document.blocks) for each in addition.paragraphs]
     above = _above(headings, at)
     section = tuple(each.text for each in above)
     if entry := _entry(headings, above, len(text)):
         following, heading, parents = entry
         end = _end_before(text, following)
-        parts = [_headed(text, heading, addition.question, newline), *paragraphs]
+        parts = [_format_heading(text, heading, addition.question, newline), *paragraphs]
         section = tuple(each.text for each in parents)
-        return Inserted(text=_put(text, end, parts, newline), style="question", section=section)
+        return Inserted(text=_insert(text, end, parts, newline), style="question", section=section)
     end = _end_before(text, next((each.start for each in headings if each.start > at), len(text)))
     begin = above[-1].end if above else 0
     own = [each for each in document.blocks if begin <= each.start < end and each.kind != "heading"]
@@ -93,14 +93,14 @@ def insert(document: Document, text: str, near: Passage, addition: AddedText) ->
         parts = (
             [f"{question} {paragraphs[0]}", *paragraphs[1:]] if bold[-1]["rest"] else [question, *paragraphs]
         )
-        return Inserted(text=_put(text, end, parts, newline), style="bold question", section=section)
+        return Inserted(text=_insert(text, end, parts, newline), style="bold question", section=section)
     is_short = len(paragraphs) == 1 and len(paragraphs[0]) <= ITEM_LIMIT and bool(_PROSE.match(paragraphs[0]))
     if is_short and (item := _item(text[begin:end])):
         mark, before = item
         lines = paragraphs[0].split("\n")
         body = f"\n{' ' * len(mark)}".join((mark + lines[0], *lines[1:]))
-        return Inserted(text=_put(text, end, [body], newline, before), style="item", section=section)
-    return Inserted(text=_put(text, end, paragraphs, newline), style="paragraph", section=section)
+        return Inserted(text=_insert(text, end, [body], newline, before), style="item", section=section)
+    return Inserted(text=_insert(text, end, paragraphs, newline), style="paragraph", section=section)
 
 
 def _insertion_offset(text: str, headings: Sequence[_Heading], near: Passage, addition: AddedText) -> int:
@@ -166,7 +166,7 @@ def _children(headings: Sequence[_Heading], parents: Sequence[_Heading]) -> list
     return [each for each in below if each.level == highest]
 
 
-def _headed(text: str, model: _Heading, question: str, newline: str) -> str:
+def _format_heading(text: str, model: _Heading, question: str, newline: str) -> str:
     line = text.rfind("\n", 0, model.start) + 1
     lines = text[line : model.end].splitlines()
     if len(lines) > 1 and (underline := _UNDERLINE.fullmatch(lines[-1].strip())):
@@ -207,12 +207,12 @@ def _end_before(text: str, following: int) -> int:
     return end
 
 
-def _put(text: str, end: int, parts: Iterable[str], newline: str, before: str = "\n\n") -> str:
+def _insert(text: str, end: int, parts: Iterable[str], newline: str, before: str = "\n\n") -> str:
     added = (before if end else "") + "\n\n".join(parts).replace("\r\n", "\n")
     return text[:end] + added.replace("\n", newline) + text[end:]
 
 
-def _wrapped(paragraph: str, text: str, blocks: Sequence[Block]) -> str:
+def _wrap(paragraph: str, text: str, blocks: Sequence[Block]) -> str:
     """A paragraph with lines as long as those of the document: one, one a sentence, or wrapped."""
     if not all(map(_PROSE.match, paragraph.splitlines())):
         return paragraph

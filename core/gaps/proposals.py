@@ -10,7 +10,7 @@ from pathlib import PurePath
 from core.answers import store as kept
 from core.answers.answers import Answers
 from core.characters import one_line
-from core.gaps.drafts import GapDraft, changed, states, written
+from core.gaps.drafts import GapDraft, format_answer, insert_answer, states
 from core.gaps.questions import DraftNote, GapStore
 from core.library.documents import Scope
 from core.library.retriever import Query
@@ -97,7 +97,7 @@ def file_of(draft: GapDraft) -> tuple[str, str]:
     if patch := draft.patch:
         return f"{draft.name}.patch", f"{grounds}\n\n{where_it_applies(draft)}\n\n{patch}"
     where = f"It belongs into {target_of(draft)}." if draft.entry else ""
-    words = "\n\n".join(written(draft.answer, True))
+    words = "\n\n".join(format_answer(draft.answer, True))
     by_hand = f"{draft.why} {where} Put it in by hand:".replace("  ", " ")
     return f"{draft.name}.md", f"{grounds}\n\n{by_hand}\n\n{words}\n"
 
@@ -136,7 +136,7 @@ async def publish(draft: GapDraft, settings: Settings) -> str | None:
         text = content.decode("utf-8")
         if states(text, *(each.words for each in draft.answer.said)):
             return None
-        made = changed(text, draft.path, near, draft.answer)
+        made = insert_answer(text, draft.path, near, draft.answer)
         return None if made is None else made.text.encode()
 
     wanted = ProposedChange(

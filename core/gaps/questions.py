@@ -160,7 +160,7 @@ def _question(row: Row, reason: Reason, record: Mapping[str, Any], fault: str) -
     )  # fmt: skip
 
 
-async def answered_by(log: QuestionLog, answer: KeptAnswer, *, asked: str = "") -> frozenset[str]:
+async def find_answered(log: QuestionLog, answer: KeptAnswer, *, asked: str = "") -> frozenset[str]:
     """The turns of the questions that a kept reply answers. These are the one that experts were ``asked``
     about, and those of its channel in almost the same words; else the only one of its thread."""
     here = Conversation.parse(answer.conversation)
@@ -184,7 +184,7 @@ def still_open(
     """The turns whose documents these collections still read. ``database``: the library's. Blocks."""
     sources = {each.source for question in questions for each in question.closest}
     behind = {name for question in questions for name in question.collections}
-    closed = ReaderSets(database).closed(sources, behind, readable)
+    closed = ReaderSets(database).withdrawn(sources, behind, readable)
     is_open = {each.turn: all(near.source not in closed for near in each.closest) for each in questions}
     return frozenset(turn for turn in is_open if is_open[turn])
 

@@ -54,7 +54,7 @@ def already_decided(proposal: Proposal) -> str:
     return Sentence(key, who=proposal.decided_by, time=clock(proposal.decided_at or proposal.expires_at or 0))
 
 
-def checked_query(text: str) -> str:
+def check_query(text: str) -> str:
     """A query on one line; QuestionRejected if it cannot be sent."""
     query = " ".join(without_shaping(storable(text)).split())
     if fault := fault_of_query(query):

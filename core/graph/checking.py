@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from core.conversation import Answer, Progress, unwatched
+from core.conversation import Answer, Progress, ignore_progress
 from core.graph.policy import Policy
 from core.graph.routing import grounding_votes, strips_for, useful_votes
 from core.graph.state import Work
@@ -54,7 +54,7 @@ class EarlyCheck:
         self._counts = counts and (any(work.sufficient) or not self.policy.judges_passages)
         is_first = work.is_addressed and not work.drafts
         is_checked = self.policy.weights and self.policy.checks_grounding
-        return self.hear if is_first and is_checked and self.watcher is not unwatched else None
+        return self.hear if is_first and is_checked and self.watcher is not ignore_progress else None
 
     def count(self, work: Work, strips: Strips) -> None:
         """Let the draft ahead count. What is confirmed of it may be shown, as far as it rests on the strips
@@ -71,7 +71,7 @@ class EarlyCheck:
         if self._counts and len(self._confirmed) > self._standing:
             self._show(claims_of(draft.text))
 
-    def judged_in(self, statements: Statements) -> frozenset[int]:
+    def list_judged(self, statements: Statements) -> frozenset[int]:
         """The numbers of the claims that are confirmed, or may yet be. They stay the same, though an
         introduction may cite more by now."""
         early = self._confirmed if self._judging is None or self._judging.done() else self._judged
@@ -158,7 +158,7 @@ async def cast_votes(
     statements = tuple(each for each in statements if each.number not in faults)
     if not statements:
         return [Grounded(judged=()).against(faults)] if faults else [], []
-    judged = early.judged_in(statements)
+    judged = early.list_judged(statements)
     left = tuple(each for each in statements if each.number not in judged)
 
     async def votes_on_whole() -> list[bool | None]:
@@ -166,10 +166,10 @@ async def cast_votes(
         return await asyncio.gather(*(early.reasoner.check_usefulness(ask, text) for _ in ballots))
 
     first, useful, confirmed = await asyncio.gather(
-        _grounded(early, left, strips), votes_on_whole(), early.confirmed()
+        _check_grounding(early, left, strips), votes_on_whole(), early.confirmed()
     )
     not_plain = tuple(each for each in statements if each.number in judged - confirmed)
-    second = await _grounded(early, not_plain, strips)
+    second = await _check_grounding(early, not_plain, strips)
     before = [Grounded(judged=tuple(sorted(judged & confirmed)))]
     return [vote.against(faults) for vote in _together(first, second, before)], usable(useful)
 
@@ -178,7 +178,7 @@ def usable(votes: Iterable[bool | None]) -> list[bool]:
     return [vote for vote in votes if vote is not None]
 
 
-async def _grounded(early: EarlyCheck, statements: Statements, strips: Strips) -> list[Grounded]:
+async def _check_grounding(early: EarlyCheck, statements: Statements, strips: Strips) -> list[Grounded]:
     """The grounding votes on some sentences; a further one only where it can change a verdict."""
     if not statements:
         return []

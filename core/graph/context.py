@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, time
 
-from core.conversation import Omission, Progress, Usage, WebApproval, unwatched
+from core.conversation import Omission, Progress, Usage, WebApproval, ignore_progress
 from core.graph.checking import EarlyCheck
 from core.graph.policy import Policy, verdicts
 from core.graph.routing import evidence_of
@@ -35,7 +35,7 @@ class Tracer:
         work = update.get("work")
         if work is not None and work != Work():
             self.work = work
-            self._odds = self._odds or self._weighed(work)
+            self._odds = self._odds or self._weigh(work)
         step = Step(
             node=node, began_ms=round((began - self.began) * 1000, 1),
             ms=round((perf_counter() - began) * 1000, 1), calls=after.calls - before.calls,
@@ -45,7 +45,7 @@ class Tracer:
         self.steps.append(step)
         self._odds = {}
 
-    def checked(
+    def note_check(
         self, work: Work, strips: Sequence[Strip], statements: Sequence[Statement], *,
         votes: Sequence[Grounded], useful: Sequence[bool], left_out: Sequence[Omission],
     ) -> None:  # fmt: skip
@@ -57,7 +57,7 @@ class Tracer:
         )
         sentences = tuple(_sentence(statement, votes, cut) for statement in statements)
         self.drafts.append(TracedDraft(sentences=sentences, strips=shown, useful=tuple(useful)))
-        self._odds = self._weighed(work, [vote.share_unsupported for vote in votes], useful)
+        self._odds = self._weigh(work, [vote.share_unsupported for vote in votes], useful)
 
     def trace(self) -> Trace:
         work, plan = self.work, self.work.plan
@@ -70,7 +70,7 @@ class Tracer:
             drafts=tuple(self.drafts),
         )  # fmt: skip
 
-    def _weighed(
+    def _weigh(
         self, work: Work, unsupported: Sequence[float] = (), useful: Sequence[bool] = ()
     ) -> dict[str, float]:
         """The evidence for an answer by now; nothing where the policy has gates instead."""
@@ -117,7 +117,7 @@ class Deps:
     approvers: tuple[str, ...] = ()
     proposals_expire: float = 0.0  #: seconds for which a proposal may be decided; 0: for ever
     now: Callable[[], float] = time  #: seconds since the epoch
-    watcher: Callable[[Progress], None] = unwatched  #: sees how far the turn is
+    watcher: Callable[[Progress], None] = ignore_progress  #: sees how far the turn is
     #: Told the source of a person's answer, and those of the documents that say something else.
     note_dispute: Callable[[str, Sequence[str]], Awaitable[object]] = _nothing
     #: Of sources that were cited from some collections, those that may not be quoted any more where these others are

@@ -41,7 +41,7 @@ def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, Sta
     """The compiled graph; without a checkpointer it can be drawn and run, but forgets."""
     graph = StateGraph(State, context_schema=Deps)
     for name, node in NODES.items():
-        graph.add_node(name, traced(name, node))
+        graph.add_node(name, trace_node(name, node))
 
     graph.add_edge(START, "enter")
     looked = ["generate", "regrade", "propose", "give_up"]
@@ -58,7 +58,7 @@ def build_graph(checkpointer: Any = None) -> CompiledStateGraph[State, Deps, Sta
     return graph.compile(checkpointer=checkpointer)
 
 
-def traced(name: str, node: Node) -> Node:
+def trace_node(name: str, node: Node) -> Node:
     """The node, noted in the tracer of its run."""
 
     async def run(state: State, runtime: Runtime[Deps]) -> State:

@@ -35,7 +35,7 @@ async def regrade(state: State, runtime: Runtime[Deps]) -> State:
     found, around, by_step = await asyncio.gather(
         asyncio.gather(*(deps.documents.retrieve(q, limit=limit, within=work.sources) for q in queries)),
         deps.documents.neighbours([hit.passage for hit in helped], work.sources),
-        asyncio.gather(*(_made(deps, work, step, limit) for step in steps)),
+        asyncio.gather(*(_take_step(deps, work, step, limit) for step in steps)),
     )
     new = unseen(work, [hit for each in found for hit in each.passages], around, limit)
     new = in_turn(work, by_step, new, limit + limit // 2 if steps else limit)
@@ -67,7 +67,7 @@ async def asking_to_search(deps: Deps, work: Work, ask: Ask, hits: Sequence[Retr
     return replace(ask, contents=tuple(contents), steps_left=left, steps_made=work.steps_made)
 
 
-async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Retrieved]:
+async def _take_step(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Retrieved]:
     """The passages that a step finds, best first."""
     if step.kind == "search":
         within = (step.address,) if step.address else work.sources
@@ -75,10 +75,10 @@ async def _made(deps: Deps, work: Work, step: SearchStep, limit: int) -> list[Re
         return [hit for hit in found if hit.passage.source == step.source or not step.address]
     passages = await deps.documents.reading(step.address)
     # Of a long document it takes a second or two, in which others must go on.
-    return await asyncio.to_thread(picked, work, step, passages, limit)
+    return await asyncio.to_thread(pick_passages, work, step, passages, limit)
 
 
-def picked(work: Work, step: SearchStep, passages: Sequence[Passage], limit: int) -> list[Retrieved]:
+def pick_passages(work: Work, step: SearchStep, passages: Sequence[Passage], limit: int) -> list[Retrieved]:
     """The passages of a document that a step opens or finds. Those with the most words of the question come
     first."""
     if step.kind == "find":

@@ -27,7 +27,7 @@ from core.graph.web_nodes import may_send, propose_beside
 from core.grounding.calculations import as_written, calculate
 from core.grounding.citations import grounding_of, to_answer
 from core.grounding.claims import claims_of
-from core.grounding.verdicts import Edited, edited, rests_on_any, statements_of, verdicts_on
+from core.grounding.verdicts import Edited, remove_unsupported, rests_on_any, statements_of, verdicts_on
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import DOCUMENTS, Draft, Plan, Rejected, Strips
@@ -112,7 +112,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     if deps.policy.routes and (reply := small_talk(work.question)):  # needs neither the documents nor a model
         plan = Plan(route="none", standalone=work.question, reply=reply)
         return {"work": replace(work, plan=plan).with_step("open")}
-    work = await _looked(state, deps, work)
+    work = await _look_first(state, deps, work)
     passages = work.passages
     deps.report(Progress(stage="checking", count=len(passages)))
     if not work.is_addressed and not routing.may_join(work, deps.policy, state.get("history", ())):
@@ -130,7 +130,7 @@ async def open_question(state: State, runtime: Runtime[Deps]) -> State:
     return {"work": work.with_step("open")}
 
 
-async def _looked(state: State, deps: Deps, work: Work) -> Work:
+async def _look_first(state: State, deps: Deps, work: Work) -> Work:
     """The work with the best passages for the question, which is looked for as it is asked."""
     deps.report(Progress(stage="reading"))
     began = perf_counter()
@@ -215,21 +215,21 @@ async def generate(state: State, runtime: Runtime[Deps]) -> State:
 
 async def verify(state: State, runtime: Runtime[Deps]) -> State:
     """Check the draft. A question that nobody addressed to the bot ends here: with a plain answer, or unshown."""
-    update = await _verified(state, runtime.context)
+    update = await _verify(state, runtime.context)
     work = state["work"]
     if work.is_addressed or routing.is_plain_answer(update.get("outcome")):
         return update
     return outcomes.end_unshown(state, work)
 
 
-async def _verified(state: State, deps: Deps) -> State:
+async def _verify(state: State, deps: Deps) -> State:
     """Check each claim against its strips, cut what is not supported, and check the rest for usefulness."""
     work = state["work"]
     # With the numbers by which the draft cites them.
     strips = asking.strips_ahead(work) if work.is_ahead else asking.strips_of(work, deps.policy)
     draft = work.draft or Draft(text="", composed=True, answers=False)
     if not draft.composed:
-        return _quoted(state, deps, work, draft, strips)
+        return _answer_with_quotes(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = asking.ask_of(state, work)
     text, calculations = calculate(draft.text, strips)
@@ -239,18 +239,18 @@ async def _verified(state: State, deps: Deps) -> State:
         work = replace(work, rejected=Rejected(failing=(), standing=draft.text, oddity=oddity))
         return {"work": replace(work, next="generate").with_step("verify")}
     if draft.answers and not rests:  # no judge is needed to cut all of it
-        return _quoted(state, deps, work, quote(ask, strips), strips)
+        return _answer_with_quotes(state, deps, work, quote(ask, strips), strips)
     statements = statements_of(claims, strips, calculations)
     votes, useful = await cast_votes(deps.early, ask, work, text, statements=statements, strips=strips)
-    kept = edited(text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
+    kept = remove_unsupported(text, verdicts_on(statements, votes), strips) if statements else Edited(text="")
     if kept.text and (kept.left_out or not useful) and deps.policy.checks_usefulness:
         useful = usable([await deps.reasoner.check_usefulness(ask, kept.text)])
-    deps.tracer.checked(work, strips, statements, votes=votes, useful=useful, left_out=kept.left_out)
+    deps.tracer.note_check(work, strips, statements, votes=votes, useful=useful, left_out=kept.left_out)
     rejected = Rejected(failing=kept.left_out, standing=as_written(kept.text, calculations))
     work = replace(work, rejected=rejected if kept.left_out else None)
-    work, leaves_open = routing.checked(work, deps.policy, kept, votes, useful)
+    work, leaves_open = routing.apply_check(work, deps.policy, kept, votes, useful)
     if work.next == "answer":
-        return _composed(state, deps, work, kept, strips, leaves_open=leaves_open)
+        return _answer_with_draft(state, deps, work, kept, strips, leaves_open=leaves_open)
     may_quote_instead = work.next == "propose" and not kept.text and draft.answers and deps.policy.weights
     if may_quote_instead and routing.certainty_of(work, deps.policy) == "sure":
         strips = asking.strips_of(work, deps.policy)
@@ -259,7 +259,7 @@ async def _verified(state: State, deps: Deps) -> State:
     return {"work": work}
 
 
-def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: Strips) -> State:
+def _answer_with_quotes(state: State, deps: Deps, work: Work, draft: Draft, strips: Strips) -> State:
     """Answer with quotes; or, when unsure, with the first of them and a proposed search."""
     certainty = routing.certainty_of(work, deps.policy) if draft.answers else "none"
     if certainty == "none":
@@ -275,7 +275,7 @@ def _quoted(state: State, deps: Deps, work: Work, draft: Draft, strips: Strips) 
     return outcomes.end_with_answer(state, work, answer, reason if beside else None, beside)
 
 
-def _composed(
+def _answer_with_draft(
     state: State, deps: Deps, work: Work, kept: Edited, strips: Strips, *, leaves_open: bool
 ) -> State:
     """The supported part of a draft as the answer, with what was left out and a search for what is missing."""

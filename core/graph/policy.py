@@ -160,7 +160,7 @@ def verdicts(evidence: Evidence, weights: EvidenceWeights) -> dict[str, float]:
     useful = [weights.useful if vote else -weights.useless for vote in evidence.useful]
     on_passages = weights.sufficient * _votes(enough, weights.repeat)
     on_draft = _votes(useful, weights.repeat)
-    looks = (_found(look, weights, is_ranked=evidence.is_ranked) for look in evidence.relevances if look)
+    looks = (_log_odds(look, weights, is_ranked=evidence.is_ranked) for look in evidence.relevances if look)
     return {
         "confidence": _local(evidence, on_passages + on_draft, weights),
         "sufficient": on_passages,
@@ -186,7 +186,7 @@ def _local(evidence: Evidence, judged: float, weights: EvidenceWeights) -> float
     return weights.local * min(max(log(chance / (1 - chance)), -least), most)
 
 
-def _found(look: Sequence[Relevance], weights: EvidenceWeights, *, is_ranked: bool) -> float:
+def _log_odds(look: Sequence[Relevance], weights: EvidenceWeights, *, is_ranked: bool) -> float:
     """Log-odds that one passage of a look answers, each verdict weighted by its rank."""
     count = len(look)
     shares = [*RANKS, *[BEYOND] * count][:count] if is_ranked else [1.0] * count

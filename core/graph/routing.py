@@ -12,7 +12,7 @@ from core.grounding.doubts import oddity_of
 from core.grounding.verdicts import Edited
 from core.library.confidence import shared_terms
 from core.reasoning import reasoner
-from core.text.intent import asks, cited_before, kind_of, names_something, without_courtesy
+from core.text.intent import asks, kind_of, names_something, recent_sources, without_courtesy
 from core.text.sentences import STOP_WORDS
 
 Certainty = Literal["sure", "unsure", "none"]
@@ -97,7 +97,7 @@ def may_join(work: Work, policy: Policy, history: Sequence[Exchange]) -> bool:
     # The confidence in “How did that even happen?” is that of the questions before it.
     if shared_terms(work.question, work.passages[0]) < SHARED:
         return False
-    is_on_subject = work.passages[0].passage.source in cited_before(history)
+    is_on_subject = work.passages[0].passage.source in recent_sources(history)
     least = policy.continue_at if is_on_subject else policy.follow_at
     is_likely = bool(history) and kind_of(work.question) == "question"
     return work.confidence >= (least if is_likely else policy.join_at)
@@ -155,7 +155,7 @@ def oddity_to_mend(
     return oddity_of(draft.text, work.question) if rests_on_any else "uncited"
 
 
-def checked(
+def apply_check(
     work: Work, policy: Policy, kept: Edited, votes: Sequence[reasoner.Grounded], useful: Sequence[bool]
 ) -> tuple[Work, bool]:
     """The work after the check of a draft, and whether what is left of it leaves a part of the question open."""
@@ -249,8 +249,8 @@ def _rewrites_of(work: Work, policy: Policy) -> int:
 def further_queries(work: Work) -> tuple[str, ...]:
     """Wordings not tried yet: what the last grade missed, then what the plan wrote."""
     planned = work.plan.queries if work.plan else ()
-    tried = {_folded(query) for query in (work.question, *work.tried, "")}
-    return tuple(query for query in _distinct((work.missing, *planned)) if _folded(query) not in tried)
+    tried = {_fold(query) for query in (work.question, *work.tried, "")}
+    return tuple(query for query in _distinct((work.missing, *planned)) if _fold(query) not in tried)
 
 
 def may_be_on_web(work: Work) -> bool:
@@ -266,10 +266,10 @@ def web_wordings(work: Work, policy: Policy) -> tuple[str, ...]:
     elif work.proposal.attempt >= policy.web_attempts:
         return ()
     else:
-        new = () if _folded(work.missing) in map(_folded, work.proposal.tried) else (work.missing,)
-        wordings, sent = (*new, *work.proposal.wordings), set(map(_folded, queries_sent(work.proposal)))
+        new = () if _fold(work.missing) in map(_fold, work.proposal.tried) else (work.missing,)
+        wordings, sent = (*new, *work.proposal.wordings), set(map(_fold, queries_sent(work.proposal)))
     lines = _distinct(as_query(without_courtesy(wording), QUERY_LIMIT) for wording in wordings)
-    return tuple(line for line in lines if _folded(line) not in sent and names_something(line))
+    return tuple(line for line in lines if _fold(line) not in sent and names_something(line))
 
 
 def queries_sent(proposal: Proposal) -> tuple[str, ...]:
@@ -325,9 +325,9 @@ def _distinct(queries: Iterable[str]) -> tuple[str, ...]:
     """The queries without repeats that differ only in case, white space or final punctuation."""
     first: dict[str, str] = {}
     for query in queries:
-        first.setdefault(_folded(query), query)
+        first.setdefault(_fold(query), query)
     return tuple(first.values())
 
 
-def _folded(query: str) -> str:
+def _fold(query: str) -> str:
     return " ".join(query.casefold().split()).rstrip(" ?.!")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from core.conversation import Answer
 from core.grounding.citations import merge_footnotes, to_answer
-from core.grounding.claims import Claim, claims_of, introduced_by
-from core.grounding.quotes import quoted
+from core.grounding.claims import Claim, claims_below, claims_of
+from core.grounding.quotes import find_spans
 from core.grounding.strips import refine
-from core.grounding.verdicts import Verdict, edited
+from core.grounding.verdicts import Verdict, remove_unsupported
 from core.reasoning.reasoner import Draft, Grade, Statement, Strip, Strips
 from core.text.blocks import LIST_MARKER, QUOTATION_MARK
 from core.text.inline import MARKER
@@ -60,9 +60,7 @@ def beginning(
     it is written, ``claims`` are its claims by now, and ``verdicts``, by number from 1, those on the closed
     ones."""
     kept = [number - 1 for number, verdict in verdicts.items() if verdict.is_supported]
-    while kept and (
-        kept[-1] + 1 == len(claims) or introduced_by(claims, kept[-1])
-    ):  # what follows may cut it
+    while kept and (kept[-1] + 1 == len(claims) or claims_below(claims, kept[-1])):  # what follows may cut it
         kept.pop()
     if not kept:
         return None
@@ -70,7 +68,7 @@ def beginning(
     later = {number: CUT for number in verdicts if number - 1 > last}
     if len(claims_of(judged)) != len(verdicts):
         return None  # by itself it is taken for another language, whose sentences end elsewhere
-    shown = edited(judged, {**verdicts, **later}, strips)
+    shown = remove_unsupported(judged, {**verdicts, **later}, strips)
     answer = merge_footnotes(to_answer(Draft(text=shown.text, composed=True), strips, shown.stated))
     if claims[last + 1].block == claims[last].block:  # the next sentence may take over its footnotes
         answer = replace(answer, text=_LAST_MARKS.sub("", answer.text))
@@ -83,7 +81,7 @@ def around_quotes(strip: Strip, statements: Sequence[Statement]) -> Strips:
     if strip.text != strip.passage.text:
         return (strip,)
     citing = (each for each in statements if strip.number in each.cites)
-    spans = [span for each in citing for span in quoted(((each.text, False),), strip)]
+    spans = [span for each in citing for span in find_spans(((each.text, False),), strip)]
     evidence = tuple(
         number
         for number, unit in enumerate(units, start=1)

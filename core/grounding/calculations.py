@@ -125,28 +125,28 @@ class _Beside:
             start=money.start() if money else start, end=behind.end() if behind else end,
         )  # fmt: skip
 
-    def fitted(self, result: expressions.Result) -> expressions.Result:
+    def fit(self, result: expressions.Result) -> expressions.Result:
         """The result in this unit and scale, doubted where it has none; Impossible where it has others."""
         figure, doubts = result.figure, [*result.doubts]
         own = figure.unit.partition("/")[0]  # $25 a kilometre
         if self.unit in (PERCENT, POINTS) and own:
             figure = expressions.in_unit(figure, self.unit)
         elif self.unit and own in ("", expressions.RATIO, expressions.DIFFERENCE):
-            doubts.append(f"the unit {self.unit} of {expressions.written(figure)}")
+            doubts.append(f"the unit {self.unit} of {expressions.format_amount(figure)}")
             share = Decimal("0.01") if self.unit in (PERCENT, POINTS) else 1
             figure = replace(figure, unit=self.unit, worth=figure.worth * share)
         elif self.unit and self.unit != own:
             raise expressions.Impossible(
-                "calculation_units", one=expressions.written(figure), other=self.unit
+                "calculation_units", one=expressions.format_amount(figure), other=self.unit
             )
         else:
             figure = replace(figure, unit=own)
         if self.scale and not figure.scale:
-            doubts.append(f"the scale {10**self.scale} of {expressions.written(figure)}")
+            doubts.append(f"the scale {10**self.scale} of {expressions.format_amount(figure)}")
             figure = replace(figure, scale=self.scale, worth=figure.worth.scaleb(self.scale))
         elif self.scale and self.scale != figure.scale:
             raise expressions.Impossible(
-                "calculation_units", one=expressions.written(figure), other=f"{10**self.scale}"
+                "calculation_units", one=expressions.format_amount(figure), other=f"{10**self.scale}"
             )
         steps = [*result.steps[:-1], *(replace(step, result=figure) for step in result.steps[-1:])]
         return expressions.Result(figure=figure, steps=tuple(steps), doubts=tuple(doubts))
@@ -167,7 +167,7 @@ def _best_reading(
     for chosen in islice(product(*inputs.values()), READINGS):
         found = {written: each.quantity for written, each in zip(inputs, chosen, strict=True)}
         try:
-            result = beside.fitted(expressions.carried_out(expression, found))
+            result = beside.fit(expressions.evaluate(expression, found))
         except expressions.Impossible as fault:
             impossible = impossible or fault
             continue
@@ -228,7 +228,7 @@ class _Writing:
 
     def whole(self, result: expressions.Result) -> str:
         """The result, and in parentheses how it comes about."""
-        shown, _ = self._written(result.figure, digits=self.digits)
+        shown, _ = self._format(result.figure, digits=self.digits)
         steps = [
             self._step(step, is_last=number == len(result.steps))
             for number, step in enumerate(result.steps, 1)
@@ -236,16 +236,16 @@ class _Writing:
         return f"{shown} ({'; '.join(steps)})" if steps else shown
 
     def _step(self, step: expressions.Operation, *, is_last: bool) -> str:
-        numbers = [self._written(figure, is_inner=True)[0] for figure in step.of]
+        numbers = [self._format(figure, is_inner=True)[0] for figure in step.of]
         first, *others = (
             f"({each})" if number and each.startswith("−") else each for number, each in enumerate(numbers)
         )
         left = _SIGNS[step.sign].join((first, *others))
         left = f"({left}) ÷ {len(numbers)}" if step.sign == "avg" else left
-        right, is_rounded = self._written(step.result, is_inner=True, digits=self.digits if is_last else None)
+        right, is_rounded = self._format(step.result, is_inner=True, digits=self.digits if is_last else None)
         return f"{left} {'≈' if is_rounded else '='} {right}"
 
-    def _written(
+    def _format(
         self, figure: expressions.Amount, *, is_inner: bool = False, digits: int | None = None
     ) -> tuple[str, bool]:
         """A number with its unit, and whether it is rounded."""
@@ -253,7 +253,7 @@ class _Writing:
         if not self.common and abs(figure.worth.scaleb(-scale)) < SMALL:
             scale = 0
         exact = figure.worth.scaleb(2 if unit in (PERCENT, POINTS) else -scale)
-        size = self._rounded(exact, digits, is_share=unit in (PERCENT, POINTS))
+        size = self._round(exact, digits, is_share=unit in (PERCENT, POINTS))
         number = self._digits(size, keeps_zeros=digits is not None)
         if not (
             is_inner
@@ -264,7 +264,7 @@ class _Writing:
             number = self._with_unit(number, unit)
         return number, size != exact
 
-    def _rounded(self, size: Decimal, digits: int | None, *, is_share: bool) -> Decimal:
+    def _round(self, size: Decimal, digits: int | None, *, is_share: bool) -> Decimal:
         """A number, rounded unless it is short. A percentage gets one digit after the point, another number
         two, and a small one two or three that are not zero."""
         decimals = digits

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from core.conversation import Answer, Citation, Grounding
 from core.grounding.claims import Claim, claims_of, marks_of, rewritten
-from core.grounding.quotes import Part, Stated, quoted
+from core.grounding.quotes import Part, Stated, find_spans
 from core.reasoning.reasoner import Draft, Strip
 from core.text.blocks import split_blocks
 from core.text.quoting import as_quoted, is_quotable
@@ -29,7 +29,7 @@ def to_answer(
 ) -> Answer:
     """The draft with footnotes in place of strip numbers, and a mark after sentences that stay in doubt."""
     footnotes = _Footnotes({strip.number: strip for strip in strips})
-    text = _composed(draft.text, footnotes, stated, unsettled) if draft.composed else ""
+    text = _compose(draft.text, footnotes, stated, unsettled) if draft.composed else ""
     quotes = () if draft.composed else draft.quotes
     for strip in (footnotes.strips[number] for number in quotes if number in footnotes.strips):
         if is_quotable(strip.passage.text, *strip.within):  # verbatim, each with its footnote
@@ -59,11 +59,11 @@ class _Footnotes:
         cited, least = (claim.cited, OWN) if claim.takes_footnotes else (claim.own, 0.0)
         for strip in (self.strips[number] for number in cited if number in self.strips):
             named = [span for text, _ in parts for span in stated.get((text, strip.number), ())]
-            for start, end in quoted(parts, strip, named, beside=claim.above, least=least):
+            for start, end in find_spans(parts, strip, named, beside=claim.above, least=least):
                 yield self.number(strip, start, end)
 
 
-def _composed(text: str, footnotes: _Footnotes, stated: Stated, unsettled: Sequence[str]) -> str:
+def _compose(text: str, footnotes: _Footnotes, stated: Stated, unsettled: Sequence[str]) -> str:
     """The text with the marks of footnotes; rows, quotations and code have their own where another quote shows them."""
     claims = claims_of(text)
     marks: dict[int, str] = {}
@@ -82,10 +82,10 @@ def _composed(text: str, footnotes: _Footnotes, stated: Stated, unsettled: Seque
         if claim.text in unsettled:
             marks[number] = f"{marks.get(number, '')} {IN_DOUBT}".strip()
         is_covered = bool(code)
-    return _marked(text, claims, marks)
+    return _mark(text, claims, marks)
 
 
-def _marked(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
+def _mark(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
     """Sentences of a paragraph with the same footnotes show them once, after the last; one without marks between them
     has those of the next."""
     following: Claim | None = None  #: the next one with marks
@@ -141,7 +141,7 @@ def merge_footnotes(answer: Answer) -> Answer:
     }
     citations = (replace(one, number=numbers[one.number]) for one in answer.citations)
     ordered = tuple(sorted(citations, key=lambda one: one.number))
-    return replace(answer, text=_marked(answer.text, claims, marks), citations=ordered)
+    return replace(answer, text=_mark(answer.text, claims, marks), citations=ordered)
 
 
 def footnotes_for(strips: Sequence[Strip]) -> tuple[Citation, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from core.text.blocks import LIST_MARKER, QUOTATION_MARK, split_blocks
-from core.text.inline import MARKER, cited, without_markers
+from core.text.inline import MARKER, citation_numbers, without_markers
 from core.text.sentences import Unit, split_units
 
 SHORT_WORDS, SHORT_LENGTH, SHORT_UNSPACED = 3, 30, 8  # "Short answer: no."; characters; those of 「はい。」
@@ -89,13 +89,13 @@ def claims_of(text: str) -> tuple[Claim, ...]:
             leads = marks is not None and not are_alone and begins
         if marks and claims and (are_alone or not leads):
             start = marks.end()
-            own = tuple(dict.fromkeys((*claims[-1].own, *cited(text[claims[-1].end : start]))))
+            own = tuple(dict.fromkeys((*claims[-1].own, *citation_numbers(text[claims[-1].end : start]))))
             claims[-1] = replace(claims[-1], end=start, own=own, cited=own)
         gap = _GAP.match(text, start, unit.end)
         start = gap.end() if gap else start
         if start < unit.end:
             claims.append(_claim(text, start, unit.end, unit.kind, number))
-    return _covered(_joined(text, claims))
+    return _cover(_join(text, claims))
 
 
 def _rows(text: str, unit: Unit, block: int) -> Iterator[Claim]:
@@ -111,7 +111,7 @@ def _rows(text: str, unit: Unit, block: int) -> Iterator[Claim]:
 
 def _claim(text: str, start: int, end: int, kind: str, block: int) -> Claim:
     written = text[start:end]
-    own = () if kind == "code" else cited(written)
+    own = () if kind == "code" else citation_numbers(written)
     words = written if kind == "code" else without_markers(written).strip()
     line = text[text.rfind("\n", 0, start) + 1 : start]
     is_quotation = kind != "code" and bool(re.match(QUOTATION_MARK, line))
@@ -122,7 +122,7 @@ def _claim(text: str, start: int, end: int, kind: str, block: int) -> Claim:
     )  # fmt: skip
 
 
-def _joined(text: str, claims: Sequence[Claim]) -> list[Claim]:
+def _join(text: str, claims: Sequence[Claim]) -> list[Claim]:
     """ "Yes." at the beginning of a block is joined with the next sentence into one claim."""
     joined: list[Claim] = []
     for claim in claims:
@@ -143,7 +143,7 @@ def _is_short(claim: Claim) -> bool:
     return is_said and len(words) <= SHORT_WORDS and len(claim.text) <= limit
 
 
-def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+def _cover(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Gives strips to claims without markers. They are those of, in this order: the next marker in the block,
     all that they announce, the last marker in the block, what they introduce, what comes before, what comes
     after."""
@@ -152,12 +152,12 @@ def _covered(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     _fill(covered, backward, within_blocks=True)
     for number in backward:
         if covered[number].announces and not covered[number].cited:
-            announced = introduced_by(covered, number)
+            announced = claims_below(covered, number)
             strips = dict.fromkeys(strip for claim in announced for strip in claim.cited)
             covered[number] = replace(covered[number], cited=tuple(strips))
     _fill(covered, forward, within_blocks=True)
     for number in backward:
-        below = introduced_by(covered, number)
+        below = claims_below(covered, number)
         if not covered[number].cited and below:
             covered[number] = replace(covered[number], cited=below[0].cited)
     _fill(covered, forward)
@@ -175,7 +175,7 @@ def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = Fa
         last = claims[number] if claims[number].cited else last
 
 
-def introduced_by(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
+def claims_below(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
     """The claims below an introduction: a list, a table or one other block; for an item, its inner items."""
     claim, below = claims[number], claims[number + 1 :]
     if not below or below[0].block == claim.block or claim.kind not in ("sentence", "item"):
@@ -202,7 +202,7 @@ def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:
         if before in doomed and claims[number].takes_footnotes and claims[number].kind != "row":
             doomed.add(number)
     for number in reversed(range(len(claims))):
-        below = introduced_by(claims, number)
+        below = claims_below(claims, number)
         is_empty = below and all(number + 1 + offset in doomed for offset in range(len(below)))
         says_something = bool(claims[number].own) and len(claims[number].text.split()) > SHORT_WORDS
         if is_empty and not (says_something and below[0].kind == "code"):
@@ -235,17 +235,17 @@ def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: M
             goes_on = claim.block == block
             if claim.above and not goes_on and (number == 0 or claims[number - 1].block != claim.block):
                 claim = replace(claim, start=text.rindex(claim.above, 0, claim.start))  # no row is kept
-            text = _cut(text, claim, goes_on=goes_on)
+            text = _remove(text, claim, goes_on=goes_on)
             continue
         block = claim.block
         if number in marks:
-            marked, rest = _marked(claim, marks[number]), text[claim.end :]
+            marked, rest = _mark(claim, marks[number]), text[claim.end :]
             gap = " " if marked.endswith("]") and marks[number] and rest[:1].strip() else ""
             text = text[: claim.start] + marked + gap + rest
     return text.strip("\n").rstrip()
 
 
-def _marked(claim: Claim, marks: str) -> str:
+def _mark(claim: Claim, marks: str) -> str:
     if not marks:
         return claim.text
     if claim.kind == "row":
@@ -256,7 +256,7 @@ def _marked(claim: Claim, marks: str) -> str:
     return f"{claim.text}{'' if _UNSPACED_END.search(claim.text) else ' '}{marks}"
 
 
-def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:
+def _remove(text: str, claim: Claim, *, goes_on: bool) -> str:
     """The text without the claim, below which its block ``goes_on``, and without lines that this leaves empty."""
     begin = text.rfind("\n", 0, claim.start) + 1
     end = text.find("\n", claim.end)
@@ -271,11 +271,11 @@ def _cut(text: str, claim: Claim, *, goes_on: bool) -> str:
         return text[: claim.start] + _LINE_LEAD.sub("", text[end + 1 :], count=1)
     before, after = text[:begin], text[end + 1 :]
     if item := _ITEM_LEAD.fullmatch(lead):
-        after = "".join(_renumbered(after, len(item["indent"])))
+        after = "".join(_renumber(after, len(item["indent"])))
     return before + (after.lstrip("\n") if before.endswith("\n\n") else after)
 
 
-def _renumbered(after: str, indent: int) -> Iterator[str]:
+def _renumber(after: str, indent: int) -> Iterator[str]:
     """The lines after an item that was cut: inner items move out, the numbers of the next ones go down."""
     outward: int | None = None  # columns by which inner items move
     position = 0

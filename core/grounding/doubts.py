@@ -67,7 +67,7 @@ def doubts_of(
 
     def is_written(code: str) -> bool:
         parts = [code] if to_the_letter else OWN_NAME.split(code)
-        return _squeezed(code) in squeezed or all(_squeezed(part) in squeezed for part in parts)
+        return _squeeze(code) in squeezed or all(_squeeze(part) in squeezed for part in parts)
 
     if is_code:
         return tuple(f"the line `{line}`" for line in _code_lines(claim) if not is_written(line))
@@ -86,7 +86,7 @@ def oddity_of(draft: str, question: str) -> Oddity | None:
     asked, written = sure_language(question), sure_language(draft)
     if asked and written and asked != written:
         return "language"
-    paragraphs = [(each, _squeezed(each)) for each in _PARAGRAPHS.split(without_markers(draft))]
+    paragraphs = [(each, _squeeze(each)) for each in _PARAGRAPHS.split(without_markers(draft))]
     long = [each for each in paragraphs if len(each[1]) >= PARAGRAPH]
     return "twice" if any(_say_same(*pair) for pair in combinations(long, 2)) else None
 
@@ -100,7 +100,7 @@ def _say_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
     return is_same and not (doubts_of(one[0], (other[0],)) or doubts_of(other[0], (one[0],)))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     """Letters and digits only, so that two spellings of the same text are equal."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
@@ -109,11 +109,11 @@ def _squeezed(text: str) -> str:
 def _letters_of(source: str) -> str:
     """Both as people read it and as it is written."""
     source = unicodedata.normalize("NFKC", source)
-    return _squeezed(as_words(source)) + "\n" + _squeezed(source)
+    return _squeeze(as_words(source)) + "\n" + _squeeze(source)
 
 
 @cache
-def _spelled() -> Mapping[str, int]:
+def _number_words() -> Mapping[str, int]:
     """The numbers that words of any language stand for: the claim may have digits instead."""
     kinds = {
         "from_zero": range(13), "from_one": range(1, 3), "tens": range(20, 100, 10),
@@ -126,7 +126,7 @@ def _spelled() -> Mapping[str, int]:
 @lru_cache(maxsize=1_024)
 def numbers_of(source: str) -> frozenset[Decimal | str]:
     source = unicodedata.normalize("NFKC", source)
-    known = _spelled()
+    known = _number_words()
     spelled = (Decimal(known[word]) for word in _SPELLING.findall(source.casefold()) if word in known)
     written = (
         value for found in _NUMBER.findall(_SPACED.sub("", source)) for value in possible_values(found)
@@ -168,7 +168,7 @@ def _missing_quotations(prose: str, squeezed: str) -> Iterator[str]:
     for match in _QUOTATION.finditer(prose):
         words = next(group for group in match.groups() if group)
         parts = re.split(r"\[?(?:\.{3}|…)\]?", words)
-        if len(_squeezed(words)) >= QUOTED and not all(_squeezed(part) in squeezed for part in parts):
+        if len(_squeeze(words)) >= QUOTED and not all(_squeeze(part) in squeezed for part in parts):
             yield words
 
 
@@ -182,7 +182,7 @@ def _missing_identifiers(prose: str, squeezed: str, sources: Sequence[str]) -> I
             begins = re.compile(rf"(?<![A-Za-z])(?i:{re.escape(single)})|(?<=[a-z]){re.escape(single)}")
             is_known = any(begins.search(unicodedata.normalize("NFKC", source)) for source in sources)
         else:
-            is_known = _squeezed(word) in squeezed or _squeezed(single) in squeezed
+            is_known = _squeeze(word) in squeezed or _squeeze(single) in squeezed
         if not is_known:
             yield word
 
@@ -191,5 +191,5 @@ def _code_lines(block: str) -> Iterator[str]:
     """The lines of code that are long enough to check, without comments, which the writer may add."""
     for line in block.splitlines():
         code = "" if _FENCE.match(line) else _COMMENT.sub("", line).strip()
-        if len(_squeezed(code)) >= CODE_LINE:
+        if len(_squeeze(code)) >= CODE_LINE:
             yield code

@@ -116,7 +116,7 @@ def read(text: str) -> Expression:
     )
 
 
-def carried_out(expression: Expression, found: Mapping[str, Quantity]) -> Result:
+def evaluate(expression: Expression, found: Mapping[str, Quantity]) -> Result:
     """The result, where each number, as written, is worth what was ``found`` in the sources. Raises Impossible."""
     carrying = _Carrying(expression.numbers, found)
     try:
@@ -187,7 +187,7 @@ class _Carrying:
         if unit is None:
             raise _apart(one, other)
         if is_uneven and unit != one.unit:
-            self.doubts.append(f"the scale of {written(smaller)} beside {written(larger)}")
+            self.doubts.append(f"the scale of {format_amount(smaller)} beside {format_amount(larger)}")
         if sign == "*":
             return Amount(worth=one.worth * other.worth, unit=unit, scale=one.scale or other.scale)
         return Amount(worth=one.worth / other.worth, unit=unit, scale=0 if other.scale else one.scale)
@@ -202,7 +202,7 @@ class _Carrying:
             return PERCENT
         if "" not in units or units & {PERCENT, POINTS, DIFFERENCE}:
             raise _apart(one, other)
-        self.doubts.append(f"the units of {written(one)} and {written(other)}")
+        self.doubts.append(f"the units of {format_amount(one)} and {format_amount(other)}")
         return one.unit or other.unit
 
 
@@ -226,11 +226,13 @@ def _unit_of_quotient(one: str, other: str) -> str | None:
 def in_unit(figure: Amount, unit: str) -> Amount:
     """A share as a percentage, or a difference of shares in percentage points; neither is the other."""
     if figure.unit not in {PERCENT: (RATIO, PERCENT), POINTS: (DIFFERENCE, POINTS)}[unit]:
-        raise Impossible("calculation_units", one=written(figure), other="%" if unit == PERCENT else "pp")
+        raise Impossible(
+            "calculation_units", one=format_amount(figure), other="%" if unit == PERCENT else "pp"
+        )
     return replace(figure, unit=unit, scale=0)
 
 
-def written(figure: Amount) -> str:
+def format_amount(figure: Amount) -> str:
     """A number for a doubt or a reason, in ones: 12 400 000 EUR."""
     size = figure.worth.scaleb(2 if figure.unit in (PERCENT, POINTS) else 0).normalize()
     number = f"{size:,f}".replace(",", "\u202f")
@@ -239,7 +241,7 @@ def written(figure: Amount) -> str:
 
 
 def _apart(one: Amount, other: Amount) -> Impossible:
-    return Impossible("calculation_units", one=written(one), other=written(other))
+    return Impossible("calculation_units", one=format_amount(one), other=format_amount(other))
 
 
 def _unreadable() -> NoReturn:

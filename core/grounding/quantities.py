@@ -207,7 +207,7 @@ def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
             labels, higher = ((column,), "") if cell == label else ((column, label), above)
             for each in _numbers(cell, is_comma=is_comma, is_cell=len(cells) > 1):
                 beside = _LABEL.search(cell[max(0, each.start - ABOVE) : each.start])
-                quantity = _labelled(each, (beside[1] if beside else "", *labels), higher)
+                quantity = _apply_labels(each, (beside[1] if beside else "", *labels), higher)
                 found.append(
                     replace(quantity, start=start + offset + each.start, end=start + offset + each.end)
                 )
@@ -257,7 +257,7 @@ def _numbers(text: str, *, is_comma: bool, is_cell: bool) -> list[Quantity]:
     return numbers
 
 
-def _labelled(number: Quantity, labels: Iterable[str], above: str) -> Quantity:
+def _apply_labels(number: Quantity, labels: Iterable[str], above: str) -> Quantity:
     """The number with the unit and scale that its labels name, else with those above its table. What stands
     above a table is said of money and not of people."""
     scale, unit = number.scale, number.unit

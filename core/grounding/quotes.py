@@ -15,7 +15,7 @@ from core.reasoning.reasoner import Span, Strip
 from core.text.inline import as_words, without_pictures, without_targets
 from core.text.language import language_of
 from core.text.quoting import quotable
-from core.text.terms import COMMON, terms, weighed_terms
+from core.text.terms import COMMON, terms, weigh_terms
 
 PAIR = 0.25  # of two words that are neighbours, as a share of the smaller weight
 SIGN = 2.0  # of a number, code span or identifier
@@ -57,7 +57,7 @@ class Sought:
         parts, language = tuple(parts), language_of(source)
         weights: dict[Key, float] = dict.fromkeys(terms(beside, language), COMMON)
         for text, _ in parts:
-            words = weighed_terms(text, language)
+            words = weigh_terms(text, language)
             weights.update(words)
             for one, other in pairwise(terms(text, language)):
                 weights[one, other] = PAIR * min(words[one], words[other])
@@ -68,7 +68,7 @@ class Sought:
         has_code = any(is_code for _, is_code in parts)
         return cls(parts, language, weights, signs, exact, sum(weights.values()) or 1.0, has_code)
 
-    def held(self, text: str) -> frozenset[Key]:
+    def match(self, text: str) -> frozenset[Key]:
         """The part of it that a text has."""
         words = _keys(text, self.language).intersection(self.weights)
         if not self.signs:
@@ -86,7 +86,7 @@ class Sought:
 def likeness(parts: Iterable[Part], source: str) -> float:
     """The share of a sentence that a source shows, 0 to 1."""
     sought = Sought.of(parts, source)
-    return sought.share(sought.held(source))
+    return sought.share(sought.match(source))
 
 
 @lru_cache(maxsize=1024)
@@ -117,7 +117,7 @@ class _Piece:
     announces: bool  #: a list or code below it
 
 
-def quoted(
+def find_spans(
     parts: Iterable[Part], strip: Strip, named: Sequence[Span] = (), *, beside: str = "", least: float = 0.0
 ) -> tuple[Span, ...]:
     """The spans of a source that show a sentence. They are a sentence or row, perhaps with a neighbour, and
@@ -131,9 +131,9 @@ def quoted(
     if least and not (named or any(pieces[number].share >= least for number in chosen)):
         return ()
     if not chosen:
-        return (_unmatched(pieces, strip),)
+        return (_fallback_span(pieces, strip),)
     chosen += _further(pieces, chosen, sought)
-    return tuple((passage.start + start, passage.start + end) for start, end in _joined(pieces, chosen))
+    return tuple((passage.start + start, passage.start + end) for start, end in _join(pieces, chosen))
 
 
 def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
@@ -141,11 +141,11 @@ def _pieces(sought: Sought, strip: Strip) -> Iterator[_Piece]:
     for start, end, kind in quotable(text, *strip.within):
         words = without_pictures(text[start:end])
         is_picture = words != text[start:end] and not _WORD.search(as_words(words))
-        held = sought.held(text[start:end] if is_picture else words)
+        held = sought.match(text[start:end] if is_picture else words)
         is_caption = kind == "sentence" and not _ENDS.search(words)
         is_aside = is_picture or is_caption or (kind == "code" and not sought.has_code)
         share = sought.share(held) * (ASIDE if is_aside else 1)
-        own = weighed_terms(without_targets(words), sought.language)
+        own = weigh_terms(without_targets(words), sought.language)
         precision = sum(own[key] for key in own.keys() & held) / (sum(own.values()) or 1)
         rank = share * (1 - PRECISE + PRECISE * precision)
         announces = bool(_ANNOUNCES.search(words))
@@ -168,7 +168,7 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
     best = max(range(len(pieces)), key=lambda number: pieces[number].rank, default=0)
     if not pieces or not pieces[best].held:
         return []
-    if (listed := _said_below(pieces, sought, best)) is not None:
+    if (listed := _list_below(pieces, sought, best)) is not None:
         return listed
     chosen = [best]
     for number in (best - 1, best + 1):
@@ -181,7 +181,7 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
     return chosen
 
 
-def _said_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
+def _list_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
     """The lead of a list and the items that the sentence names, if together they show more than the best."""
     lists: dict[int, list[int]] = {}
     above = -1
@@ -221,7 +221,7 @@ def _may_join(piece: _Piece, sought: Sought) -> bool:
     return piece.kind != "code" or sought.has_code
 
 
-def _unmatched(pieces: Sequence[_Piece], strip: Strip) -> Span:
+def _fallback_span(pieces: Sequence[_Piece], strip: Strip) -> Span:
     offset = strip.passage.start
     evident = [pieces[number] for number in _within(pieces, strip.evidence, offset)] or pieces
     if not evident:
@@ -231,7 +231,7 @@ def _unmatched(pieces: Sequence[_Piece], strip: Strip) -> Span:
     return offset + first, offset + last
 
 
-def _joined(pieces: Sequence[_Piece], chosen: Iterable[int]) -> list[Span]:
+def _join(pieces: Sequence[_Piece], chosen: Iterable[int]) -> list[Span]:
     """Their spans, as of the passage; neighbours as one, the first chosen first."""
     runs: list[list[int]] = []
     for number in chosen:

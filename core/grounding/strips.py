@@ -89,7 +89,7 @@ def shorten(strip: Strip) -> Strip:
 
 def _spans(text: str, units: Sequence[Unit], evidence: Sequence[int], around: int) -> list[tuple[int, int]]:
     """Spans of the text with the evidence (numbers of units, from 0) and what it needs."""
-    keep = set[int]().union(*(_needed(text, units, number, around) for number in evidence))
+    keep = set[int]().union(*(_collect_context(text, units, number, around) for number in evidence))
     spans: list[tuple[int, int]] = []
     last = -2
     for index in sorted(keep):
@@ -102,7 +102,7 @@ def _spans(text: str, units: Sequence[Unit], evidence: Sequence[int], around: in
     return spans
 
 
-def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[int]:
+def _collect_context(text: str, units: Sequence[Unit], index: int, around: int) -> set[int]:
     """The numbers of the unit, of its neighbours, and of what it refers to or introduces."""
     first = last = index
     for _ in range(PREVIOUS_SENTENCES):
@@ -116,13 +116,13 @@ def _needed(text: str, units: Sequence[Unit], index: int, around: int) -> set[in
     if units[index].kind == "item":
         first, last = _whole_list(text, units, index)
     if _announces(text, units[index]):
-        last = max(last, _announced(text, units, index))
+        last = max(last, _end_of_announced(text, units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
     content = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
     if not content:
         return set()
     first, last = content[0], content[-1]
-    while _announces(text, units[last]) and (end := _announced(text, units, last)) > last:
+    while _announces(text, units[last]) and (end := _end_of_announced(text, units, last)) > last:
         last = end
     return set(range(first, last + 1))
 
@@ -152,7 +152,7 @@ def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]
     return (first, last) if is_announced and fits else (index, index)
 
 
-def _announced(text: str, units: Sequence[Unit], index: int) -> int:
+def _end_of_announced(text: str, units: Sequence[Unit], index: int) -> int:
     """The last unit of the code block, table, list or paragraph after a colon."""
     following = index + 1
     while following < len(units) and units[following].kind == "markup":

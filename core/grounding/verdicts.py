@@ -162,7 +162,7 @@ def _is_most(ballots: Iterable[bool]) -> bool:
     return 2 * sum(votes) > len(votes)
 
 
-def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) -> Edited:
+def remove_unsupported(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) -> Edited:
     """The draft without unsupported claims, what depends on them, and small talk at its beginning and end."""
     claims = claims_of(text)
     held = {strip.number: readable(strip) for strip in strips}
@@ -175,7 +175,7 @@ def edited(text: str, verdicts: Mapping[int, Verdict], strips: Sequence[Strip]) 
     gone = lost | _idle_ends(claims, verdicts, lost)
     claims = without_lost_code(claims, gone)
     kept = {number: mark for number, mark in marks.items() if mark is not None and number not in gone}
-    shown = _shown(claims, verdicts, kept)
+    shown = _place_markers(claims, verdicts, kept)
     if not any(shown.values()):
         gone = set(marks)  # a draft that only says what is unknown is no answer
     return Edited(
@@ -207,7 +207,9 @@ def _with_titles(reason: str, strips: Sequence[Strip]) -> str:
     return "" if _NUMBERED.search(titled) else titled
 
 
-def _shown(claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict[int, str]) -> dict[int, str]:
+def _place_markers(
+    claims: Sequence[Claim], verdicts: Mapping[int, Verdict], marks: dict[int, str]
+) -> dict[int, str]:
     """The markers, also for claims that took theirs from one that is cut or shows none."""
     for before, number in zip((None, *marks), marks, strict=False):
         is_covered = before is not None and bool(marks[before] or claims[before].takes_footnotes)

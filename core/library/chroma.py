@@ -118,7 +118,7 @@ class ChromaIndex:
     def search(self, vector: Vectors, *, collections: Sequence[str], limit: int) -> list[tuple[str, float]]:
         hits: list[tuple[str, float]] = []
         with self._chroma():
-            for target in self._known(collections, vector) if limit > 0 else ():
+            for target in self._existing(collections, vector) if limit > 0 else ():
                 found = target.query(query_embeddings=[vector], n_results=limit, include=["distances"])
                 cosines = (1.0 - distance for distance in found["distances"][0])
                 near = list(zip(found["ids"][0], cosines, strict=True))
@@ -134,7 +134,7 @@ class ChromaIndex:
         cosines: dict[str, float] = {}
         with self._chroma():
             for collection, wanted in ids.items():
-                for target in self._known([collection], vector):
+                for target in self._existing([collection], vector):
                     cosines |= _compare(target, vector, list(dict.fromkeys(wanted)))
         return cosines
 
@@ -161,7 +161,7 @@ class ChromaIndex:
                 f"The vector index in {self._folder} is damaged. Run `footnote ingest --rebuild`."
             ) from trouble
 
-    def _known(self, collections: Sequence[str], vector: Vectors) -> Iterator[Any]:
+    def _existing(self, collections: Sequence[str], vector: Vectors) -> Iterator[Any]:
         for collection in dict.fromkeys(collections):
             if target := self._find(collection):
                 self._check_dimension(target, len(vector))

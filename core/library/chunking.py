@@ -59,7 +59,7 @@ _ANY_KIND: frozenset[BlockKind] = frozenset({"heading", "prose", "item", "code",
 def pack(text: str, blocks: Sequence[Block]) -> list[Span]:
     """Spans in order, near the target size, none beyond the limit, without markup at their ends."""
     units = _units(text, [block for block in blocks if block.kind != "markup"])
-    return _balanced([span for unit in units for span in _divided(text, unit)])
+    return _balance([span for unit in units for span in _divide(text, unit)])
 
 
 def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
@@ -72,31 +72,31 @@ def _units(text: str, blocks: Iterable[Block]) -> list[_Unit]:
             or (lead.kind == "heading" and block.start - lead.span.end <= TINY)
         )
         if lead and fits and block.kind in lead.accepts:
-            accepts = _accepted(text, block)
+            accepts = _kinds_after(text, block)
             if block.kind == "item" and lead.kind != "heading":
                 accepts |= _ITEMS  # the whole list stays with its introduction
             units[-1] = _Unit(Span(lead.span.start, block.end), block.kind, accepts)
         else:
-            units.append(_Unit(Span(block.start, block.end), block.kind, _accepted(text, block)))
+            units.append(_Unit(Span(block.start, block.end), block.kind, _kinds_after(text, block)))
     return units
 
 
-def _accepted(text: str, block: Block) -> frozenset[BlockKind]:
+def _kinds_after(text: str, block: Block) -> frozenset[BlockKind]:
     if block.kind == "heading":
         return _ANY_KIND
     introduces = block.kind in ("prose", "item") and text[block.start : block.end].endswith((":", "："))
     return _ANY_KIND - {"heading"} if introduces else _NO_KIND
 
 
-def _divided(text: str, unit: _Unit) -> list[Span]:
+def _divide(text: str, unit: _Unit) -> list[Span]:
     """The unit, cut if it is too long."""
     prose = unit.kind == "prose"
     if len(unit.span) <= (LONG_PROSE if prose else LIMIT):
         return [unit.span]
     first, second = (_SENTENCE, _LINE) if prose else (_LINE, _SENTENCE)
-    spans = _parted(text, unit.span, _ends(text, unit.span, first))
+    spans = _split_at(text, unit.span, _ends(text, unit.span, first))
     for ends in (partial(_ends, boundary=second), _gaps):
-        parts = ([span] if len(span) <= LIMIT else _parted(text, span, ends(text, span)) for span in spans)
+        parts = ([span] if len(span) <= LIMIT else _split_at(text, span, ends(text, span)) for span in spans)
         spans = [*chain.from_iterable(parts)]
     return spans
 
@@ -115,14 +115,14 @@ def _gaps(text: str, span: Span) -> list[int]:
     return cuts
 
 
-def _parted(text: str, span: Span, cuts: Sequence[int]) -> list[Span]:
+def _split_at(text: str, span: Span, cuts: Sequence[int]) -> list[Span]:
     """The parts without white space at their end; at the beginning it is indentation, and stays."""
     edges = pairwise((span.start, *cuts, span.end))
     spans = (Span(start, start + len(text[start:end].rstrip())) for start, end in edges)
     return [each for each in spans if len(each)]
 
 
-def _balanced(spans: Sequence[Span]) -> list[Span]:
+def _balance(spans: Sequence[Span]) -> list[Span]:
     """Neighbours joined into pieces of even size, as near to the target as possible."""
     total = sum(map(len, spans))
     aim = total / max(1, int(total / TARGET + 0.5))
@@ -175,7 +175,7 @@ def cut(document: Document) -> list[Piece]:
             path=section.path, location=locations.of(span, section.heading_path),
             text=document.text[span.start : span.end], start=span.start, end=span.end,
         )
-        for section in _merged(_sections(document))
+        for section in _merge(_sections(document))
         for span in pack(document.text, section.blocks)
     ]  # fmt: skip
 
@@ -194,11 +194,11 @@ def _sections(document: Document) -> Iterator[_Section]:
         blocks += [block] if block else []
 
 
-def _merged(sections: Iterable[_Section]) -> list[_Section]:
+def _merge(sections: Iterable[_Section]) -> list[_Section]:
     """Lone headings and tiny sections are joined with the next one; a lone heading at the end, with the one before."""
     merged: list[_Section] = []
     for section in sections:
-        if merged and (joined := _joined(merged[-1], section)):
+        if merged and (joined := _join(merged[-1], section)):
             merged[-1] = joined
         else:
             merged.append(section)
@@ -208,7 +208,7 @@ def _merged(sections: Iterable[_Section]) -> list[_Section]:
     return merged
 
 
-def _joined(before: _Section, section: _Section) -> _Section | None:
+def _join(before: _Section, section: _Section) -> _Section | None:
     """Both as one section, None if they stay separate."""
     size = before.size
     if not before.has_content:

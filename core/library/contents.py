@@ -33,7 +33,7 @@ class Contents:
     sections: tuple[Heading, ...]  #: in reading order
     passages: frozenset[str] = frozenset()  #: ids of those among the found ones that are of it
 
-    def shown(
+    def select(
         self, wanted: Collection[str], seen: Collection[tuple[str, ...]], limit: int
     ) -> list[tuple[int, Heading]]:
         """Sections with their numbers from 1: those ``seen``, those with the rarest terms, the outermost."""

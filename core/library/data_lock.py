@@ -55,7 +55,7 @@ def lock_data_dir(data_dir: Path, purpose: str, *, may_be_incomplete: bool = Fal
             note.write_text(f"process {os.getpid()}, {purpose}", encoding="utf-8")
         except TimeoutError:
             raise IndexInUse(
-                f"Another Footnote ({_read(note)}) is using {data_dir}. "
+                f"Another Footnote ({_read_text(note)}) is using {data_dir}. "
                 "Wait until it has ended, or set DATA_DIR to another folder."
             ) from None
         except OSError as fault:
@@ -82,7 +82,7 @@ def find_owner(data_dir: Path) -> Owner | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return Owner(name=_read(data_dir / "owner"))
+        return Owner(name=_read_text(data_dir / "owner"))
     finally:
         os.close(descriptor)  # which also lets the lock go
     return None
@@ -119,7 +119,7 @@ def refuse_incomplete(data_dir: Path) -> None:
         )
 
 
-def _read(note: Path) -> str:
+def _read_text(note: Path) -> str:
     try:
         return note.read_text(encoding="utf-8", errors="replace") or JUST_STARTING
     except OSError:

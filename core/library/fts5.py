@@ -124,10 +124,10 @@ def words_row(indexed: Indexed, partition: Partition, address: str) -> tuple[str
         f"{partition.before('address')}{_address_term(each)}{partition.after}" for each in ancestors(address)
     )
     scope = " ".join((*above, f"{partition.before('language')}{language}{partition.after}"))
-    return scope, _marked(partition, title), _marked(partition, body)
+    return scope, _mark(partition, title), _mark(partition, body)
 
 
-def indexed_from(scope: str, title: str, body: str) -> Indexed:
+def from_words_row(scope: str, title: str, body: str) -> Indexed:
     """The text that :func:`words_row` was made from, except for the partition."""
     (language,) = bare(scope.rsplit(" ", 1)[-1])
     return language, " ".join(bare(title)), " ".join(bare(body))
@@ -142,7 +142,7 @@ def bare(words: str) -> list[str]:
     return words[len(before) : len(words) - len(after)].split(f"{after} {before}")
 
 
-def _marked(partition: Partition, words: str) -> str:
+def _mark(partition: Partition, words: str) -> str:
     """Each of the words as a term of this partition."""
     before, after = partition.before(), partition.after
     return before + words.replace(" ", f"{after} {before}") + after if words else ""
@@ -243,7 +243,7 @@ class Fts5Index:
 
     database: Database
 
-    def looked_up(self, scope: Scope) -> NumberedScope:
+    def look_up(self, scope: Scope) -> NumberedScope:
         if isinstance(scope, NumberedScope):
             return scope
         wanted = scope.collections | {base_of(name) for name in scope.collections}
@@ -263,7 +263,7 @@ class Fts5Index:
     def search(
         self, words: Sequence[str], scope: Scope, *, limit: int, frequencies: Mapping[str, int] | None = None
     ) -> list[tuple[str, float]]:
-        numbered = self.looked_up(scope)
+        numbered = self.look_up(scope)
         parts = numbered.within(self._cheap_together(numbered)).parts()
         if not parts or not words:
             return []
@@ -272,13 +272,13 @@ class Fts5Index:
         for step in zip(*(part.expressions(rare, frequent) for part in parts), strict=True):
             among = FREQUENT_LIMIT if found or not rare else 2 * RARE_LIMIT
             fair = max(limit, among // len(step))
-            for passage, weight in self._ranked(list(zip(parts, step, strict=True)), numbered, fair, limit):
+            for passage, weight in self._rank(list(zip(parts, step, strict=True)), numbered, fair, limit):
                 found.setdefault(passage, weight)
             if len(found) >= limit:
                 break
         return list(found.items())[:limit]
 
-    def _ranked(
+    def _rank(
         self, step: Sequence[tuple[Within, str]], numbered: NumberedScope, among: int, limit: int
     ) -> list[tuple[str, float]]:
         """The best of what expressions find, one for each part of a scope."""
@@ -294,7 +294,7 @@ class Fts5Index:
         return [(str(passage), float(weight)) for passage, weight in best]
 
     def languages(self, scope: Scope, *, enough: int = 1) -> dict[str, int]:
-        numbered = self.looked_up(scope)
+        numbered = self.look_up(scope)
         named = numbered.named
         rows = self.database.rows(
             f"WITH known (language, expression) AS (VALUES {', '.join(['(?, ?)'] * len(LANGUAGES))}){_SPOKEN}",
@@ -306,7 +306,7 @@ class Fts5Index:
         return {str(language): min(count, enough) for language, count in rows if count}
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
-        numbered = self.looked_up(scope)
+        numbered = self.look_up(scope)
         held = dict.fromkeys(words, 0)
         if not words:
             return held

@@ -53,7 +53,7 @@ def _score(words: Words, weights: Mapping[str, float]) -> float:
             together[term] += 1
     for term in set(title):
         counts[term] += TITLE_COUNTS
-    spread = _spread(body)
+    spread = _saturation(body)
     counted = [(weight, counts[term]) for term, weight in weights.items() if counts[term]]
     for first, count in together.items():
         counted.append((PAIR_COUNTS * (weights[first] + weights[pairs[first]]) / 2, count))
@@ -66,11 +66,11 @@ def term_scores(words: Words) -> dict[str, float]:
     counts = Counter(body)
     for term in set(title):
         counts[term] += TITLE_COUNTS
-    spread = _spread(body)
+    spread = _saturation(body)
     return {term: count * (SATURATION + 1) / (count + spread) for term, count in counts.items()}
 
 
-def _spread(body: Sequence[str]) -> float:
+def _saturation(body: Sequence[str]) -> float:
     """The frequency at which a term in a text of this length counts for half of what it can."""
     return SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * len(body) / USUAL_LENGTH)
 
@@ -104,7 +104,7 @@ def by_rarity(words: Sequence[str], frequencies: Mapping[str, int]) -> tuple[lis
 class LexicalIndex(Protocol):
     """Finds passages by their words."""
 
-    def looked_up(self, scope: Scope) -> Scope:
+    def look_up(self, scope: Scope) -> Scope:
         """The same scope, so that each of several searches need not look up what it names."""
 
     def search(

@@ -181,7 +181,7 @@ class Library:
         Of a collection, also those that only some people may read. ``labels``: (collection, address, name) of what
         can be named besides documents. NotFound when nothing is meant, see :func:`resolve_name`.
         """
-        meant = resolve_name(source, [*self.known(collection), *labels])
+        meant = resolve_name(source, [*self.list_names(collection), *labels])
         if not meant:
             self._clear_leftovers()  # by a forget that was interrupted
             raise NotFound(f"Nothing is indexed under “{source}”. `footnote sources` lists what is.")
@@ -208,7 +208,7 @@ class Library:
         except SettingsError as trouble:
             logger.warning("vectors of forgotten passages were not removed: %s", trouble)
 
-    def known(self, collection: str | None) -> list[tuple[str, str, str]]:
+    def list_names(self, collection: str | None) -> list[tuple[str, str, str]]:
         """(collection, address, source) of documents, unreadable files and roots."""
         roots = self.store.roots
         found = [(base_of(e.collection), e.address, e.source) for e in self.store.entries()]

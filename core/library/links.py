@@ -64,21 +64,21 @@ def parse_template(base: str) -> str:
     return f"{base.rstrip('/')}/{{path}}{tail}"
 
 
-def filled(template: str, values: Mapping[str, str]) -> str | None:
+def fill_template(template: str, values: Mapping[str, str]) -> str | None:
     """The address for these values of placeholders; None if it cannot be made."""
     address, _, fragment = template.partition("#")
     path, _, query = address.partition("?")
-    written = _filled(path, values)
+    written = _fill(path, values)
     if written is None:
         return None
     written = _SLASHES.sub("/", written)  # the page of a folder's index is empty
-    if asked := _filled(query, values):
+    if asked := _fill(query, values):
         written += f"?{asked}"
-    anchor = f"page={values['pdf_page']}" if "pdf_page" in values else _filled(fragment, values)
+    anchor = f"page={values['pdf_page']}" if "pdf_page" in values else _fill(fragment, values)
     return f"{written}#{anchor}" if anchor else written
 
 
-def _filled(part: str, values: Mapping[str, str]) -> str | None:
+def _fill(part: str, values: Mapping[str, str]) -> str | None:
     if any(name not in values for name in _PLACEHOLDER.findall(part)):
         return None
     return _PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe="/"), part)
@@ -92,7 +92,7 @@ class SourceLinks:
     store: DocumentStore
     private: Path  #: a folder whose files people cannot reach: uploads are below it
 
-    def linked(self, outcome: Outcome) -> Outcome:
+    def add_links(self, outcome: Outcome) -> Outcome:
         """The outcome with links in its citations."""
         return outcome.with_citations(lambda cited: tuple(replace(c, url=self.address(c)) for c in cited))
 
@@ -103,7 +103,7 @@ class SourceLinks:
     def line(self, citation: Citation) -> int | None:
         """The line of its file on which the quote begins; None: it has none, or the file has changed."""
         line = self.store.line_of(citation.collection, citation.source, citation.quote, citation.start)
-        entries = self.store.named(citation.collection, citation.source) if line is None else ()
+        entries = self.store.find_named(citation.collection, citation.source) if line is None else ()
         if len(entries) == 1 and entries[0].address.startswith("/"):
             may_read = self.store.roots.rules(citation.collection).includes
             return int(_location_fields(entries[0], citation, may_read).get("line", "0")) or None
@@ -130,7 +130,7 @@ class SourceLinks:
         template = self.templates.get(citation.collection)
         if template is None or citation.origin != "documents":
             return None
-        entries = self.store.named(citation.collection, citation.source)
+        entries = self.store.find_named(citation.collection, citation.source)
         if len(entries) != 1 or entries[0].url:  # of two files with one name, it is not known which is meant
             return None
         (entry,) = entries
@@ -141,7 +141,7 @@ class SourceLinks:
         page = path.parent if path.stem.lower() in _INDEX else path.with_suffix("")
         names = {"path": str(path), "page": str(page) if page.parts else "", "source": entry.source}
         may_read = self.store.roots.rules(citation.collection).includes
-        return filled(template, names | _location_fields(entry, citation, may_read))
+        return fill_template(template, names | _location_fields(entry, citation, may_read))
 
 
 def _location_fields(entry: Entry, citation: Citation, may_read: Callable[[str], bool]) -> dict[str, str]:
@@ -157,7 +157,7 @@ def _location_fields(entry: Entry, citation: Citation, may_read: Callable[[str],
     except DocumentError:
         return {}
     if suffix in MARKDOWN:
-        text = templates.shown_markdown(text, is_mdx=suffix == ".mdx")
+        text = templates.clean_markdown(text, is_mdx=suffix == ".mdx")
     if text[citation.start : citation.end] != citation.quote:
         return {}
     starts = line_starts(text)[:-1]

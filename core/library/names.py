@@ -111,10 +111,10 @@ def _proper_words(pieces: Sequence[Piece]) -> tuple[Counter[str], Counter[str]]:
             if not _SENTENCE_BEGINS.search(piece.text, max(0, match.start() - 8), match.start()):
                 proper[match[0]] += 1
         plain.update(_PLAIN.findall(piece.text))
-    return _stemmed(proper), _stemmed(plain)
+    return _stem(proper), _stem(plain)
 
 
-def _stemmed(counts: Counter[str]) -> Counter[str]:
+def _stem(counts: Counter[str]) -> Counter[str]:
     found: Counter[str] = Counter()
     for word, count in counts.items():
         for each in _words(word):
@@ -161,10 +161,10 @@ def meant(database: Database, question: str, scope: Scope, *, own: str = "") -> 
     if not found:
         return NONE_MEANT
     rarity = {name: log((total + 1) / times) for *_, name, _, times, total in found}
-    return meant_among((row[:5] for row in found), rarity, frozenset(names_in(own)))
+    return choose_meant((row[:5] for row in found), rarity, frozenset(names_in(own)))
 
 
-def meant_among(
+def choose_meant(
     bearing: Iterable[tuple[str, str, str, str, float]],
     rarity: Mapping[str, float],
     own: frozenset[str] = frozenset(),

@@ -64,7 +64,7 @@ async def find_passages(
 
 def document_numbers(store: DocumentStore, named: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """The documents' numbers by collection and source. Blocks."""
-    found = (each for name in sorted(set(named)) for each in store.named(*name))
+    found = (each for name in sorted(set(named)) for each in store.find_named(*name))
     return {(each.collection, each.source): each.id for each in found}
 
 

@@ -87,13 +87,13 @@ class PostingsIndex:
 
     database: Database
 
-    def looked_up(self, scope: Scope) -> Scope:
+    def look_up(self, scope: Scope) -> Scope:
         return scope
 
     def search(
         self, words: Sequence[str], scope: Scope, *, limit: int, frequencies: Mapping[str, int] | None = None
     ) -> list[tuple[str, float]]:
-        known, within = self._known(words, scope), self._within(scope)
+        known, within = self._postings(words, scope), self._within(scope)
         held = {word: count for word, (count, _) in known.items()}
         rarity = term_weights(words, held, held.get(EVERY, 0))
         rare, frequent = by_rarity([word for word in words if word in known], frequencies or held)
@@ -117,15 +117,15 @@ class PostingsIndex:
             condition, values = scope_condition(self.database.dialect, scope)
             held = dict(self.database.rows(f"{_SPOKEN} WHERE {condition} GROUP BY language", values))
         else:
-            known = self._held([EVERY + name for name in LANGUAGES], scope)
+            known = self._count([EVERY + name for name in LANGUAGES], scope)
             held = {name.removeprefix(EVERY): count for name, count in known.items()}
         return {name: min(int(held[name]), enough) for name in LANGUAGES if held.get(name)}
 
     def document_frequencies(self, words: Collection[str], scope: Scope) -> dict[str, int]:
         if not scope.addresses:
-            held = self._held(words, scope)
+            held = self._count(words, scope)
             return {word: held.get(word, 0) for word in words}
-        known, within = self._known(words, scope), self._within(scope)
+        known, within = self._postings(words, scope), self._within(scope)
         pairs = [(word, number) for word in words if word in known for number, _ in known[word][1]]
         rows = self.database.rows(
             "SELECT word, count(passage) FROM unnest(?::text[], ?::int4[]) AS asked (word, id) CROSS JOIN LATERAL"
@@ -151,7 +151,7 @@ class PostingsIndex:
     ) -> None:
         rows = [(passage, *indexed) for passage, indexed in passages]
         scores = {passage: term_scores((title.split(), body.split())) for passage, _, title, body in rows}
-        counts = _counted(scores.values(), [language for _, language, _, _ in rows])
+        counts = _to_arrays(scores.values(), [language for _, language, _, _ in rows])
         ids = dict(writing.execute(_COUNT, (collection, *counts)).fetchall())
         entries = sorted(
             (ids[_name(term)], passage, score)
@@ -175,7 +175,7 @@ class PostingsIndex:
         counted = writing.execute(
             "UPDATE terms SET held = terms.held - old.held FROM unnest(?::text[], ?::bigint[]) AS old (term, held)"
             " WHERE terms.collection = ? AND terms.term = old.term RETURNING terms.id",
-            (*_counted(every, [language for _, language, _, _ in rows]), rows[0][0]),
+            (*_to_arrays(every, [language for _, language, _, _ in rows]), rows[0][0]),
         ).fetchall()
         numbers = [number for (number,) in counted]
         query = "DELETE FROM postings WHERE document = ? AND term = ANY(CAST(? AS int4[]))"
@@ -199,7 +199,7 @@ class PostingsIndex:
         )
         return " AND document = ANY(CAST(? AS int4[]))", ([document for (document,) in rows],)
 
-    def _held(self, words: Iterable[str], scope: Scope) -> dict[str, int]:
+    def _count(self, words: Iterable[str], scope: Scope) -> dict[str, int]:
         """The number of passages with each of these terms."""
         names = {_name(word): word for word in words}
         rows = self.database.rows(
@@ -207,7 +207,7 @@ class PostingsIndex:
         )
         return {names[str(name)]: count for name, count in rows}
 
-    def _known(self, words: Iterable[str], scope: Scope) -> dict[str, tuple[int, list[tuple[int, int]]]]:
+    def _postings(self, words: Iterable[str], scope: Scope) -> dict[str, tuple[int, list[tuple[int, int]]]]:
         """The terms that the index has, with how many passages hold them, and (id, collection) of each."""
         names = {EVERY: EVERY} | {_name(word): word for word in words}
         rows = self.database.rows(
@@ -253,7 +253,7 @@ def _stages(
         yield one, _OF_ONE.format(within=within[0]), (*values, FREQUENT_LIMIT, first)
 
 
-def _counted(passages: Iterable[Iterable[str]], languages: Sequence[str]) -> tuple[list[str], list[int]]:
+def _to_arrays(passages: Iterable[Iterable[str]], languages: Sequence[str]) -> tuple[list[str], list[int]]:
     """The names of terms and of the other counts, in order, and how many of some passages hold each."""
     held = Counter(_name(term) for terms in passages for term in terms)
     held[EVERY] = len(languages)

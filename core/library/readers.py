@@ -106,7 +106,7 @@ class ReaderSets:
         query = "SELECT DISTINCT collection FROM readers WHERE reader {}"
         return frozenset(collection for (collection,) in rows_among(self.database, query, wanted))
 
-    def closed(
+    def withdrawn(
         self, sources: Iterable[str], behind: Iterable[str], readable: Collection[str]
     ) -> frozenset[str]:
         """The sources among these, cited from the collections ``behind``, that stand in no readable

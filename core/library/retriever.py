@@ -74,12 +74,12 @@ class Retriever:
         if not searched:
             return Retrieval()
         lexical, text = self.store.lexical, query.text
-        query = replace(query, scope=lexical.looked_up(query.scope))
+        query = replace(query, scope=lexical.look_up(query.scope))
         common = max(1, min(searched // ONE_IN, COUNTED))
         languages = lexical.languages(query.scope, enough=common)
         frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
         own = known_terms(text, languages, frequencies_of)[:TERM_LIMIT]
-        merged = intent.merged_with(text, query.history) if intent.needs_history(text) else text
+        merged = intent.merge_history(text, query.history) if intent.needs_history(text) else text
         words = list(dict.fromkeys((*own, *known_terms(merged, languages, frequencies_of))))[:TERM_LIMIT]
         frequencies = frequencies_of(words)
         known = {word for word, count in frequencies.items() if count}
@@ -89,14 +89,18 @@ class Retriever:
             merged, words = text, own
         rarity = term_weights(words, frequencies, searched)
         limited = limit_history(rarity, own, known, points_back=points)
-        before = known_terms(intent.asked_before(query.history), languages, frequencies_of) if depends else ()
+        before = (
+            known_terms(intent.recent_questions(query.history), languages, frequencies_of) if depends else ()
+        )
         weights = rarity if points else limited
         asked = {*own, *before}
         weights = {w: weights[w] * (1 if w in own else HISTORY_WEIGHT) for w in weights if w in asked}
         is_substitution = depends and intent.replaces_subject(text)
         found = self._candidates(query, limited, frequencies, own, merged, is_substitution=is_substitution)
-        reorder = self.reranker and partial(_reranked, self.reranker, merged, found.passages)
-        hits = found.best(query.limit, intent.cited_before(query.history) if points else (), reorder or list)
+        reorder = self.reranker and partial(_rerank, self.reranker, merged, found.passages)
+        hits = found.best(
+            query.limit, intent.recent_sources(query.history) if points else (), reorder or list
+        )
         observation = Observation(
             question=text, weights=weights, frequencies=frequencies,
             passages=[hit for hit in hits if hit.passage.id not in found.beside],
@@ -220,7 +224,7 @@ class Candidates:
         self, limit: int, cited: Collection[str], reorder: Callable[[Sequence[str]], Sequence[str]] = list
     ) -> tuple[Retrieved, ...]:
         """The best passages, preferring sources that were cited before. ``reorder`` ranks their ids once more."""
-        scores = rerank(self._scored(cited), self.asked)
+        scores = rerank(self._score(cited), self.asked)
         by_score = sorted(scores, key=lambda number: (-scores[number], int(number)))
         best_scores = [scores[number] for number in by_score]
         ranked = list(reorder(by_score))[: 2 * limit]
@@ -236,9 +240,9 @@ class Candidates:
             for number, scored in list(zip(ordered, ranked, strict=True))[:limit]
         )  # fmt: skip
 
-    def _scored(self, cited: Collection[str]) -> dict[str, Scored]:
+    def _score(self, cited: Collection[str]) -> dict[str, Scored]:
         """A passage without a vector is scored by its words alone, and so are all if none has one."""
-        words, meaning = _normalised(self._worded()), _normalised(self.scaled or self.dense)
+        words, meaning = _normalise(self._score_words()), _normalise(self.scaled or self.dense)
         likeness = self.meant.likeness
         return {
             number: Scored(
@@ -258,7 +262,7 @@ class Candidates:
             for passage in (self.passages[number],)
         }
 
-    def _worded(self) -> dict[str, float]:
+    def _score_words(self) -> dict[str, float]:
         """BM25 by id. A passage that shares little with the question but the name of its document gets a
         part."""
         besides = {word: weight for word, weight in self.weights.items() if word not in self.meant.terms}
@@ -270,7 +274,7 @@ class Candidates:
         return {n: score * min(1.0, NAME_ALONE + said[n] / enough) for n, score in scores.items()}
 
 
-def _reranked(
+def _rerank(
     reranker: Reranker, question: str, passages: Mapping[str, Passage], ranked: Sequence[str]
 ) -> Sequence[str]:
     """The ids in their order, the first of them as the reranker has them."""
@@ -283,6 +287,6 @@ def _best_first(scores: Mapping[str, float], but: Collection[str]) -> list[float
     return sorted((score for number, score in scores.items() if number not in but), reverse=True)
 
 
-def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
+def _normalise(scores: Mapping[str, float]) -> dict[str, float]:
     top = max(scores.values(), default=0.0)
     return {key: max(score, 0.0) / top if top > 0 else 0.0 for key, score in scores.items()}

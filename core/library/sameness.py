@@ -110,8 +110,10 @@ def are_same(one: str, other: str) -> bool:
     """True if two questions that people answered are the same, by their words."""
     language = language_of(one)
     own, theirs = subject_terms(one, language), subject_terms(other, language)
-    shared = len(own) - len(_unmatched(own, theirs))
-    is_near = shared >= SAME_WORDS * (shared + len(_unmatched(own, theirs)) + len(_unmatched(theirs, own)))
+    shared = len(own) - len(_unmatched_terms(own, theirs))
+    is_near = shared >= SAME_WORDS * (
+        shared + len(_unmatched_terms(own, theirs)) + len(_unmatched_terms(theirs, own))
+    )
     return is_near and not has_swapped_words(own, theirs) and not are_distinct(one, other)
 
 
@@ -130,13 +132,13 @@ def answers_another(question: str, passage: Passage, *, is_substitution: bool) -
         return False
     language = language_of(answered)
     own, theirs = subject_terms(answered, language), subject_terms(question, language)
-    lacking = _unmatched(theirs, own | frozenset(terms(text, language)))
+    lacking = _unmatched_terms(theirs, own | frozenset(terms(text, language)))
     if is_substitution:
         return bool(lacking)
     if not _share_most(own, theirs):
         return False
     return (
-        bool(lacking and _unmatched(own, theirs))
+        bool(lacking and _unmatched_terms(own, theirs))
         or bool(set(_DIGITS.findall(question)).difference(_DIGITS.findall(f"{answered} {text}")))
         or bool(_names_beside(question, f"{answered} {text}"))
         or are_opposed(answered, question)
@@ -166,7 +168,7 @@ def are_opposed(one: str, other: str) -> bool:
 
 def _share_most(one: Collection[str], other: Collection[str]) -> bool:
     """True if they are nearly the same, or the same except for one word of each."""
-    own, theirs = _unmatched(one, other), _unmatched(other, one)
+    own, theirs = _unmatched_terms(one, other), _unmatched_terms(other, one)
     shared = len(one) - len(own)
     is_one_swapped = len(own) == len(theirs) == 1
     return bool(shared) and (is_one_swapped or shared >= NEARLY_SAME * (shared + len(own) + len(theirs)))
@@ -174,10 +176,10 @@ def _share_most(one: Collection[str], other: Collection[str]) -> bool:
 
 def has_swapped_words(one: Collection[str], other: Collection[str]) -> bool:
     """True if each has words of its own though they share most."""
-    return bool(_unmatched(one, other) and _unmatched(other, one)) and _share_most(one, other)
+    return bool(_unmatched_terms(one, other) and _unmatched_terms(other, one)) and _share_most(one, other)
 
 
-def _unmatched(one: Collection[str], other: Collection[str]) -> set[str]:
+def _unmatched_terms(one: Collection[str], other: Collection[str]) -> set[str]:
     """The terms of one that are no term of the other, nor begin one or with one."""
     return {
         term

@@ -77,7 +77,7 @@ class DocumentStore:
         # A range, so that a look at the disk does not grow with what was read from elsewhere.
         return self._entries("c.name = ? AND d.address >= '/' AND d.address < '0'", (collection,))
 
-    def named(self, collection: str, source: str) -> list[stored.Entry]:
+    def find_named(self, collection: str, source: str) -> list[stored.Entry]:
         """The documents of this source; several if folders of the same name were ingested."""
         return self._entries("c.name = ? AND d.source = ?", (collection, source))
 
@@ -134,7 +134,7 @@ class DocumentStore:
         query = f"SELECT p.id, c.name {_BY_COLLECTION} JOIN passages p ON p.document = d.id WHERE {where}"
         return by_collection(self._rows(f"{query} LIMIT ?", (*values, limit)))
 
-    def _found(
+    def _find(
         self,
         scope: Scope,
         condition: str = "TRUE",
@@ -151,11 +151,11 @@ class DocumentStore:
     def passages(self, ids: Iterable[str], scope: Scope) -> dict[str, Passage]:
         """The passages with these ids that are in the scope; others are left out."""
         condition, wanted = among(self.database.dialect, ids)
-        return {each.id: each for each in self._found(scope, f"p.id {condition}", (wanted,))}
+        return {each.id: each for each in self._find(scope, f"p.id {condition}", (wanted,))}
 
-    def quoted(self, source: str, quote: str, start: int, scope: Scope) -> Passage | None:
+    def find_quote(self, source: str, quote: str, start: int, scope: Scope) -> Passage | None:
         """The passage of a source that holds this quote, the one nearest to this offset; None if no passage does."""
-        found = self._found(
+        found = self._find(
             scope,
             f"p.document IN (SELECT id FROM documents WHERE source = ?) AND {_CONTAINS[self.database.dialect]}",
             (source, quote),
@@ -180,7 +180,7 @@ class DocumentStore:
 
     def anchor_of(self, collection: str, source: str, start: int) -> str | None:
         """The name that its page has for the section around an offset; None if it has none, or several pages match."""
-        entries = self.named(collection, source)
+        entries = self.find_named(collection, source)
         if len(entries) != 1 or not entries[0].anchors:
             return None
         above = [name for begin, name in json.loads(entries[0].anchors) if begin <= start]
@@ -194,15 +194,15 @@ class DocumentStore:
             " AND (near.ordinal BETWEEN found.ordinal - 1 AND found.ordinal + 1 OR near.ordinal = 0)"
             f" WHERE found.id {condition})"
         )
-        return self._found(scope, near, (wanted,), then="ORDER BY p.document, p.ordinal")
+        return self._find(scope, near, (wanted,), then="ORDER BY p.document, p.ordinal")
 
     def beginning(self, scope: Scope, *, limit: int) -> list[Passage]:
         """The first passages of a scope in reading order, those of each document's beginning first."""
-        return self._found(scope, then="ORDER BY p.ordinal, p.document LIMIT ?", at=(limit,))
+        return self._find(scope, then="ORDER BY p.ordinal, p.document LIMIT ?", at=(limit,))
 
     def reading(self, address: str, scope: Scope) -> list[Passage]:
         """The passages of a document in reading order, the first READ of them."""
-        return self._found(
+        return self._find(
             scope, "d.address = ? AND p.ordinal < ?", (address, READ), then="ORDER BY p.document, p.ordinal"
         )
 

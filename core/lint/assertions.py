@@ -69,12 +69,12 @@ def _glue(language: str) -> frozenset[str]:
 
 
 @cache
-def _listed(name: str) -> frozenset[str]:
+def _word_set(name: str) -> frozenset[str]:
     return frozenset(words()[name].split())
 
 
 @cache
-def _hedged() -> re.Pattern[str]:
+def _hedges() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, words()['hedges']))})", re.IGNORECASE)
 
 
@@ -93,7 +93,7 @@ def claim_of(
     place: QuotedPlace, shown: str, language: str, subject: frozenset[str], *, is_item: bool = False
 ) -> Assertion | None:
     """The claim of a sentence; None if it claims nothing that can be compared."""
-    if _QUESTION.search(shown) or _hedged().search(shown):
+    if _QUESTION.search(shown) or _hedges().search(shown):
         return None
     prose = _LEAD.sub(_blank, _ADDRESS.sub(_blank, shown))
     bare = without_code(prose)
@@ -146,16 +146,16 @@ class _Said:
         if not low[0].isalnum():
             self._is_certain = self._is_main = True
             return
-        self.points |= self._is_first and low in _listed("pointing")
+        self.points |= self._is_first and low in _word_set("pointing")
         self.glue += low in _glue(self.language)
-        is_subordinating = low in _listed("subordinating")
-        self.is_conditional |= low in _listed("conditional")
+        is_subordinating = low in _word_set("subordinating")
+        self.is_conditional |= low in _word_set("conditional")
         self._is_certain = self._is_certain and not is_subordinating
-        self._is_main = self._is_certain and self._is_main and low not in _listed("relative")
-        if low in _listed("denials") and not is_quoted:
+        self._is_main = self._is_certain and self._is_main and low not in _word_set("relative")
+        if low in _word_set("denials") and not is_quoted:
             self.denials += 1
             self._denied_until = number + DENIED if self._is_main else -1
-        elif (low not in _glue(self.language) or low in _opposites()) and low not in _listed("auxiliary"):
+        elif (low not in _glue(self.language) or low in _opposites()) and low not in _word_set("auxiliary"):
             self._count(word, low, number, is_quoted=is_quoted)
         self._is_first = False
 

@@ -148,7 +148,7 @@ def _names_apart(
     """The names that replace each other, unless the headings say that it is about that name."""
     if not (own & one.names and theirs & other.names):
         return None
-    for mine, others in replaced(one.order, other.order):
+    for mine, others in replaced_terms(one.order, other.order):
         if mine[0] == one.order[0] or others[0] == other.order[0]:
             continue  # a sentence begins with what it is about
         named, called = own.intersection(mine), theirs.intersection(others)
@@ -159,7 +159,7 @@ def _names_apart(
     return None
 
 
-def replaced(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+def replaced_terms(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
     """The terms of one text that the other replaces by terms of its own."""
     for tag, start, end, begin, until in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag == "replace":
@@ -182,7 +182,7 @@ def _are_apart(
         return True
     return any(
         set(own).intersection(mine) and set(theirs).intersection(others)
-        for mine, others in replaced(one.order, other.order)
+        for mine, others in replaced_terms(one.order, other.order)
     )
 
 

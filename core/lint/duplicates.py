@@ -107,7 +107,7 @@ def find_copy(one: Text, other: Text) -> Copy | None:
             alike += sum(map(len, left[start:end]))
             continue
         is_inside = 0 < number < len(codes) - 1
-        changes += _paired(one.lines[start:end], other.lines[begin:until], is_inside=is_inside)
+        changes += _pair(one.lines[start:end], other.lines[begin:until], is_inside=is_inside)
     near = sum(_likeness(a, b) * min(len(a.words), len(b.words)) for a, b in changes if a and b)
     share, shorter = 2 * (alike + near) / (one.length + other.length), min(one.length, other.length)
     # Parts of one document that are alike are mostly written so.
@@ -119,7 +119,7 @@ def find_copy(one: Text, other: Text) -> Copy | None:
     return Copy(one=one, other=other, alike=share, changes=tuple(changes))
 
 
-def _paired(
+def _pair(
     left: Sequence[Line], right: Sequence[Line], *, is_inside: bool
 ) -> Iterator[tuple[Line | None, Line | None]]:
     """Sentences that took the place of each other; of others only those between sentences that are alike."""

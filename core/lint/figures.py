@@ -165,16 +165,16 @@ def _numbers(text: str, language: str) -> Iterator[StatedValue]:
         # German writes every noun like a name.
         if not (_NAMED.search(before) or (language != "de" and _LABEL.search(before))):
             worth = float(max(quantity.readings).scaleb(quantity.scale))
-            yield from _counted(text, worth, quantity.unit, each.start(), each.end())
+            yield from _name_count(text, worth, quantity.unit, each.start(), each.end())
     for each in _PART.finditer(text):
         number = numbers.get(each[0].lower())
         if number is not None and not _NAMED.search(text[max(0, each.start() - BEFORE) : each.start()]):
-            counted = list(_counted(text, float(number), "", each.start(), each.end()))
+            counted = list(_name_count(text, float(number), "", each.start(), each.end()))
             # "one" is mostly no number, and neither is "zero trust"
             yield from (figure for figure in counted if number > 1 or figure.counts == SPAN)
 
 
-def _counted(text: str, worth: float, unit: str, start: int, end: int) -> Iterator[StatedValue]:
+def _name_count(text: str, worth: float, unit: str, start: int, end: int) -> Iterator[StatedValue]:
     """The number with what it counts: the unit behind it, else the word."""
     before = text[max(0, start - BEFORE) : start]
     bound: Literal["", "least", "most"] = (

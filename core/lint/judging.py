@@ -50,7 +50,7 @@ async def judge(
     trouble = ""
     for start in range(0, min(len(waiting), AT_ONCE * CALLS), AT_ONCE):
         batch = waiting[start : start + AT_ONCE]
-        pairs = [(shown(each.places[0], store), shown(each.places[1], store)) for each in batch]
+        pairs = [(format_place(each.places[0], store), format_place(each.places[1], store)) for each in batch]
         try:
             contradict, scope = await model.compare(pairs)
         except ModelTrouble as fault:
@@ -67,7 +67,7 @@ async def judge(
     return Judged(findings=judged, left=len(waiting) - len(verdicts), trouble=trouble, usage=model.usage)
 
 
-def shown(place: QuotedPlace, store: LintStore) -> str:
+def format_place(place: QuotedPlace, store: LintStore) -> str:
     """A place as the model sees it: where it is, what stands around, and the sentence."""
     held = 'p.document = ? AND p.start <= ? AND p."end" >= ?'
     reading = store.reading(held, place.document, place.start, place.end)

@@ -90,7 +90,7 @@ def contradictions(claims: Sequence[Assertion], changed: Collection[int]) -> tup
         looked += 1
         if (pair := compare(index, one, other)) and (is_sure(pair) or is_likely(pair)):
             pairs.append(pair)
-    return [_contradiction(pair, places) for pair, places in _weighed(pairs)], looked
+    return [_contradiction(pair, places) for pair, places in _weigh(pairs)], looked
 
 
 Compared = TypeVar("Compared", Assertion, Text)
@@ -108,7 +108,7 @@ def _near(
                 yield some[other], one
 
 
-def _weighed(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, int]]:
+def _weigh(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, int]]:
     """The pairs, each with the number of pairs that it stands for; 0: it is not sure. So is a sentence that is a form, filled
     in differently in many places, and of two versions of one text every pair but the first."""
     said: dict[str, set[str]] = defaultdict(set)

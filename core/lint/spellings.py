@@ -28,7 +28,7 @@ def spellings(readings: Iterable[Reading]) -> Iterator[LintFinding]:
                     places[reading.document] = reading.place(sentence.start, sentence.end)
     for key in sorted(seen):
         if len(key) >= SHORTEST and len(seen[key]) > 1:
-            yield from _found(seen[key])
+            yield from _find(seen[key])
 
 
 def _forms(prose: str) -> Iterator[str]:
@@ -45,7 +45,7 @@ def _forms(prose: str) -> Iterator[str]:
         before = word
 
 
-def _found(forms: Mapping[str, Mapping[int, QuotedPlace]]) -> Iterator[LintFinding]:
+def _find(forms: Mapping[str, Mapping[int, QuotedPlace]]) -> Iterator[LintFinding]:
     """The rarer spellings of a word beside the most frequent one."""
     names = {form for form in forms if INNER.search(form) and " " not in form and not ACRONYM.fullmatch(form)}
     found: dict[str, dict[int, QuotedPlace]] = defaultdict(dict)

@@ -260,7 +260,7 @@ class Calls:
         self._add(model.name, *(max(0, reported.get(name, 0)) for name in ("input_tokens", "output_tokens")))
 
     def _add(self, model: str, read: int, written: int) -> None:
-        self.usage = self.prices.priced(with_tokens(self.usage, model, read, written))
+        self.usage = self.prices.add_cost(with_tokens(self.usage, model, read, written))
         self._unpaid += read + written
 
     async def _try(
@@ -274,15 +274,15 @@ class Calls:
                 await self.allowance.charge(unpaid)
 
     async def _send(self, send: Send, messages: Messages, model: AskedModel) -> Any:
-        spent = await self.allowance.spent() if self.allowance is not None else None
+        spent = await self.allowance.find_spent() if self.allowance is not None else None
         remaining, circuit = self.ends_at - time.monotonic(), model.circuit
         timeout, length = model.pace.patience(self.timeout), sum(len(text) for _, text in messages)
-        with self._counted(remaining, circuit, spent), tracing_context(enabled=False):
+        with self._count(remaining, circuit, spent), tracing_context(enabled=False):
             try:
                 async with asyncio.timeout(min(timeout, remaining)):
                     with waiting():
-                        reply = await model.pace.measured(send(messages), length)
-                circuit.succeeded()
+                        reply = await model.pace.measure(send(messages), length)
+                circuit.record_success()
                 self._keep(model, messages, reply_text(reply))
                 return reply
             except Exception as error:  # the one boundary to the clients of all providers
@@ -291,7 +291,7 @@ class Calls:
                     self._add(model.name, usage.prompt_tokens, usage.completion_tokens)
                 fault = faults.diagnose(error)
                 if fault.outage and (fault is not faults.SILENT or remaining >= timeout):
-                    circuit.failed()
+                    circuit.record_failure()
                 logger.warning("%s (%s)", fault.sentence, type(error).__name__)
                 logger.debug("the model's client says: %s", error)
                 if fault is faults.SILENT and remaining >= timeout:
@@ -305,7 +305,7 @@ class Calls:
             self.exchanges.append(exchange)
 
     @contextmanager
-    def _counted(self, remaining: float, circuit: Circuit, spent: Spender | None) -> Iterator[None]:
+    def _count(self, remaining: float, circuit: Circuit, spent: Spender | None) -> Iterator[None]:
         """Counts one call. Round trips are the longest chain of calls that each began after another had
         ended, which is what a server sees."""
         trip = self._finished_trips + 1

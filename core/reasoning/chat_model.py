@@ -73,7 +73,7 @@ class ChatModels:
     def reasoner(self, *, turn_timeout: float, channel: str = "", person: str = "") -> ChatModelReasoner:
         """A reasoner for a turn that begins now and has this many seconds; whose tokens it takes."""
         calls = Calls(
-            usage=self.prices.priced(Usage(name=self.name)), timeout=self.timeout,
+            usage=self.prices.add_cost(Usage(name=self.name)), timeout=self.timeout,
             ends_at=time.monotonic() + turn_timeout, limits=self.limits, prices=self.prices,
             allowance=self.budget.allowance(channel, person) if self.budget else None,
             keeps_exchanges=self.keeps_exchanges,
@@ -115,7 +115,7 @@ class ChatModelReasoner:
         return tuple(self._calls.exchanges)
 
     async def plan(self, ask: Ask) -> Plan:
-        reply = await self._structured(replies.PlanReply, prompts.plan(ask))
+        reply = await self._ask_judge(replies.PlanReply, prompts.plan(ask))
         return replies.to_plan(reply, ask)
 
     async def grade(self, ask: Ask, passages: tuple[Retrieved, ...]) -> Grades:
@@ -125,7 +125,7 @@ class ChatModelReasoner:
         self._ballots += 1
         is_beside_people = any(is_kept(hit.passage.source) for hit in ordered)
         shape = replies.GRADE_REPLIES[is_beside_people, bool(ask.contents)]
-        reply = await self._structured(shape, prompts.grade(ask, ordered))
+        reply = await self._ask_judge(shape, prompts.grade(ask, ordered))
         return replies.to_grades(reply, ordered, ask)
 
     async def write(
@@ -151,24 +151,24 @@ class ChatModelReasoner:
             return Grounded(judged=())
         is_foreign = not ballot and prompts.foreign_strips(statements, strips)
         shape = replies.GroundingBetweenLanguagesReply if is_foreign else replies.GroundingReply
-        reply = await self._structured(shape, prompts.grounding(statements, strips, ballot))
+        reply = await self._ask_judge(shape, prompts.grounding(statements, strips, ballot))
         return replies.to_grounded(reply, statements, strips)
 
     async def confirm(self, statements: Statements, strips: Strips, ballot: int = 0) -> frozenset[int]:
-        reply = await self._structured(replies.PlainReply, prompts.confirm(statements, strips, ballot))
+        reply = await self._ask_judge(replies.PlainReply, prompts.confirm(statements, strips, ballot))
         return frozenset(each.number for each in statements) - {*reply.unstated}
 
     async def check_usefulness(self, ask: Ask, text: str) -> bool:
-        reply = await self._structured(replies.UsefulnessReply, prompts.usefulness(ask, text))
+        reply = await self._ask_judge(replies.UsefulnessReply, prompts.usefulness(ask, text))
         return reply.useful
 
     async def compare(self, pairs: Sequence[tuple[str, str]]) -> tuple[frozenset[int], frozenset[int]]:
         """The numbers, from 1, of the pairs of places that contradict each other, and of those about different things."""
-        reply = await self._structured(replies.CompareReply, prompts.compare(pairs))
+        reply = await self._ask_judge(replies.CompareReply, prompts.compare(pairs))
         contradict = frozenset(reply.contradict)
         return contradict, frozenset(reply.scope) - contradict
 
-    async def _structured(self, shape: type[ReplyT], messages: Messages) -> ReplyT:
+    async def _ask_judge(self, shape: type[ReplyT], messages: Messages) -> ReplyT:
         """A reply of this shape from the model that judges."""
 
         def read(reply: StructuredReply) -> ReplyT:

@@ -127,7 +127,7 @@ def quote(ask: Ask, strips: Strips) -> Draft:
     )
     best = max(scores, default=0.0)
     least = min(ENOUGH * best, best)  # scores may be negative
-    likely = newer_first(_likely([(strips[i], scores[i] >= least) for i in order]), _dated)
+    likely = newer_first(_likely([(strips[i], scores[i] >= least) for i in order]), _date)
     terms_asked = _own_terms(ask.question)
     own = {term: weight for term, weight in weights.items() if term in terms_asked} or weights
     chosen, is_newer_first = _with_older(_quotes(likely, own), likely)
@@ -136,7 +136,7 @@ def quote(ask: Ask, strips: Strips) -> Draft:
 
 
 def _follow_up_credit(ask: Ask, strip: Strip) -> float:
-    is_cited = strip.passage.source in intent.cited_before(ask.history)
+    is_cited = strip.passage.source in intent.recent_sources(ask.history)
     return FOLLOW_UP_CREDIT * (is_cited and intent.points_back(ask.question))
 
 
@@ -147,9 +147,9 @@ def _document_of(strip: Strip) -> tuple[str, str]:
 def _likely(ordered: Sequence[tuple[Strip, bool]]) -> list[Strip]:
     """The strips worth a quote, and what else people answered to a question that one of them answers."""
     likely = [strip for strip, is_worth in ordered if is_worth]
-    answers = [dated for strip in likely if (dated := _dated(strip)).question]
+    answers = [dated for strip in likely if (dated := _date(strip)).question]
     others = [strip for strip, is_worth in ordered if not is_worth]
-    return likely + [each for each in others if any(are_rivals(_dated(each), answer) for answer in answers)]
+    return likely + [each for each in others if any(are_rivals(_date(each), answer) for answer in answers)]
 
 
 def standalone_question(ask: Ask) -> str:
@@ -225,7 +225,7 @@ def _quotes(likely: Sequence[Strip], weights: Mapping[str, float]) -> list[Strip
     for strip in likely[1:]:
         beside = (other.end for other in chosen if _document_of(other) == _document_of(strip))
         is_next = any(0 <= strip.start - end <= GAP for end in beside)  # only white space lies between them
-        if len(chosen) < QUOTES and (is_next or _added(strip, chosen, weights) >= ADDS):
+        if len(chosen) < QUOTES and (is_next or _gain(strip, chosen, weights) >= ADDS):
             chosen.append(strip)
     return chosen
 
@@ -235,18 +235,18 @@ def _with_older(chosen: Sequence[Strip], likely: Sequence[Strip]) -> tuple[list[
     if not chosen:
         return [], False
     first, *others = chosen
-    newest = _dated(first)
-    dated = ((strip, _dated(strip)) for strip in likely)
+    newest = _date(first)
+    dated = ((strip, _date(strip)) for strip in likely)
     older = [strip for strip, own in dated if is_newer(newest, own) and differ(newest, own)][:1]
     rest = [strip for strip in others if strip not in older]
     return [first, *older, *rest][:QUOTES], bool(older)
 
 
-def _dated(strip: Strip) -> Dated:
+def _date(strip: Strip) -> Dated:
     return Dated.of(strip.passage, terms(strip.text, language_of(strip.text)))
 
 
-def _added(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:
+def _gain(strip: Strip, chosen: Sequence[Strip], weights: Mapping[str, float]) -> float:
     """Share of the question's weight in the strip but not in the chosen strips or their headings."""
     known = (terms(" ".join((each.passage.title, *each.passage.path, each.text))) for each in chosen)
     new = set(terms(strip.text)).difference(*known)

@@ -87,7 +87,7 @@ def diagnose(error: BaseException) -> Fault:
         fault = BUSY if status >= 500 else OF_STATUS.get(status, UNREADABLE)
         if status == 400 and any(BAD_KEY in str(link) for link in chain):
             fault = KEY_REFUSED
-        return replace(fault, pause=_asked_pause(chain))
+        return replace(fault, pause=_pause_in(chain))
     if is_timeout(error):
         return SILENT
     if any(isinstance(link, OSError) or _package(link) in TRANSPORTS for link in chain):
@@ -107,7 +107,7 @@ def _package(error: BaseException) -> str:
     return type(error).__module__.partition(".")[0]
 
 
-def _asked_pause(chain: tuple[BaseException, ...]) -> float | None:
+def _pause_in(chain: tuple[BaseException, ...]) -> float | None:
     """Seconds from a Retry-After header or from Google's RetryInfo."""
     for link in chain:
         headers = getattr(getattr(link, "response", None), "headers", None)

@@ -75,10 +75,10 @@ class Circuit:
         self._tries_at = now + self.pause
         return True
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         self._failures = 0
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         self._failures += 1
         if self._failures == self.row:
             self._tries_at = self.clock() + self.pause
@@ -109,7 +109,7 @@ class Budget:
         }  # fmt: skip
         return replace(self, limits={name: given for name, given in limited.items() if all(given)})
 
-    async def spent_today(self) -> int:
+    async def read_spent_today(self) -> int:
         rows = await self.database.rows("SELECT tokens FROM spent WHERE day = ?", (self.today,))
         return int(rows[0][0]) if rows else 0
 
@@ -117,7 +117,7 @@ class Budget:
     def today(self) -> str:
         return self.now().date().isoformat()
 
-    async def spent(self) -> Spender | None:
+    async def find_spent(self) -> Spender | None:
         """The budget that is used up; None: none. One query, whatever is limited."""
         day = self.today
         query, values = _SPENT, [day]
@@ -183,7 +183,7 @@ class Prices:
         price = self.of.get(tokens.name)
         return price.cost(tokens.input_tokens, tokens.output_tokens) if price else None
 
-    def priced(self, usage: Usage) -> Usage:
+    def add_cost(self, usage: Usage) -> Usage:
         """The usage with its cost; without one where any of its models has no price."""
         if not self.of:
             return usage

@@ -86,7 +86,7 @@ class Pace:
         """Seconds that a call may take; ``timeout``: of a model that is not slow."""
         return max(timeout, self.longest) if self.is_slow else timeout
 
-    async def measured(self, asking: Awaitable[Reply], prompt: int) -> Reply:
+    async def measure(self, asking: Awaitable[Reply], prompt: int) -> Reply:
         """The reply; calls side by side are taken to share the server."""
         mine, began = [0], self.clock()
         self._running.append(mine)

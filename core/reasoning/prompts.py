@@ -92,7 +92,7 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     numbers = {name: number for number, each in enumerate(ask.contents, start=1) for name in each.passages}
     titles = [_title(found, numbers.get(found.passage.id)) for found in ordered]
     seen = {found.passage.path for found in ordered}
-    documents = [listed(each, ask.question, seen, n) for n, each in enumerate(ask.contents, start=1)]
+    documents = [format_contents(each, ask.question, seen, n) for n, each in enumerate(ask.contents, start=1)]
     fence = Fence.around([*_conversation(ask), *shown, *titles, *documents, *ask.steps_made])
     blocks = (
         fence.quote(f"passage {number}", f"{title}\n{text}")
@@ -111,11 +111,11 @@ def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     return _messages(fence, system, *_before(fence, ask), question, *blocks, *contents)
 
 
-def listed(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
+def format_contents(contents: Contents, question: str, seen: Collection[tuple[str, ...]], number: int) -> str:
     """A document's name and sections, one on each line, as "2.14 Item 8 > Cash flows (page 61)". ``seen``:
     the paths of those whose passages are there already."""
     lines = [" ".join(f"{contents.title} ({contents.source})".split())]
-    for index, section in contents.shown(query_terms(question), seen, SECTIONS_SHOWN):
+    for index, section in contents.select(query_terms(question), seen, SECTIONS_SHOWN):
         path = " ".join(" > ".join(section.path).split())[-PATH_SHOWN:]
         lines.append(f"{number}.{index} {path}" + (f" ({section.pages})" if section.pages else ""))
     return "\n".join(lines)
@@ -155,15 +155,15 @@ def grounding(statements: Statements, strips: Strips, ballot: int = 0) -> Messag
         instructions.STATED if foreign else "",
         *_on_sources(found, instructions.PEOPLE_CHECKED, instructions.DATES_CHECKED),
     ]
-    return _judged(system, statements, strips, ballot, foreign)
+    return _judge_messages(system, statements, strips, ballot, foreign)
 
 
 def confirm(statements: Statements, strips: Strips, ballot: int = 0) -> Messages:
     """Asks which sentences the strips plainly state, where a program doubts none."""
-    return _judged([instructions.CONFIRM], statements, strips, ballot)
+    return _judge_messages([instructions.CONFIRM], statements, strips, ballot)
 
 
-def _judged(
+def _judge_messages(
     system: Sequence[str], statements: Statements, strips: Strips, ballot: int,
     foreign: Strips = (),
 ) -> Messages:  # fmt: skip

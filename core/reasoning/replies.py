@@ -235,7 +235,7 @@ def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...], ask: reasoner.A
         of.setdefault(passage.id, reasoner.Grade(relevance=verdict.relevance, evidence=evidence))
     sufficient = reply.sufficient and any(grade.relevance != "incorrect" for grade in of.values())
     missing = "" if sufficient else one_line(reply.missing, QUERY_LIMIT)
-    disputed = _disputed(reply.disputed, ordered) if isinstance(reply, GradeBesidePeopleReply) else {}
+    disputed = _disputes(reply.disputed, ordered) if isinstance(reply, GradeBesidePeopleReply) else {}
     lines = reply.search if isinstance(reply, GradeAndSearchReply) and not sufficient else []
     found = tuple(dict.fromkeys(step for line in lines if (step := to_step(line, ask.contents))))
     steps = found[: ask.steps_left]
@@ -244,7 +244,7 @@ def to_grades(reply: GradeReply, ordered: tuple[Retrieved, ...], ask: reasoner.A
     )
 
 
-def _disputed(named: list[list[int]], ordered: tuple[Retrieved, ...]) -> dict[str, tuple[str, ...]]:
+def _disputes(named: list[list[int]], ordered: tuple[Retrieved, ...]) -> dict[str, tuple[str, ...]]:
     """Ids of documents' passages by that of the person's answer which they dispute; others are dropped."""
     passages = {number: hit.passage for number, hit in enumerate(ordered, start=1)}
     disputed: dict[str, tuple[str, ...]] = {}
@@ -275,11 +275,11 @@ def to_grounded(
         idle=_among(reply.idle, judged),
         absent=_among(reply.absent, judged),
         leaning=_among(reply.leaning, judged),
-        stated=_stated(named_lines, judged, strips),
+        stated=_statements(named_lines, judged, strips),
     )
 
 
-def _stated(
+def _statements(
     named: list[list[int]], judged: list[int], strips: reasoner.Strips
 ) -> dict[tuple[int, int], tuple[reasoner.Span, ...]]:
     """The spans of strips that state sentences; those that do not exist are dropped."""
@@ -330,25 +330,29 @@ def _prose(text: str, strips: reasoner.Strips) -> str:
     """The draft with its footnotes as ``[1]``, without links, rules and lists of sources."""
     known = "\n".join(f"{strip.text}\n{strip.passage.url or ''}" for strip in strips)
     numbers = {strip.number for strip in strips}
-    if not _MARKERS.search(_masked(text)):  # if footnotes have square brackets, "(1)" means something else
-        text = _changed(_IN_PARENTHESES, lambda found, _: f"{found[1]}[{found[2]}]", text)
-    text = _changed(_DEFINITION, lambda _found, _words: "", text)
-    text = _changed(_LINK, _link(known), text)
-    text = _changed(_ADDRESS, lambda found, _: found[0] if found[0].rstrip(".,;:!?") in known else "", text)
-    text = _changed(_RULE, lambda _found, _words: "", text)  # below a paragraph it would make a heading
-    return _changed(_MARKERS, _marker(numbers), text)
+    if not _MARKERS.search(_mask(text)):  # if footnotes have square brackets, "(1)" means something else
+        text = _replace_outside_code(_IN_PARENTHESES, lambda found, _: f"{found[1]}[{found[2]}]", text)
+    text = _replace_outside_code(_DEFINITION, lambda _found, _words: "", text)
+    text = _replace_outside_code(_LINK, _link(known), text)
+    text = _replace_outside_code(
+        _ADDRESS, lambda found, _: found[0] if found[0].rstrip(".,;:!?") in known else "", text
+    )
+    text = _replace_outside_code(
+        _RULE, lambda _found, _words: "", text
+    )  # below a paragraph it would make a heading
+    return _replace_outside_code(_MARKERS, _marker(numbers), text)
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     """The text of the same length and lines, with code that nothing is found in."""
     return _CODE.sub(lambda code: _SIGN.sub("`", code[0]), text)
 
 
-def _changed(pattern: re.Pattern[str], change: Change, text: str) -> str:
+def _replace_outside_code(pattern: re.Pattern[str], change: Change, text: str) -> str:
     """The text with what a pattern finds outside code replaced. What stands around code is looked at together
     with it: "- `x`" is no rule, and "`x` [1]:" no link's address."""
     pieces, position = [], 0
-    for found in pattern.finditer(_masked(text)):
+    for found in pattern.finditer(_mask(text)):
         pieces += [text[position : found.start()], change(found, text[found.start() : found.end()])]
         position = found.end()
     return "".join((*pieces, text[position:]))
@@ -370,7 +374,7 @@ def _marker(numbers: set[int]) -> Change:
     largest = max(numbers, default=0)
 
     def keep(found: re.Match[str], _words: str) -> str:
-        named = dict.fromkeys(_named(found[1] or found[2], largest))
+        named = dict.fromkeys(_parse_numbers(found[1] or found[2], largest))
         marks = "".join(f"[{number}]" for number in named if number in numbers)
         space = " " if found[0][0] in " \t" else ""
         return f"{space}{marks}" if marks else ""
@@ -378,7 +382,7 @@ def _marker(numbers: set[int]) -> Change:
     return keep
 
 
-def _named(written: str, largest: int) -> Iterator[int]:
+def _parse_numbers(written: str, largest: int) -> Iterator[int]:
     """The numbers of "1, 3-5" up to the largest there is; a range that runs backwards names its ends."""
     for first, last in re.findall(r"(\d+)(?:\s*[–-]\s*\^?(\d+))?", written):
         if last and int(first) <= int(last):

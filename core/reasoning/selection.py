@@ -77,7 +77,7 @@ def candidates(
     query = _Query.of(question, weights)
     found = []
     for index, hit in enumerate(passages):
-        for number, unit, own, coverage in _scored(query, hit.passage):
+        for number, unit, own, coverage in _score(query, hit.passage):
             cosine = (meaning or {}).get((index, number), 0.0)
             score = own + PASSAGE_CREDIT * hit.score + MEANING_CREDIT * cosine
             found.append(Candidate(passage=index, unit=number, span=unit, score=score, coverage=coverage))
@@ -120,7 +120,7 @@ class _Query:
         return most
 
 
-def _scored(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, float]]:
+def _score(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, float]]:
     """(number, unit, score, coverage) of each quotable unit, without the passage's own score."""
     language = language_of(passage.text)
     headings = frozenset(terms(" ".join((passage.title, *passage.path)), language))

@@ -52,7 +52,7 @@ class AnchoredPart:
     is_tight: bool = False
 
 
-def joined(parts: Iterable[AnchoredPart]) -> AnchoredText:
+def join_parts(parts: Iterable[AnchoredPart]) -> AnchoredText:
     """The text of these parts; what is empty is left out."""
     pieces, anchors, length = list[str](), list[tuple[int, str]](), 0
     for part in parts:
@@ -139,27 +139,27 @@ class Sightings:
     stale_after: int  #: days; 0: nothing is too old
     now: Callable[[], float] = time.time
 
-    def marked(self, outcome: Outcome) -> Outcome:
+    def mark_unseen(self, outcome: Outcome) -> Outcome:
         """The outcome, with when those of its documents were last seen that were not for too long."""
         if not self.stale_after:
             return outcome
 
-        def marked(citation: Citation) -> Citation:
+        def mark(citation: Citation) -> Citation:
             if citation.origin != "documents":
                 return replace(citation, unseen_since=None)
-            entries = self.documents.named(citation.collection, citation.source)
+            entries = self.documents.find_named(citation.collection, citation.source)
             return replace(citation, unseen_since=min(self.unseen(entries).values(), default=None))
 
-        return outcome.with_citations(lambda citations: tuple(map(marked, citations)))
+        return outcome.with_citations(lambda citations: tuple(map(mark, citations)))
 
     def unseen(self, entries: Iterable[Entry]) -> dict[int, float]:
         """The last sightings of documents that are too long ago, by their ids."""
         if not self.stale_after:
             return {}
         limit = self.now() - self.stale_after * DAY
-        return {entry: seen for entry, seen in self._seen(entries).items() if seen < limit}
+        return {entry: seen for entry, seen in self._last_seen(entries).items() if seen < limit}
 
-    def _seen(self, entries: Iterable[Entry]) -> dict[int, float]:
+    def _last_seen(self, entries: Iterable[Entry]) -> dict[int, float]:
         records = {(each.collection, each.address): each for each in self.sources.all()}
         seen: dict[int, float] = {}
         items: dict[SourceRecord, dict[str, Entry]] = {}

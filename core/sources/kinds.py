@@ -75,7 +75,7 @@ def source_address(
     hosts = (*settings.git_tokens, *settings.private_hosts) if settings else ()
     pasted = (
         folders.browser_address(name)
-        or spaces.pasted_address(name, settings.confluence_tokens if settings else {})
+        or spaces.parse_pasted(name, settings.confluence_tokens if settings else {})
         or (workspace.page_address(name) if settings and settings.notion_token else None)
         or issues.list_address(name, hosts)
     )
@@ -153,12 +153,12 @@ class Glimpse:
 
 async def probe(address: str, settings: Settings, *, kinds: Mapping[str, port.SourceKind] = KINDS) -> Glimpse:
     """The beginning of what a source lists, by a kept address. Raises what is in the way, as a sync does."""
-    async with _opened(address, settings, kinds) as source:
+    async with _open(address, settings, kinds) as source:
         return await _glimpse(source)
 
 
 @asynccontextmanager
-async def _opened(
+async def _open(
     address: str, settings: Settings, kinds: Mapping[str, port.SourceKind]
 ) -> AsyncIterator[port.KnowledgeSource]:
     kind = port.require_kind(address, kinds)
@@ -195,5 +195,5 @@ async def check(address: str, settings: Settings, *, kinds: Mapping[str, port.So
     if kind.check is not None:
         await kind.check(await kind.resolve(address, context), context)
         return
-    async with _opened(address, settings, kinds) as source:
+    async with _open(address, settings, kinds) as source:
         await (source.check() if isinstance(source, port.CheckedSource) else _glimpse(source))

@@ -74,7 +74,7 @@ class SourceSyncs:
     async def add(self, address: str, *, collection: str, every: float) -> int:
         """The number of a source that is read soon, and then every so many seconds. Raises as opening it does."""
         kept = await self.resolve(address, collection)
-        async with self._opened(kept, collection, self._folder(0)):
+        async with self._open(kept, collection, self._folder(0)):
             number, _ = await asyncio.to_thread(self.store.add, collection, kept, every=every, now=self.now())
         await asyncio.to_thread(self.store.read_soon, number, self.now())
         self.due.set()
@@ -149,7 +149,7 @@ class SourceSyncs:
     ) -> SyncReport:
         """The report of work on a source, with whatever stopped it."""
         folder = self._folder(record.number)
-        opening = self._opened(record.address, record.collection, folder, waits=record.number)
+        opening = self._open(record.address, record.collection, folder, waits=record.number)
         threads = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="sync")
         try:
             async with opening as (kind, source):
@@ -178,7 +178,7 @@ class SourceSyncs:
             threads.shutdown(wait=False, cancel_futures=True)
 
     @asynccontextmanager
-    async def _opened(
+    async def _open(
         self, address: str, collection: str, folder: Path, *, waits: int | None = None
     ) -> AsyncIterator[tuple[port.SourceKind, port.KnowledgeSource]]:
         """``waits``: the source whose sync waits if it is asked to; None: nobody has the time."""
@@ -235,7 +235,7 @@ def forget_in_sources(
     labels = source_labels(store, collection=collection, kinds=kinds)
     if not labels:
         return False
-    is_any, meant = False, resolve_name(name, [*library.known(collection), *labels])
+    is_any, meant = False, resolve_name(name, [*library.list_names(collection), *labels])
     for record in store.all():
         addresses = [address for where, address in meant if where == record.collection]
         if any(is_within(record.address, address) for address in addresses):

@@ -237,7 +237,7 @@ class SourceStore(Tables):
             failure, next_at, number,
         )  # fmt: skip
 
-    def known(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
+    def find(self, number: int, ids: Collection[str]) -> dict[str, KnownItem]:
         """The stored ones of these items, by id."""
         query = f"SELECT state, {', '.join(_ITEM)} FROM source_items WHERE source = ? AND id {{}}"
         rows = rows_among(self.database, query, ids, number)
@@ -321,15 +321,16 @@ class SourceStore(Tables):
         query = "SELECT state, count(*) FROM source_items WHERE source = ? GROUP BY state"
         return SourceCounts(**{state: int(count) for state, count in self.rows(query, number)})
 
-    def failed(self, number: int, *, limit: int) -> tuple[Failure, ...]:
+    def list_failures(self, number: int, *, limit: int) -> tuple[Failure, ...]:
         query = "SELECT label, failure FROM source_items WHERE source = ? AND state = 'failed' ORDER BY label LIMIT ?"
         rows = self.rows(query, number, limit)
         return tuple(Failure(source=label, reason=failure) for label, failure in rows)
 
-    def listed(self, *, failures: int) -> list[ListedSource]:
+    def list_sources(self, *, failures: int) -> list[ListedSource]:
         """All sources, each with at most so many of the items that failed."""
         found = (
-            (each, self.counts(each.number), self.failed(each.number, limit=failures)) for each in self.all()
+            (each, self.counts(each.number), self.list_failures(each.number, limit=failures))
+            for each in self.all()
         )
         return [ListedSource(record=each, counts=counts, failed=failed) for each, counts, failed in found]
 

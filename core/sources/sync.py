@@ -119,7 +119,7 @@ class SyncRun:
         return SyncReport(
             added=self.added, changed=self.changed, removed=self.removed, notes=(*notes, *self._unread),
             skipped=max(0, counts.read - self.added - self.changed),
-            failed=self.store.failed(self.record.number, limit=FAILURES_SHOWN),
+            failed=self.store.list_failures(self.record.number, limit=FAILURES_SHOWN),
         )  # fmt: skip
 
     def _find_missing(self) -> None:
@@ -127,7 +127,7 @@ class SyncRun:
         record, number = self.record, self.record.number
         for ids in self.store.pages(number, "state = 'read'", limit=PAGE):
             held = self._documents.collections_of(map(record.address_of, ids))
-            known = (each.item for each in self.store.known(number, ids).values())
+            known = (each.item for each in self.store.find(number, ids).values())
             found = (
                 (each.id, held.get(record.address_of(each.id)), record.collection_of(each)) for each in known
             )
@@ -177,9 +177,9 @@ class SyncRun:
 
     def _compare(self, listed: Iterable[port.SourceItem], listing: int) -> list[port.SourceItem]:
         """Store what is listed; the items that must be read. SourceForgotten."""
-        number, items = self.record.number, self._kept(listed)
-        known = self.store.known(number, [item.id for item in items])
-        same = [merged for item in items if (merged := unchanged(item, known.get(item.id))) is not None]
+        number, items = self.record.number, self._drop_forgotten(listed)
+        known = self.store.find(number, [item.id for item in items])
+        same = [merged for item in items if (merged := reuse_stored(item, known.get(item.id))) is not None]
         done = {item.id for item in same}
         renewed = [item for item in same if known[item.id].state == "read" and item != known[item.id].item]
         regrouped = {item.id for item in renewed if item.readers != known[item.id].item.readers}
@@ -209,7 +209,7 @@ class SyncRun:
             address = self.record.address_of(item.id)
             if self._documents.move(address, item.readers):
                 self._require_kept(address)
-            elif unchanged(item, before) is not None:
+            elif reuse_stored(item, before) is not None:
                 missing.append(item)
         return missing
 
@@ -219,7 +219,7 @@ class SyncRun:
             self._documents.remove(address)
             raise SourceForgotten
 
-    def _kept(self, items: Iterable[port.SourceItem]) -> list[port.SourceItem]:
+    def _drop_forgotten(self, items: Iterable[port.SourceItem]) -> list[port.SourceItem]:
         """The items that were not forgotten. SourceForgotten."""
         forgotten = self.store.forgotten(self.record.number)
         if forgotten is None:
@@ -230,8 +230,8 @@ class SyncRun:
     def _leave_unread(self, listed: Sequence[port.UnreadItem], listing: int) -> None:
         """Leave what cannot be looked at now; what was never seen before is a failure. SourceForgotten."""
         number, reasons = self.record.number, {each.item.id: each.reason for each in listed}
-        items = self._kept(each.item for each in listed)
-        known = self.store.known(number, [item.id for item in items])
+        items = self._drop_forgotten(each.item for each in listed)
+        known = self.store.find(number, [item.id for item in items])
         self.store.see(number, known, listing=listing, seen_at=self.record.seen_at)
         new = [item for item in items if item.id not in known]
         self.store.put(number, new, listing=listing, state="failed")
@@ -285,7 +285,7 @@ class SyncRun:
 
     def _list_again(self, item: port.SourceItem) -> None:
         """Store an item as it is by now. One that changes again and again stays due until the next sync."""
-        listing, known = self._progress().listing, self.store.known(self.record.number, [item.id])
+        listing, known = self._progress().listing, self.store.find(self.record.number, [item.id])
         self.store.put(self.record.number, [item], listing=listing, state="due")
         self._regroup([item], known)
 
@@ -330,7 +330,7 @@ class SyncRun:
         after, begin = "", len(self.record.address_of(""))
         while addresses := self._documents.below(after=after, limit=PAGE):
             after = addresses[-1]
-            known = self.store.known(self.record.number, [each[begin:] for each in addresses])
+            known = self.store.find(self.record.number, [each[begin:] for each in addresses])
             self._remove([each[begin:] for each in addresses if each[begin:] not in known])
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
@@ -367,7 +367,7 @@ class SyncRun:
             raise
 
 
-def unchanged(item: port.SourceItem, known: KnownItem | None) -> port.SourceItem | None:
+def reuse_stored(item: port.SourceItem, known: KnownItem | None) -> port.SourceItem | None:
     """The item as it is stored now, if it need not be read again; else None."""
     if known is None or known.state in ("due", "gone"):
         return None

@@ -84,7 +84,7 @@ def split_blocks(text: str) -> Iterator[TextBlock]:
         line = lines[number]
         if line.words:
             is_nested = margin is not None and line.indent >= margin
-            kind = _opened(line.words)
+            kind = _kind_opened(line.words)
             if _is_indented_code(lines, number, is_nested=is_nested):
                 kind = "code"
             elif _is_title(lines, number):
@@ -129,7 +129,7 @@ def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -
     return line.indent >= CODE_INDENT and not is_nested and bool(_CODE_SIGN.search(line.words))
 
 
-def _opened(words: str) -> TextBlockKind:
+def _kind_opened(words: str) -> TextBlockKind:
     """The kind of block that a line opens, without looking at its neighbours."""
     if _FENCE.match(words):
         return "code"
@@ -147,7 +147,7 @@ def _is_title(lines: Sequence[_Line], number: int) -> bool:
     if number + 1 == len(lines):
         return False
     title, below = lines[number], lines[number + 1]
-    if not _UNDERLINE.fullmatch(below.words) or _opened(title.words) != "prose":
+    if not _UNDERLINE.fullmatch(below.words) or _kind_opened(title.words) != "prose":
         return False
     return below.words[0] in "=-" or (len(below.words) > 3 and len(below.words) >= len(title.words))
 
@@ -186,7 +186,7 @@ def _joins(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> bool:
     line = lines[number]
     if not line.words or (line.is_quoted and not lines[number - 1].is_quoted):
         return False
-    opened = _opened(line.words)
+    opened = _kind_opened(line.words)
     if kind == "table":
         return opened == "table" or (opened == "prose" and "|" in line.words)
     if opened == "item" and kind == "prose":

@@ -78,7 +78,7 @@ def code_in(text: str) -> list[str]:
     return [piece.strip("`").strip() for piece, is_code in _pieces(text) if is_code]
 
 
-def cited(text: str) -> tuple[int, ...]:
+def citation_numbers(text: str) -> tuple[int, ...]:
     """The distinct numbers in the markers of a text, in order."""
     bare = without_code(text)
     return tuple(dict.fromkeys(int(n) for group in MARKER.findall(bare) for n in re.split(r"[,;]", group)))
@@ -115,10 +115,10 @@ def without_targets(text: str, *, inner_alone: bool = False) -> str:
 
 def without_tags(text: str) -> str:
     """The text without HTML tags, except in code."""
-    return outside_code(text, _untagged)
+    return outside_code(text, _remove_tags)
 
 
-def _untagged(prose: str) -> str:
+def _remove_tags(prose: str) -> str:
     def blank_between_words(tags: re.Match[str]) -> str:
         before, after = prose[max(0, tags.start() - 1) : tags.start()], prose[tags.end() : tags.end() + 1]
         is_inside = before and after and not (before.isspace() or after.isspace())
@@ -137,4 +137,4 @@ def as_words(text: str) -> str:
 def _plain(prose: str) -> str:
     for _ in range(LINK_DEPTH):
         prose = _REFERENCE.sub(r"\g<words>", prose)
-    return _BLANKS.sub("", _MANY_BLANKS.sub(" ", _NUMBERED.sub(r"(\1)", _untagged(prose))))
+    return _BLANKS.sub("", _MANY_BLANKS.sub(" ", _NUMBERED.sub(r"(\1)", _remove_tags(prose))))

@@ -126,14 +126,14 @@ def _sign(name: str) -> re.Pattern[str]:
 
 def asks(text: str) -> bool:
     """True if a text has the form of a question, or of a request to be told something."""
-    said = _said(text)
+    said = _beginning(text)
     is_asked = _sign("asks").match(said) or _sign("requests").search(said)
     return any(sign in said for sign in "?？") or is_asked is not None
 
 
 def kind_of(text: str) -> Kind:
     """The kind of a message without a mention of the bot: whether it may be a question to it."""
-    said = _said(text)
+    said = _beginning(text)
     if is_acknowledgement(text) or _MENTION.search(said):
         return "talk"
     first, sign, rest = said.partition(",")  # "Thanks, and how long?" asks how long
@@ -159,7 +159,7 @@ def is_acknowledgement(text: str) -> bool:
     return len(text) <= LONGEST and (bool(_sign("acknowledges").fullmatch(text)) or is_courtesy)
 
 
-def _said(text: str) -> str:
+def _beginning(text: str) -> str:
     """Its beginning, without code and addresses."""
     return _NOT_SAID.sub(" ", text)[:READ].replace("’", "'").strip()
 
@@ -340,17 +340,17 @@ def subjects(messages: Sequence[ThreadMessage]) -> tuple[ThreadMessage, ...]:
     return questions or tuple(messages)
 
 
-def asked_before(history: Sequence[Exchange]) -> str:
+def recent_questions(history: Sequence[Exchange]) -> str:
     """The last few questions, one a line."""
     return "\n".join(exchange.question for exchange in history[-REMEMBERED_QUESTIONS:])
 
 
-def cited_before(history: Sequence[Exchange]) -> tuple[str, ...]:
+def recent_sources(history: Sequence[Exchange]) -> tuple[str, ...]:
     """The sources of the last answer with sources."""
     return next((exchange.sources for exchange in reversed(history) if exchange.sources), ())
 
 
-def merged_with(question: str, history: Sequence[Exchange]) -> str:
+def merge_history(question: str, history: Sequence[Exchange]) -> str:
     """The earlier questions, the beginning of the last answer, and the question."""
     last_answer = history[-1].answer[:REMEMBERED_ANSWER] if history else ""
-    return "\n".join(part for part in (asked_before(history), last_answer, question) if part)
+    return "\n".join(part for part in (recent_questions(history), last_answer, question) if part)

@@ -34,7 +34,7 @@ STOP_WORDS = _words(
 
 
 @cache
-def _listed(name: str) -> dict[str, frozenset[str]]:
+def _word_lists(name: str) -> dict[str, frozenset[str]]:
     """Word lists by language. ``abbreviations`` never end a sentence; the English ones apply to all, and
     those with a capital only count with it: "ms" and "st" are none. ``before_numbers`` are abbreviations
     there alone: "No. 5", "max. 10", but "The answer is no." ``maybe_last`` may also end a sentence, like
@@ -133,18 +133,18 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
     word = _SPACE.sub("", before.group()) if before else ""
     if not (len(word) == 1 and word.isupper()):
         # In English or in the language of the text, as written or in lower case.
-        spelled, listed = {word, word.lower()}, _listed("abbreviations")
+        spelled, listed = {word, word.lower()}, _word_lists("abbreviations")
         is_abbreviation = any(
             spelled & known and name in ("en", language_of(text)) for name, known in listed.items()
         )
         if is_abbreviation or (len(word) == 1 and _LETTER_AND_STOP.match(text, following)):
             return False
-        if word.lower() in _listed("before_numbers")["en"]:
+        if word.lower() in _word_lists("before_numbers")["en"]:
             return not text[following].isdecimal()
     # A sentence may continue after an initial, or a German ordinal, and its full stop.
     is_initials = bool(_INITIALS.fullmatch(word)) and (len(word) > 1 or word.isupper())
     is_ordinal = len(word) <= ORDINAL_LENGTH and word.isdecimal() and language_of(text) == "de"
-    if not (is_initials or is_ordinal or word.lower() in _listed("maybe_last")["en"]):
+    if not (is_initials or is_ordinal or word.lower() in _word_lists("maybe_last")["en"]):
         return True
     first = _FIRST_WORD.match(text, following, following + _WORD_BEFORE_LIMIT)
     return first is not None and first.group(1).lower() in _openers(language_of(text))
@@ -154,7 +154,7 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
 def _openers(language: str) -> frozenset[str]:
     """Words whose capital shows that a sentence begins."""
     own = stop_words(language) - GERMAN_NOUNS if language != "en" else frozenset()
-    return _listed("openers")["en"].union(word for word in own if len(word) > 1)
+    return _word_lists("openers")["en"].union(word for word in own if len(word) > 1)
 
 
 #: Of sentences that share every word with a question and are no answer: they lack the "not", or say the opposite.

@@ -56,7 +56,7 @@ def query_terms(text: str, language: str = "en") -> list[str]:
     return list(dict.fromkeys(_stem(word, language) for word in _content_words(text, language)))
 
 
-def weighed_terms(text: str, language: str) -> dict[str, float]:
+def weigh_terms(text: str, language: str) -> dict[str, float]:
     """The weights of a text's terms: 1, or COMMON for a stop word of any language."""
     parts = {part for word in _words(text) for part in _parts(word)}
     return {_stem(part, language): COMMON if part in _stop_words() else 1.0 for part in parts}
@@ -131,13 +131,13 @@ class _Spelling(dict[int, str]):
 _SPELLING = _Spelling()
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     return word if word.isascii() else word.translate(_FOLDING)
 
 
 def comparable(text: str) -> str:
     """The text without case, accents and vowel signs, in which words are looked for as they are typed."""
-    return _folded(text).casefold()
+    return _fold(text).casefold()
 
 
 def _words(text: str) -> list[str]:
@@ -168,7 +168,7 @@ def _stop_words() -> frozenset[str]:
 def _glue(language: str) -> frozenset[str]:
     """Stop words with and without accents, since not everyone types accents."""
     own = stop_words(language) if language != "en" else frozenset()
-    return STOP_WORDS | own | frozenset(map(_folded, own))
+    return STOP_WORDS | own | frozenset(map(_fold, own))
 
 
 def _stems(word: str, language: str) -> tuple[str, ...]:
@@ -198,22 +198,22 @@ def _parts(word: str) -> Iterator[str]:
     whole = word.replace("_", "").casefold()
     if whole:
         yield whole
-    folded, joints = _folded(word), word.split("_")
+    folded, joints = _fold(word), word.split("_")
     if folded.isascii():  # with accents, unless removing them changes its length
         spelled = word if len(word) == len(folded) else folded
         joints = [spelled[slice(*joint.span())] for joint in _JOINTS.finditer(folded)]
     for joint in joints:
         part = joint.casefold()
-        if len(part) > 1 and _folded(part) != _folded(whole) and not part.isdigit():
+        if len(part) > 1 and _fold(part) != _fold(whole) and not part.isdigit():
             yield part
 
 
 def _stem(word: str, language: str) -> str:
     """Stemmed by the language, without accents, then as English."""
     if len(word) > LONGEST_WORD:
-        return _folded(word)
+        return _fold(word)
     own = _known_stem(word, _ALGORITHMS[language]) if language in _ALGORITHMS else word
-    return _known_stem(_folded(own), "english")
+    return _known_stem(_fold(own), "english")
 
 
 _STEMMING = Lock()  # a stemmer has state, and questions run in parallel

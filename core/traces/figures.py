@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS model_figures (
 """
 
 
-def _added(table: str, keys: Sequence[str], summed: Sequence[str]) -> str:
+def _upsert(table: str, keys: Sequence[str], summed: Sequence[str]) -> str:
     """Makes a row, or adds to it. A cost is unknown until the first that is known."""
     columns = (*keys, "cost", *summed)
     cost = f"CASE WHEN excluded.cost IS NULL THEN {table}.cost ELSE coalesce({table}.cost, 0) + excluded.cost END"
@@ -54,8 +54,8 @@ def _added(table: str, keys: Sequence[str], summed: Sequence[str]) -> str:
     )
 
 
-_ADD = _added("figures", ("day", "channel", "kind", "outcome"), _SUMMED)
-_ADD_MODEL = _added("model_figures", ("day", "model"), ("input_tokens", "output_tokens"))
+_ADD = _upsert("figures", ("day", "channel", "kind", "outcome"), _SUMMED)
+_ADD_MODEL = _upsert("model_figures", ("day", "model"), ("input_tokens", "output_tokens"))
 
 
 @value

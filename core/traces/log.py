@@ -161,7 +161,7 @@ class QuestionLog(Log):
         trace = traced.with_outcome(trace, outcome)
         with self.database.database.transaction() as writing:
             found = writing.execute("SELECT about FROM questions WHERE turn = ?", (trace.about,)).fetchone()
-            ended = self._logged(turn, outcome, trace, found[0] if found else trace.about or turn.id)
+            ended = self._to_row(turn, outcome, trace, found[0] if found else trace.about or turn.id)
             row = [int(each) if isinstance(each, bool) else each for each in astuple(ended)]
             if writing.execute(_RECORD, (*row, comparable(ended.question))).rowcount != 1:
                 return False
@@ -181,7 +181,7 @@ class QuestionLog(Log):
                 )
         return True
 
-    def _logged(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> LoggedQuestion:
+    def _to_row(self, turn: Turn, outcome: Outcome, trace: Trace, about: str) -> LoggedQuestion:
         answer, usage, timing = outcome.answer, outcome.usage, outcome.timing_ms
         kind: str
         if isinstance(turn, Decision):
@@ -228,7 +228,7 @@ class QuestionLog(Log):
         """The logged ones of these turns."""
         query = f"SELECT {', '.join(COLUMNS)} FROM questions WHERE turn {{}}"
         rows = await self.database.call(rows_among, self.database.database, query, turns)
-        return {each.turn: each for each in map(logged, rows)}
+        return {each.turn: each for each in map(parse_row, rows)}
 
     async def trace(self, turn: str) -> Trace | None:
         """The trace of a turn; None if it is not kept, or a newer version wrote it."""
@@ -302,7 +302,7 @@ def forget_texts(
         database.erase_deleted(("questions", "traces", "exchanges", "ratings", "shown_names"))
 
 
-def logged(row: Sequence[Any]) -> LoggedQuestion:
+def parse_row(row: Sequence[Any]) -> LoggedQuestion:
     """The columns of :data:`COLUMNS`."""
     (read,) = rows_as(LoggedQuestion, [tuple(row)])
     return replace(read, is_sure=bool(read.is_sure), is_whole=bool(read.is_whole))

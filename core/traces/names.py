@@ -75,13 +75,13 @@ class ShownNames:
             self._noted.clear()
         self._noted |= {(kind, each): name for kind, each, name in new}
 
-    async def known(self, people: Collection[str], channels: Collection[str]) -> KnownNames:
+    async def find(self, people: Collection[str], channels: Collection[str]) -> KnownNames:
         """The names that are stored of these people and channels. Raises StoreUnavailable."""
         return KnownNames(
-            people=await self._stored("person", people), channels=await self._stored("channel", channels)
+            people=await self._read("person", people), channels=await self._read("channel", channels)
         )
 
-    async def _stored(self, kind: NamedKind, ids: Collection[str]) -> dict[str, str]:
+    async def _read(self, kind: NamedKind, ids: Collection[str]) -> dict[str, str]:
         query = "SELECT id, name FROM shown_names WHERE kind = ? AND id {}"
         return dict(await self.database.call(rows_among, self.database.database, query, ids, kind))
 

@@ -8,7 +8,7 @@ from core.conversation import value
 from core.storage.database import Database, Dialect
 from core.text.terms import comparable
 from core.traces.figures import COLUMNS, HALF, UNSURE, LoggedQuestion
-from core.traces.log import QuestionLog, logged
+from core.traces.log import QuestionLog, parse_row
 
 LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
 
@@ -73,7 +73,7 @@ async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int = ALL) 
     )
     return tuple(
         FoundQuestion(
-            question=logged(columns), up=up, down=down, author_name=person or "", channel_name=channel or "",
+            question=parse_row(columns), up=up, down=down, author_name=person or "", channel_name=channel or "",
             has_trace=bool(has_trace),
         )
         for *columns, up, down, has_trace, person, channel in rows
@@ -85,7 +85,7 @@ async def same_question(log: QuestionLog, about: str) -> tuple[LoggedQuestion, .
     rows = await log.database.rows(
         f"SELECT {', '.join(COLUMNS)} FROM questions WHERE about = ? ORDER BY asked_at, turn", (about,)
     )
-    return tuple(map(logged, rows))
+    return tuple(map(parse_row, rows))
 
 
 def typed_words(text: str) -> list[str]:
@@ -112,10 +112,10 @@ def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str,
     if wanted.channel:
         of_id = (wanted.channel, f"%/{_literal(wanted.channel)}")
         by_name = ("channel", like, f"%{_literal(wanted.channel)}%") if wanted.by_name else None
-        yield _named(f"q.channel = ? OR q.channel {like}", of_id, by_name)
+        yield _id_condition(f"q.channel = ? OR q.channel {like}", of_id, by_name)
     if wanted.author:
         by_name = ("person", "= ?", wanted.author) if wanted.by_name else None
-        yield _named("q.author = ?", (wanted.author,), by_name)
+        yield _id_condition("q.author = ?", (wanted.author,), by_name)
     if wanted.rated:
         rated = {"up": " WHERE is_positive = 1", "down": " WHERE is_positive = 0", "any": ""}[wanted.rated]
         yield f"q.turn IN (SELECT turn FROM ratings{rated})", ()
@@ -128,7 +128,7 @@ def _conditions(wanted: QuestionFilter, dialect: Dialect) -> Iterator[tuple[str,
         yield "(q.asked_at < ? OR q.asked_at = ? AND q.turn < ?)", (at, at, turn)
 
 
-def _named(
+def _id_condition(
     has_id: str, ids: Sequence[object], by_name: tuple[str, str, str] | None
 ) -> tuple[str, Sequence[object]]:
     """A condition on the id, or also on the name.

@@ -78,7 +78,7 @@ BATCH = 1_000  # turns that are read at a time
 
 async def outcome_of(turn_id: str) -> Outcome | None:
     """The outcome of a turn; None while it runs."""
-    return await queue.unrecorded(_outcome_of(turn_id))
+    return await queue.run_unrecorded(_outcome_of(turn_id))
 
 
 async def _outcome_of(turn_id: str) -> Outcome | None:
@@ -183,7 +183,7 @@ def is_erased(turn: Turn) -> bool:
 
 async def outcomes_in(conversation: Conversation) -> tuple[Outcome, ...]:
     """The outcomes of a conversation's finished turns, as far as they are kept."""
-    ids = await queue.unrecorded(queue.finished_in(conversation.id))
+    ids = await queue.run_unrecorded(queue.list_finished(conversation.id))
     return tuple([each for turn_id in ids if (each := await outcome_of(turn_id)) is not None])
 
 

@@ -22,9 +22,9 @@ from core.conversation import (
     Question,
     ThreadMessage,
     Turn,
+    ignore_progress,
     is_unaddressed,
     log_fields,
-    unwatched,
 )
 from core.errors import DocumentError, FootnoteError, StoreTrouble
 from core.graph import outcomes, rights
@@ -65,7 +65,7 @@ class Assistant:
     _running: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def run(
-        self, turn: Turn, report: Report = unwatched, read_thread: ReadThread | None = None,
+        self, turn: Turn, report: Report = ignore_progress, read_thread: ReadThread | None = None,
         read_attachments: ReadAttachments | None = None, *, is_queued: bool = False,
     ) -> Outcome:  # fmt: skip
         """The turn's outcome. A turn that ended returns the stored one; a turn that was cut off continues.
@@ -192,7 +192,7 @@ class Assistant:
     async def _as_readable_now(self, turn: Turn, ended: Outcome) -> Outcome:
         """A stored outcome, which may have waited while rights changed."""
         try:
-            return await rights.outcome_by_now(ended, await self.make_deps(turn, unwatched))
+            return await rights.outcome_by_now(ended, await self.make_deps(turn, ignore_progress))
         except FootnoteError:
             return rights.outcome_within(ended, frozenset())
 

@@ -180,7 +180,7 @@ VALUES (%s, %s, %s, %s, %s::jsonb, %s::jsonb)
 _PUT_BLOB = "INSERT INTO checkpoint_blobs VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
 
 
-def split(checkpoint: bytes) -> tuple[dict[str, Any], Mapping[str, tuple[str, bytes]]]:
+def split_checkpoint(checkpoint: bytes) -> tuple[dict[str, Any], Mapping[str, tuple[str, bytes]]]:
     """A checkpoint as PostgreSQL has it: what is of JSON's types alone, and type and value of others by channel."""
     plain = _unpack(checkpoint)
     versions, held = plain["channel_versions"], plain["channel_values"]
@@ -213,7 +213,7 @@ def put_checkpoints(connection: psycopg.Connection[Any], rows: list[Row]) -> Non
     for thread, namespace, name, parent, kind, checkpoint, metadata in rows:
         if kind != SERIALIZED:
             raise ValueError(f"a checkpoint is stored as {kind}")
-        plain, held = split(checkpoint)
+        plain, held = split_checkpoint(checkpoint)
         versions = plain["channel_versions"]
         blobs += [(thread, namespace, each, versions[each], *blob) for each, blob in held.items()]
         checkpoints.append((thread, namespace, name, parent, json.dumps(plain), _text(metadata)))

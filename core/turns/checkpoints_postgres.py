@@ -21,7 +21,7 @@ from core.storage.database import Schema
 from core.storage.postgres import conninfo, making_tables, translate_errors
 from core.storage.storage import Storage
 from core.turns.checkpoints import unreadable
-from core.turns.leases import OPTIONS, Leases, Pool, retried
+from core.turns.leases import OPTIONS, Leases, Pool, retry
 
 #: LangGraph makes the tables. Its checkpoint ids are made from the wall clock, and clocks of machines differ.
 SCHEMA = Schema(
@@ -63,7 +63,7 @@ class PrunedPostgresSaver(Checkpoints, AsyncPostgresSaver):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         try:
-            return await retried(lambda: self._get(config))
+            return await retry(lambda: self._get(config))
         except (ValueError, NotImplementedError) as fault:
             raise unreadable(fault) from fault
 
@@ -79,18 +79,18 @@ class PrunedPostgresSaver(Checkpoints, AsyncPostgresSaver):
 
     async def aput(self, *given: Any) -> RunnableConfig:
         put = super().aput
-        return await retried(lambda: put(*given))
+        return await retry(lambda: put(*given))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         put = super().aput_writes
-        await retried(lambda: put(config, writes, task_id, task_path))
+        await retry(lambda: put(config, writes, task_id, task_path))
 
     async def put_last(self, entry: Entry, new_versions: ChannelVersions, /) -> None:
         config, checkpoint, _ = entry
         await self.aput(*entry, new_versions)
-        await retried(lambda: self._delete_others(str(config["configurable"]["thread_id"]), checkpoint["id"]))
+        await retry(lambda: self._delete_others(str(config["configurable"]["thread_id"]), checkpoint["id"]))
 
     async def _delete_others(self, thread: str, last: str) -> None:
         async with self.leases.pool.connection() as connection, connection.transaction():
@@ -104,7 +104,7 @@ class PrunedPostgresSaver(Checkpoints, AsyncPostgresSaver):
 
     async def forget(self, thread: str) -> None:
         """Delete a thread. PostgreSQL overwrites it when it next cleans up its tables and its log."""
-        await retried(lambda: self.adelete_thread(thread))
+        await retry(lambda: self.adelete_thread(thread))
 
     async def threads(self) -> tuple[str, ...]:
         async def read() -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class PrunedPostgresSaver(Checkpoints, AsyncPostgresSaver):
                 found = await connection.execute("SELECT DISTINCT thread_id FROM checkpoints")
                 return tuple([thread async for (thread,) in found])
 
-        return await retried(read)
+        return await retry(read)
 
 
 async def open_postgres_checkpoints(storage: Storage, leases: Leases) -> PrunedPostgresSaver:

@@ -86,7 +86,7 @@ T = TypeVar("T")
 Pool = AsyncConnectionPool[Any]
 
 
-async def retried(call: Callable[[], Awaitable[T]]) -> T:
+async def retry(call: Callable[[], Awaitable[T]]) -> T:
     """The result of the call, once the database can be reached; raises its error after a minute."""
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + RETRIED, 0.1
@@ -197,7 +197,7 @@ class Leases(Replicas):
             async with self.pool.connection() as connection:
                 return int((await connection.execute(query, values)).rowcount)
 
-        return await retried(call)
+        return await retry(call)
 
     @asynccontextmanager
     async def serving(self, runner: TurnRunner) -> AsyncIterator[None]:

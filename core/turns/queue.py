@@ -75,7 +75,7 @@ def queue_url(settings: DataSettings) -> str:
 
 
 @asynccontextmanager
-async def launched(
+async def launch(
     database_url: str, *, disk: DiskWatch, close: Callable[[], Awaitable[None]],
     replicas: Replicas = ALONE, watched: Callable[[], Awaitable[Collection[str]]] = NO_LOG.watched,
 ) -> AsyncIterator[None]:  # fmt: skip
@@ -281,31 +281,33 @@ def count_stop(executor: str, *, besides: Collection[str] = ()) -> frozenset[str
     return frozenset(found)
 
 
-async def unrecorded(call: Coroutine[Any, Any, T]) -> T:
+async def run_unrecorded(call: Coroutine[Any, Any, T]) -> T:
     """The result of a call in a separate context. Otherwise DBOS would record it as a step of the running
     workflow."""
     return await asyncio.create_task(call, context=Context())
 
 
-async def claimed_run(workflow_id: str) -> TurnRun:
+async def find_run(workflow_id: str) -> TurnRun:
     """The run that this process took; an unknown one looks first."""
     from dbos import DBOS
 
     looking = DBOS.list_workflows_async(workflow_ids=[workflow_id], load_input=False, load_output=False)
-    found: list[Any] = await unrecorded(looking)
+    found: list[Any] = await run_unrecorded(looking)
     if not found:
         return TurnRun(attempt=2)
-    return TurnRun.claimed(found[0].recovery_attempts or 1, found[0].executor_id, found[0].attributes or {})
+    return TurnRun.from_claim(
+        found[0].recovery_attempts or 1, found[0].executor_id, found[0].attributes or {}
+    )
 
 
-async def finished_in(partition: str) -> tuple[str, ...]:
+async def list_finished(partition: str) -> tuple[str, ...]:
     """The ids of the finished workflows of one partition of the queue."""
     # DBOS has no filter for partitions, so all finished workflows are listed.
-    finished = _finished()
+    finished = _list_finished()
     return tuple([each.workflow_id async for each in finished if each.queue_partition_key == partition])
 
 
-async def _finished(**conditions: Any) -> AsyncIterator[Any]:
+async def _list_finished(**conditions: Any) -> AsyncIterator[Any]:
     from dbos import DBOS
 
     for offset in count(0, SWEEP_BATCH):
@@ -327,7 +329,7 @@ async def delete_finished(partition: str) -> tuple[str, ...]:
     """Delete the finished workflows of one partition of the queue; returns their ids."""
     from dbos import DBOS
 
-    ids = await finished_in(partition)
+    ids = await list_finished(partition)
     if ids:
         await DBOS.delete_workflows_async([*ids])
         await asyncio.to_thread(empty_log, system_database().engine)
@@ -362,7 +364,7 @@ async def sweep(
     from dbos import DBOS
 
     before = (datetime.fromtimestamp(time.time() if now is None else now, UTC) - older_than).isoformat()
-    ids = [each.workflow_id async for each in _finished(completed_before=before)]
+    ids = [each.workflow_id async for each in _list_finished(completed_before=before)]
     swept = [each for each in ids if each not in spared]
     for first in range(0, len(swept), SWEEP_BATCH):
         await DBOS.delete_workflows_async(swept[first : first + SWEEP_BATCH])

@@ -79,7 +79,7 @@ class Rates:
     def admit(self, person: str, channel: str, at: float) -> Refusal | None:
         """Count a question, or refuse it and do not count it. ``at`` is when it was asked, in seconds since
         the epoch: questions that waited for a restart of the bot were not asked all at once."""
-        for key, rate, key_said in self._limited(person, channel):
+        for key, rate, key_said in self._limits_for(person, channel):
             wait = self._wait(key, rate, at)
             if wait > 0:
                 sentence = Sentence(
@@ -92,7 +92,7 @@ class Rates:
 
     def has_room(self, person: str, channel: str, at: float) -> bool:
         """True if a question would be admitted; it is not counted."""
-        return not any(self._wait(key, rate, at) > 0 for key, rate, _ in self._limited(person, channel))
+        return not any(self._wait(key, rate, at) > 0 for key, rate, _ in self._limits_for(person, channel))
 
     def count(self, person: str, channel: str, at: float) -> None:
         """A question that was admitted, here or by the process before this one."""
@@ -101,7 +101,7 @@ class Rates:
 
     def keys(self, person: str, channel: str) -> list[str]:
         """Under which their questions are counted."""
-        return [key for key, _, _ in self._limited(person, channel)]
+        return [key for key, _, _ in self._limits_for(person, channel)]
 
     def remember(self, key: str, asked_at: Iterable[float]) -> None:
         """Remember the times of questions under this key, earliest first."""
@@ -122,7 +122,7 @@ class Rates:
         """Tell the person at the next refusal, since this one could not be posted."""
         self._refused_until.pop(refusal.about, None)
 
-    def _limited(self, person: str, channel: str) -> list[tuple[str, Rate, str]]:
+    def _limits_for(self, person: str, channel: str) -> list[tuple[str, Rate, str]]:
         counted = (
             (f"p/{person}", self.per_person, "person_asked_enough"),
             (f"c/{channel}", self.per_channel, "channel_asked_enough"),
@@ -191,7 +191,7 @@ class Admission:
         person, channel = question.author, question.conversation.channel_id
         if self.shared is None:
             return self.rates.has_room(person, channel, question.asked_at)
-        counted = await self.shared.call(self._counted, self.shared.database.rows, question)
+        counted = await self.shared.call(self._recent, self.shared.database.rows, question)
         return counted.has_room(person, channel, question.asked_at)
 
     async def count(self, question: Question) -> None:
@@ -204,13 +204,13 @@ class Admission:
     def _admit(self, question: Question) -> Refusal | None:
         assert self.shared is not None
         with self.shared.database.transaction() as writing:
-            counted = self._counted(lambda *query: writing.execute(*query).fetchall(), question)
+            counted = self._recent(lambda *query: writing.execute(*query).fetchall(), question)
             refusal = counted.admit(question.author, question.conversation.channel_id, question.asked_at)
             if refusal is None:
                 self._note(question)
         return refusal
 
-    def _counted(self, rows: Callable[[str, Sequence[object]], list[Row]], question: Question) -> Rates:
+    def _recent(self, rows: Callable[[str, Sequence[object]], list[Row]], question: Question) -> Rates:
         """The recent questions of its author and its channel, without itself: it may be delivered again."""
         counted = Rates(per_person=self.rates.per_person, per_channel=self.rates.per_channel)
         since = question.asked_at - counted.longest

@@ -85,7 +85,7 @@ class RemoteQueue:
                 ):
                     seen, gone_since = seen + 1, None
                     on_item(item)
-                return await self._returned(workflow_id)
+                return await self._result(workflow_id)
             except DBOSStreamTimeoutError:
                 if await self._is_served():
                     gone_since = None
@@ -107,7 +107,7 @@ class RemoteQueue:
             return await asyncio.to_thread(self.is_served)
         return False
 
-    async def _returned(self, workflow_id: str) -> Record | None:
+    async def _result(self, workflow_id: str) -> Record | None:
         status = await self._status(workflow_id, load_output=True)
         if status is None or status.status == "CANCELLED":
             raise FootnoteError("Somebody else ended this work.")

@@ -162,7 +162,7 @@ class Turns:
     async def running(self, work: Turn | Command) -> AsyncIterator[waiting.TurnRun]:
         """A run, once it may begin: a suspect's when nothing else thinks here, and that is recorded."""
         async with self._step(work):
-            run = await queue.claimed_run(work.id)
+            run = await queue.find_run(work.id)
         OWNERSHIP.set(self.replicas.ownership(run.executor))
         if not run.is_suspect:
             yield run
@@ -171,13 +171,13 @@ class Turns:
             checkpoint = ""  # how far a turn has come; of a command nobody knows
             with suppress(FootnoteError):
                 checkpoint = await self.assistant.newest_checkpoint(work.conversation)
-            run = run.begun_at(checkpoint)
+            run = run.begin_at(checkpoint)
             if run.is_hopeless:
                 yield run
                 return
             async with self._seats.all_taken(ALONE_FOR) as seat:
                 noted = {waiting.LONE: asdict(run.lone)}
-                await queue.unrecorded(DBOS.update_workflow_attributes_async(work.id, noted, merge=True))
+                await queue.run_unrecorded(DBOS.update_workflow_attributes_async(work.id, noted, merge=True))
                 yield replace(run, seat=seat)
 
     async def begin(self, run: waiting.TurnRun, turn: Turn, route: ReplyRoute) -> str:
@@ -209,7 +209,7 @@ class Turns:
         messenger = self._messenger(turn, route)
         report = messenger.reporter(turn, route, handle)
         try:
-            async with nullcontext(run.seat) if run.seat else self._seats.taken(report) as seat:
+            async with nullcontext(run.seat) if run.seat else self._seats.take(report) as seat:
                 once = partial(self._run, turn, route, report, seat)
                 return await waiting.persist(
                     turn, lambda **_: once(), passes=waiting.is_away, sleep=seat.sleep
@@ -339,7 +339,7 @@ async def open_turns(
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
     register(turns)
     async with (
-        queue.launched(
+        queue.launch(
             database_url, disk=turns.disk, close=turns.close, watched=assistant.log.watched, replicas=replicas
         ),
         replicas.serving(turns),
@@ -386,7 +386,7 @@ def register(turns: Turns) -> None:
                 await turns.deliver(run, turn, route, handle, ended)
                 # Only a card in a conversation has to be changed; elsewhere the time alone ends a proposal.
                 if ended.proposal and ended.proposal.expires_at and route and SHOWN_BY not in route:
-                    await queue.unrecorded(enqueue_expiry(ended.proposal, turn, route))
+                    await queue.run_unrecorded(enqueue_expiry(ended.proposal, turn, route))
             return outcome
 
     @workflow(name=archive.COMMAND)

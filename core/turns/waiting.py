@@ -126,7 +126,7 @@ class Seats:
         self.free = asyncio.Semaphore(self.count)
 
     @asynccontextmanager
-    async def taken(self, report: Report) -> AsyncIterator[Seat]:
+    async def take(self, report: Report) -> AsyncIterator[Seat]:
         """A seat until the end of the block; a turn that must wait reports how many are before it."""
         seat = Seat(self, report)
         await seat.take()
@@ -247,7 +247,7 @@ class TurnRun:
     is_hopeless: bool = False  #: the turn was given up
 
     @classmethod
-    def claimed(cls, attempt: int, executor: str, attributes: Mapping[str, Any]) -> TurnRun:
+    def from_claim(cls, attempt: int, executor: str, attributes: Mapping[str, Any]) -> TurnRun:
         lone = LoneRuns(**attributes.get(LONE, {}))
         return cls(attempt=attempt, executor=executor, stops=attributes.get(STOPS, 0), lone=lone)
 
@@ -268,7 +268,7 @@ class TurnRun:
     def is_suspect(self) -> bool:
         return self.cut_off >= CUT_OFF
 
-    def begun_at(self, checkpoint: str) -> TurnRun:
+    def begin_at(self, checkpoint: str) -> TurnRun:
         """The run alone that begins there now; a hopeless one where enough were cut off there."""
         before = LoneRuns(place=checkpoint, stops=self.stops)  # those that were cut off at it so far
         if self.lone.place == checkpoint:

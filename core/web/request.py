@@ -247,12 +247,12 @@ class WebResearch:
         report(Progress(stage="fetching", count=min(len(hits), PAGES)))
         pages = await asyncio.gather(*(self._page(hit) for hit in hits[:PAGES]))
 
-        def cut_out() -> list[Passage]:
+        def excerpt_passages() -> list[Passage]:
             numbered = enumerate(zip_longest(hits, pages))
             found = (_passage(number, hit, page, question) for number, (hit, page) in numbered)
             return [passage for passage in found if passage.text.strip()]
 
-        passages = await asyncio.to_thread(cut_out)  # cutting a large page takes a second
+        passages = await asyncio.to_thread(excerpt_passages)  # cutting a large page takes a second
         return tuple(
             Retrieved(passage=passage, score=1 - index / (2 * len(passages)))
             for index, passage in enumerate(passages)

@@ -27,7 +27,7 @@ from bots.terminal.receive import ask
 from bots.terminal.session import fresh_conversation, run_in_order, situation
 from bots.testing.report import Cell, Section, Table
 from core.bootstrap import open_footnote, reads_everything
-from core.conversation import Outcome, unwatched, value
+from core.conversation import Outcome, ignore_progress, value
 from core.errors import FootnoteError
 from core.settings import Settings
 from core.turns.messenger import Report
@@ -124,7 +124,9 @@ def documents_of(item: Item) -> Iterator[Path]:
         yield docs
 
 
-async def asked_of(question: str, docs: Path, settings: Settings, report: Report = unwatched) -> Outcome:
+async def asked_of(
+    question: str, docs: Path, settings: Settings, report: Report = ignore_progress
+) -> Outcome:
     async with open_footnote(settings, purpose="drafts", reads=reads_everything) as footnote:
         await asyncio.to_thread(footnote.library.ingest, [docs])
         here = situation(fresh_conversation(), sources=(str(docs),))

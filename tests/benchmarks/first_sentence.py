@@ -20,7 +20,7 @@ from benchmarks import DATA, Say
 from benchmarks.draft_labels import Item, Which, plain, read_items, shown
 from benchmarks.drafts import GRADER, WRITER, asked_of, documents_of, share
 from bots.testing.report import Section, Table
-from core.conversation import Outcome, Progress, unwatched, value
+from core.conversation import Outcome, Progress, ignore_progress, value
 from core.grounding.citations import merge_footnotes
 from core.grounding.claims import claims_of
 from core.settings import Settings
@@ -80,7 +80,7 @@ async def asked(item: Item, which: Which, *, is_watched: bool, speed: float, jud
                 chat_model=WRITER, grader_model=GRADER, embedding_model="none", web_search="off",
             )  # fmt: skip
             outcome = await asked_of(
-                item.question, docs, settings, watcher.report if is_watched else unwatched
+                item.question, docs, settings, watcher.report if is_watched else ignore_progress
             )
     answer = merge_footnotes(outcome.answer).text if outcome.answer else ""
     whole = outcome.timing_ms["total"] / 1000

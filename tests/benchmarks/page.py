@@ -174,7 +174,7 @@ def _store(desk: Desk, stored: int) -> None:
                 author=f"U{random.randrange(200)}", at=NOON - number * SPACING,
             )  # fmt: skip
             outcome = replace(answered(turn.id), kind=OUTCOMES[number % 5])
-            ended = log._logged(turn, outcome, traced(), turn.id)
+            ended = log._to_row(turn, outcome, traced(), turn.id)
             row = [int(each) if isinstance(each, bool) else each for each in astuple(ended)]
             writing.execute(_RECORD, (*row, comparable(turn.text)))
             # Their sums fill a whole year, in as many channels.

@@ -22,7 +22,7 @@ from benchmarks.team import HOUR, SETS, Asked, Subject, Team, team
 from bots.chat.channels import own_collection
 from bots.testing.judging import normalized
 from bots.testing.report import Cell, Section, Table
-from core.answers.store import KeptAnswer, id_of, kept_in
+from core.answers.store import KeptAnswer, id_of, kept_ids
 from core.bootstrap import Footnote, open_footnote
 from core.conversation import Conversation, Outcome, Question, value
 from core.library.documents import Readable
@@ -239,7 +239,7 @@ def verdict_on(subject: Subject, outcome: Outcome, taught: Callable[[str], str |
     if outcome.answer is None:
         return Verdict(is_answered=False)
     citations = outcome.answer.citations
-    kept = kept_in(citation.source for citation in citations)
+    kept = kept_ids(citation.source for citation in citations)
     quoted = [normalized(each.quote) for each in citations if each.source in subject.sources]
     spans = [normalized(span) for span in subject.spans]
     is_right = any(not spans or any(span in quote for span in spans) for quote in quoted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from core.turns.queue import launched
+from core.turns.queue import launch
 from core.turns.waiting import DiskWatch
 
 
@@ -13,7 +13,7 @@ def make_empty_queue(folder: Path) -> Path:
     file = folder / "turns.sqlite"
 
     async def open_once() -> None:
-        async with launched(f"sqlite:///{file}", disk=DiskWatch(), close=_nothing_runs):
+        async with launch(f"sqlite:///{file}", disk=DiskWatch(), close=_nothing_runs):
             pass
 
     asyncio.run(open_once())

@@ -101,7 +101,7 @@ async def test_what_an_editor_answers_is_found_and_cited_with_the_name_of_the_li
         "/answers", question="Where is the winch?", text="Below the pier.", collection="default"
     )
     (source,) = found(desk.footnote.library, "Where is the winch?")
-    (entry,) = desk.footnote.library.store.named("default", source)
+    (entry,) = desk.footnote.library.store.find_named("default", source)
 
     assert entry.title.startswith("Olga, ")
 
@@ -133,7 +133,7 @@ async def test_who_may_not_read_its_collection_neither_sees_nor_changes_it(desk)
     assert (status, changed) == (404, 404)
     assert "Marta" not in page + one
     assert "boat shed" not in page + one
-    assert [each.answer.id for each in await desk.footnote.answers.listed()] == [KEY.id]
+    assert [each.answer.id for each in await desk.footnote.answers.list_answers()] == [KEY.id]
 
 
 async def test_a_reader_changes_nothing(desk):

@@ -44,7 +44,7 @@ def change_path(file, collection="default"):
 
 async def kept(browser, desk, text="The key hangs in the shed."):
     await browser.post("/answers", question="Where is the key?", text=text, collection="default")
-    (listed,) = await desk.footnote.answers.listed()
+    (listed,) = await desk.footnote.answers.list_answers()
     return listed.answer
 
 
@@ -170,7 +170,7 @@ async def test_forgetting_asks_first_and_says_what_will_be_gone(desk, tmp_path):
 
 async def is_there(desk, answer, document):
     """The thread, the answer and the document."""
-    listed = await desk.footnote.answers.listed()
+    listed = await desk.footnote.answers.list_answers()
     entry = desk.footnote.library.store.entry("default", str(document))
     return [
         bool(await desk.threads.turns(THREAD)),

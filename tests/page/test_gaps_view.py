@@ -87,9 +87,9 @@ async def test_an_answer_that_an_editor_writes_is_kept_and_closes_the_group(desk
     written = {"question": PERMITS[0], "text": "At the town hall, room 3.", "collection": "default"}
 
     without_text, *_ = await editor.post("/gaps/q0", state="written", **{**written, "text": " "})
-    before = await desk.footnote.answers.listed()
+    before = await desk.footnote.answers.list_answers()
     status, *_ = await editor.post("/gaps/q0", state="written", **written)
-    (kept,) = await desk.footnote.answers.listed()
+    (kept,) = await desk.footnote.answers.list_answers()
     marks = await desk.gaps.store.marks()
 
     assert (without_text, before, status) == (422, [], 303)

@@ -294,7 +294,7 @@ async def test_of_two_who_answer_a_gap_the_second_sees_the_first_answer_and_keep
     await expect(ben.locator("main")).to_contain_text("Ann: answered")
     await expect(ben.locator("blockquote")).to_have_text("At the town hall, room 3.")
     await expect(field(ben)).to_have_value("Online, with your badge.")
-    assert [each.answer.text for each in await desk.footnote.answers.listed()] == [
+    assert [each.answer.text for each in await desk.footnote.answers.list_answers()] == [
         "At the town hall, room 3."
     ]
 

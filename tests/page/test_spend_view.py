@@ -25,7 +25,7 @@ async def log(desk, turn, *, at=NOON, model="gemini", seconds=3.0, kind="answere
     tokens = ModelTokens(name=model, input_tokens=2_000, output_tokens=100)
     outcome = answered(turn, model=model)
     usage = replace(outcome.usage, models=(tokens,), input_tokens=2_000, output_tokens=100)
-    usage = Prices(of={"gemini": Price(1, 5)}, currency="USD").priced(usage)
+    usage = Prices(of={"gemini": Price(1, 5)}, currency="USD").add_cost(usage)
     ended = replace(outcome, kind=kind, usage=usage, timing_ms={"total": 1000 * seconds})
     await desk.footnote.log.record(asked(turn, at=at, **given), ended, traced())
 

@@ -109,7 +109,7 @@ async def test_no_reader_of_the_page_and_no_digest_shows_a_canary_of_another_cre
         }
         report = await desk.gaps.report(desk.gaps.last(3600))
         groups = [each.id for each in report.groups]
-        answers = [each.answer.id for each in await desk.footnote.answers.listed()]
+        answers = [each.answer.id for each in await desk.footnote.answers.list_answers()]
         for own in sorted(set(secrets.values())):
             browser = await desk.browser("editor", collections=frozenset({collection(*own)}))
             foreign = random.choice([word for word, place in secrets.items() if place != own])

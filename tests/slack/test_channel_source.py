@@ -125,7 +125,7 @@ async def test_single_items_are_read_again_when_an_event_says_so(desk, slack, pe
 def items(desk):
     (record,) = desk.syncs.store.all()
     ids = [each for page in desk.syncs.store.pages(record.number, "TRUE", limit=100) for each in page]
-    return [known.item for known in desk.syncs.store.known(record.number, ids).values()]
+    return [known.item for known in desk.syncs.store.find(record.number, ids).values()]
 
 
 async def test_who_opts_out_is_gone_at_once_and_stays_out(desk, rooms, slack, people, support):

@@ -74,7 +74,7 @@ def as_typed(text: str) -> str:
 async def show_answers(visit: Visit, typed: Typed | None = None, *, status: int = 200) -> web.Response:
     wanted, text = visit.query("show"), visit.query("text")
     page = visit.page_of(await answers_of(visit, wanted, text), SHOWN, show=wanted, text=text)
-    listed = [_visible(visit, each) for each in await visit.site.answers.listed(page.shown)]
+    listed = [_visible(visit, each) for each in await visit.site.answers.list_answers(page.shown)]
     return visit.show(
         "answers.html", status=status, title="Answers", page=page, listed=listed,
         called=await collections_called(visit, {each.answer.collection for each in listed}),
@@ -91,7 +91,9 @@ async def answers_of(visit: Visit, wanted: str, text: str = "") -> list[str]:
     filtered = AnswerFilter(due_at=due_at, is_disputed=is_disputed, collections=visit.session.collections)
     found = await answers.find(filtered)
     if is_disputed and visit.session.collections is not None:
-        found = [each.answer.id for each in await answers.listed(found) if _visible(visit, each).disputed_by]
+        found = [
+            each.answer.id for each in await answers.list_answers(found) if _visible(visit, each).disputed_by
+        ]
     words = typed_words(text)
     return await asyncio.to_thread(_with_words, found, await answers.words(), words) if words else found
 
@@ -251,7 +253,7 @@ async def keep_answer(visit: Visit, form: Mapping[str, str], offered: Collection
 
 
 async def _named(visit: Visit) -> ListedAnswer | None:
-    found = await visit.site.answers.listed([visit.part("id")])
+    found = await visit.site.answers.list_answers([visit.part("id")])
     may_read = found and visit.session.may_read((found[0].answer.collection,))
     return _visible(visit, found[0]) if may_read else None
 
@@ -261,5 +263,5 @@ def _visible(visit: Visit, listed: ListedAnswer) -> ListedAnswer:
     open_to, store = visit.session.collections, visit.site.library.store
     if open_to is None or not listed.disputed_by:
         return listed
-    known = (each for each in listed.disputed_by if any(store.named(name, each) for name in open_to))
+    known = (each for each in listed.disputed_by if any(store.find_named(name, each) for name in open_to))
     return replace(listed, disputed_by=tuple(known))

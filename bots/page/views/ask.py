@@ -32,7 +32,7 @@ from core.conversation import (
     value,
 )
 from core.errors import QuestionRejected
-from core.graph.approval import checked_query
+from core.graph.approval import check_query
 from core.grounding.citations import merge_footnotes
 from core.library.readers import base_of
 from core.wording import Sentence
@@ -216,7 +216,7 @@ async def decide_search(visit: Visit) -> web.StreamResponse:
     form = await visit.form()
     is_allowed, query = form.get("verdict") == "approve", form.get("query", "")
     try:
-        edited = checked_query(query) if is_allowed and query.strip() else None
+        edited = check_query(query) if is_allowed and query.strip() else None
     except QuestionRejected as rejected:
         return visit.sorry(str(rejected), status=422)
     decision = Decision(

@@ -183,7 +183,7 @@ def _path(since: str, **more: str) -> str:
 async def _tasks(visit: Visit, report: GapReport | None) -> tuple[Task, ...]:
     """The tasks that need a person, the most pressing first."""
     due, disputed = await answers_of(visit, "due"), await answers_of(visit, "disputed")
-    sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=0)
+    sources = await asyncio.to_thread(visit.site.sightings.sources.list_sources, failures=0)
     failing = [
         each
         for each in sources

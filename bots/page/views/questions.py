@@ -206,7 +206,7 @@ def _words(
     ):  # fmt: skip
         own = sorted((each for each in strips if each.passage == traced.id), key=lambda each: each.start)
         return PassageWords(traced=traced, standing="here", text=passage.text, strips=tuple(own))
-    is_known = bool(store.named(traced.collection, traced.source))
+    is_known = bool(store.find_named(traced.collection, traced.source))
     return PassageWords(traced=traced, standing="changed" if is_known else "forgotten")
 
 

@@ -63,7 +63,9 @@ async def show_sources(visit: Visit) -> web.Response:
     opened = await _read_collection(visit, name, text, use) if name else None
     query = Query(text=words, scope=Scope(collections=searched), limit=FOUND)
     kept = {"collection": name, "text": text, "use": use, "days": str(visit.days)}
-    sources = await asyncio.to_thread(visit.site.sightings.sources.listed, failures=FAILURES if name else 0)
+    sources = await asyncio.to_thread(
+        visit.site.sightings.sources.list_sources, failures=FAILURES if name else 0
+    )
     return visit.show(
         "sources.html", title=called.get(name, name) or "Sources", name=name, called=called,
         sizes=[sizes[name]] if name else list(sizes.values()),
@@ -186,7 +188,7 @@ async def _entry(visit: Visit, collection: str, address: str, *, source: str = "
     if address:
         found = await asyncio.to_thread(store.entry, collection, address)
     else:
-        found = next(iter(await asyncio.to_thread(store.named, collection, source)), None)
+        found = next(iter(await asyncio.to_thread(store.find_named, collection, source)), None)
     if found is not None or visit.session.collections is not None:
         return found
     beside = await asyncio.to_thread(family, store, collection)
@@ -204,7 +206,7 @@ def _count_others(visit: Visit, entry: Entry) -> int:
     """The number of documents forgotten with this one: those below it, and copies in websites. Blocks."""
     collection = base_of(entry.collection)
     labels = source_labels(visit.site.sightings.sources, collection=collection)
-    meant = resolve_name(entry.address, [*visit.site.library.known(collection), *labels])
+    meant = resolve_name(entry.address, [*visit.site.library.list_names(collection), *labels])
     return sum(
         each.address != entry.address and any(is_within(each.address, target) for _, target in meant)
         for each in _entries(visit, entry.collection)

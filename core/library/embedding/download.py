@@ -88,7 +88,7 @@ def receive(
 
     have = size_of(part)
     try:
-        with _opened(url, have, timeout) as response, part.open("ab") as file:
+        with _open(url, have, timeout) as response, part.open("ab") as file:
             if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
                 return  # nothing is missing
             response.raise_for_status()
@@ -120,7 +120,7 @@ def as_download_error(trouble: Exception, url: str, timeout: float) -> DownloadE
 
 
 @contextmanager
-def _opened(url: str, have: int, timeout: float) -> Iterator["httpx.Response"]:
+def _open(url: str, have: int, timeout: float) -> Iterator["httpx.Response"]:
     """The server's response to a request for the rest of a file; ``have`` bytes are here."""
     import httpx
 
@@ -157,7 +157,7 @@ def write_json(file: Path, content: object) -> None:
 
 def are_complete(folder: Path) -> bool:
     """True if every noted file is there in its size; the digests are for :func:`check_files`."""
-    noted = _noted(folder)
+    noted = _read_note(folder)
     return bool(noted) and all(
         (folder / path).is_file() and (folder / path).stat().st_size == each.get("bytes")
         for path, each in noted.items()
@@ -166,7 +166,7 @@ def are_complete(folder: Path) -> bool:
 
 def check_files(folder: Path) -> None:
     """SettingsError if a file is not the one that was noted; a folder without notes is not checked."""
-    for path, each in _noted(folder).items():
+    for path, each in _read_note(folder).items():
         if not (folder / path).is_file() or sha256_of(folder / path) != each.get("sha256"):
             raise SettingsError(
                 f"{folder / path} is damaged: it is not the file that was downloaded. "
@@ -174,7 +174,7 @@ def check_files(folder: Path) -> None:
             )
 
 
-def _noted(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+def _read_note(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     try:
         files = json.loads((folder / NOTE).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -66,7 +66,7 @@ def _minilm(announce: Announce, progress: Progress, *, is_optional: bool) -> Emb
 
 def _of_hub(setting: str, hub: Hub, announce: Announce, progress: Progress) -> Embedder:
     with naming(f"EMBEDDING_MODEL={setting}"):
-        repository = Repository.named(setting)
+        repository = Repository.from_setting(setting)
         repository.fetch(hub, announce=announce, progress=progress)
     return OnnxEmbedder(repository.folder, name=repository.name, model=repository.model)
 

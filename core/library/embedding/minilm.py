@@ -35,12 +35,12 @@ def minilm(
     *, announce: download.Announce, progress: download.Progress, timeout: float = download.STALL_TIMEOUT
 ) -> OnnxEmbedder:
     """The embedder over the downloaded network. Raises DownloadError."""
-    archive = published_by_chroma()
+    archive = chroma_archive()
     fetch(archive, announce=announce, progress=progress, timeout=timeout)
     return OnnxEmbedder(archive.folder, name="minilm")
 
 
-def published_by_chroma() -> Archive:
+def chroma_archive() -> Archive:
     from chromadb.utils.embedding_functions.onnx_mini_lm_l6_v2 import ONNXMiniLM_L6_V2 as Published
 
     home = Path(Published.DOWNLOAD_PATH)

@@ -74,10 +74,10 @@ class OnnxEmbedder:
     @property
     def _session(self) -> NetworkSession:
         with self._loading:
-            return self._opened
+            return self._loaded
 
     @cached_property
-    def _opened(self) -> NetworkSession:
+    def _loaded(self) -> NetworkSession:
         return open_session(self.layout, self._folder, threads=self._threads)
 
 
@@ -88,10 +88,10 @@ def pool(output: Vectors, mask: Mask, modes: Sequence[str]) -> Vectors:
 
     if output.ndim == 2:
         return output
-    return np.concatenate([_pooled(output, mask, mode) for mode in modes], axis=1)
+    return np.concatenate([_pool(output, mask, mode) for mode in modes], axis=1)
 
 
-def _pooled(output: Vectors, mask: Mask, mode: str) -> Vectors:
+def _pool(output: Vectors, mask: Mask, mode: str) -> Vectors:
     import numpy as np
 
     inside = mask[:, :, None].astype(output.dtype)

@@ -49,7 +49,7 @@ class Repository:
     home: Path  #: where networks are kept
 
     @classmethod
-    def named(cls, setting: str, *, is_ranking: bool = False, home: Path | None = None) -> Self:
+    def from_setting(cls, setting: str, *, is_ranking: bool = False, home: Path | None = None) -> Self:
         """``hf:OWNER/NAME``, ``hf:OWNER/NAME/PATH.onnx``, each with ``@REVISION`` or without. Raises ValueError."""
         found = _SETTING.fullmatch(setting)
         if found is None or ".." in setting:

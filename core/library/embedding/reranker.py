@@ -84,5 +84,5 @@ def reranker_for(setting: str) -> Reranker | None:
         return None
     with naming(f"RERANKER={setting}"):
         is_hub = setting.startswith(PREFIX)
-        location = Repository.named(setting, is_ranking=True) if is_hub else Path(setting).expanduser()
+        location = Repository.from_setting(setting, is_ranking=True) if is_hub else Path(setting).expanduser()
     return Reranker(setting=setting, location=location)

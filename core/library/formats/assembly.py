@@ -106,7 +106,7 @@ def first_title(parts: Iterable[Part]) -> str:
     return next((part.text.removeprefix("# ") for part in parts if part.level == 1), "")
 
 
-def headed(parts: Iterable[Part], title: str) -> list[Part]:
+def add_heading(parts: Iterable[Part], title: str) -> list[Part]:
     """The parts, under this title where they begin with no heading."""
     found = list(parts)
     is_bare = found and found[0].kind != "heading"

@@ -75,34 +75,34 @@ def parse_notebook(text: str) -> Document:
 
 
 def _parts(cell: dict[str, Any], number: int, language: str) -> Iterator[Part]:
-    source = _joined(cell.get("source", cell.get("input", "")))
+    source = _join(cell.get("source", cell.get("input", "")))
     kind = cell.get("cell_type")
     if kind == "markdown":
         yield from (replace(part, page=number) for part in parts_of(markdown.parse(source)))
     elif kind == "heading":  # of nbformat 3
         yield Part(kind="heading", text=f"{'#' * cell['level']} {source}", level=cell["level"], page=number)
     elif kind == "code" and source.strip():
-        yield Part(kind="code", text=_fenced(source, language), page=number)
-        printed = "\n".join(filter(None, map(_printed, cell.get("outputs", ()))))[:OUTPUT_LIMIT]
+        yield Part(kind="code", text=_fence(source, language), page=number)
+        printed = "\n".join(filter(None, map(_text_of_output, cell.get("outputs", ()))))[:OUTPUT_LIMIT]
         if printed.strip():
-            yield Part(kind="code", text=_fenced(printed, "text"), page=number)
+            yield Part(kind="code", text=_fence(printed, "text"), page=number)
     elif source.strip():
         yield Part(kind="prose", text=source, page=number)
 
 
-def _joined(source: Any) -> str:
+def _join(source: Any) -> str:
     """nbformat writes a text as one, or as a list of its lines."""
     return "".join(map(str, source)) if isinstance(source, list) else str(source)
 
 
-def _fenced(code: str, language: str) -> str:
+def _fence(code: str, language: str) -> str:
     fence = "```"
     while fence in code:
         fence += "`"
     return f"{fence}{language}\n{code.strip(chr(10))}\n{fence}"
 
 
-def _printed(output: dict[str, Any]) -> str:
+def _text_of_output(output: dict[str, Any]) -> str:
     """The text of an output, without its pictures."""
     data = output.get("data") or {}
-    return _joined(output.get("text") or data.get("text/markdown") or data.get("text/plain") or "")
+    return _join(output.get("text") or data.get("text/markdown") or data.get("text/plain") or "")

@@ -37,7 +37,7 @@ def decode(data: bytes, *, suffix: str = "", declared: str | None = None) -> str
     used only if the bytes are not UTF-8.
     """
     marked = next((each for each in BYTE_ORDER_MARKS if data.startswith(each[0])), None)
-    text = _decoded(data.removeprefix(marked[0]), marked[1]) if marked else _unmarked(data, declared)
+    text = _decode(data.removeprefix(marked[0]), marked[1]) if marked else _decode_unmarked(data, declared)
     if text is None:
         raise DocumentError(
             "is not text: it looks binary" + (f" though it is named {suffix}" if suffix else "")
@@ -45,7 +45,7 @@ def decode(data: bytes, *, suffix: str = "", declared: str | None = None) -> str
     return text
 
 
-def _unmarked(data: bytes, declared: str | None) -> str | None:
+def _decode_unmarked(data: bytes, declared: str | None) -> str | None:
     sample = data[:SAMPLE]
     controls = len(sample) - len(sample.translate(None, CONTROL_BYTES))
     if b"\0" in data or controls > CONTROL_SHARE * len(sample):
@@ -57,10 +57,10 @@ def _unmarked(data: bytes, declared: str | None) -> str | None:
     # A few broken bytes, as in a log cut within a character, become U+FFFD; with many, this is not UTF-8.
     if len(text) - len(text.encode("ascii", "ignore")) > 10 * text.count("\ufffd"):
         return text
-    return _declared(data, declared) or _decoded(data, _guessed(data))
+    return _decode_declared(data, declared) or _decode(data, _guess(data))
 
 
-def _declared(data: bytes, name: str | None) -> str | None:
+def _decode_declared(data: bytes, name: str | None) -> str | None:
     try:
         codec = codecs.lookup(name or "").name
         # A page that says Latin-1 means Windows-1252: WHATWG Encoding Standard, "Names and labels".
@@ -70,7 +70,7 @@ def _declared(data: bytes, name: str | None) -> str | None:
         return None
 
 
-def _guessed(data: bytes) -> str | None:
+def _guess(data: bytes) -> str | None:
     from charset_normalizer import from_bytes
 
     sample = data if len(data) <= SAMPLE else data[:SAMPLE].rpartition(b"\n")[0]  # cut between characters
@@ -86,7 +86,7 @@ def _guessed(data: bytes) -> str | None:
     return best.encoding
 
 
-def _decoded(data: bytes, encoding: str | None) -> str | None:
+def _decode(data: bytes, encoding: str | None) -> str | None:
     try:
         return data.decode(encoding) if encoding else None
     except UnicodeDecodeError:

@@ -95,7 +95,7 @@ def with_includes(text: str, path: Path, root: Path, may_read: Callable[[str], b
     if not root.is_dir():
         return Whole(text)
     folder = _Folder(root.resolve(), may_read)
-    lines = put_together(text, path.resolve(), folder)
+    lines = expand_includes(text, path.resolve(), folder)
     if not folder.files:
         return Whole(text)
     return Whole(
@@ -118,7 +118,7 @@ class Files(Protocol[P]):
         """The text of a file; None for what is no text, or too large."""
 
 
-def put_together(text: str, path: P, files: Files[P]) -> list[tuple[str, int]]:
+def expand_includes(text: str, path: P, files: Files[P]) -> list[tuple[str, int]]:
     """(line, number of the line of this text that it comes from) of a document with what it includes."""
     return list(_Reading(files).lines(text, path, (path,)))
 
@@ -185,7 +185,7 @@ class _Reading(Generic[P]):
         number, fence = 0, ""
         while number < len(lines):
             directive = _directive(lines, number, is_rst=path.suffix.lower() == ".rst")
-            included = self._included(directive, path, above, in_fence=bool(fence)) if directive else None
+            included = self._include(directive, path, above, in_fence=bool(fence)) if directive else None
             if directive and included is not None:
                 yield from ((line, number + 1) for line in included)
                 number = directive.last
@@ -194,7 +194,7 @@ class _Reading(Generic[P]):
             yield lines[number], number + 1
             number += 1
 
-    def _included(
+    def _include(
         self, directive: _Directive, path: P, above: tuple[P, ...], *, in_fence: bool
     ) -> list[str] | None:
         name, *rest = directive.path.split(":", 1) if "://" not in directive.path else [directive.path]
@@ -206,17 +206,17 @@ class _Reading(Generic[P]):
         if text is None or self.characters + len(text) > TOTAL_LIMIT:
             return None
         self.characters += len(text)
-        chosen = _chosen(text, rest[0] if rest else "", directive.options)
+        chosen = _select(text, rest[0] if rest else "", directive.options)
         is_code = directive.is_code or file.suffix.lower() not in _TEXT
         if not is_code and not in_fence:
             chosen = "".join(line for line, _ in self.lines(chosen, file, (*above, file)))
         lines = [line if line.endswith("\n") else line + "\n" for line in chosen.splitlines(keepends=True)]
         if is_code and not in_fence:
-            lines = _fenced(lines, file, is_rst=path.suffix.lower() == ".rst")
+            lines = _fence(lines, file, is_rst=path.suffix.lower() == ".rst")
         return [directive.indent + line if line.strip() else line for line in lines]
 
 
-def _fenced(lines: list[str], file: PurePath, *, is_rst: bool) -> list[str]:
+def _fence(lines: list[str], file: PurePath, *, is_rst: bool) -> list[str]:
     language = file.suffix.removeprefix(".").lower()
     if is_rst:
         return [f".. code-block:: {language}\n", "\n", *(f"   {line}" for line in lines), "\n"]
@@ -254,13 +254,13 @@ def _options(lines: Sequence[str], number: int) -> tuple[dict[str, str], int]:
     return options, number
 
 
-def _chosen(text: str, part: str, options: dict[str, str]) -> str:
+def _select(text: str, part: str, options: dict[str, str]) -> str:
     """The lines or the section of a file that a directive asks for, without the marks of sections."""
     lines = text.splitlines(keepends=True)
     if part and not part[0].isdigit() and part[0] != ":":
         lines, part = _section(lines, part), ""
     for asked in filter(None, (part, options.get("lines"))):
-        lines = [line for each in asked.split(",") for line in _numbered(lines, each)]
+        lines = [line for each in asked.split(",") for line in _select_range(lines, each)]
     if after := options.get("start-after"):
         first = next((n for n, line in enumerate(lines) if after in line), -1)
         lines = lines[first + 1 :]
@@ -269,7 +269,7 @@ def _chosen(text: str, part: str, options: dict[str, str]) -> str:
     return "".join(line for line in lines if not _SECTION.search(line))
 
 
-def _numbered(lines: list[str], asked: str) -> list[str]:
+def _select_range(lines: list[str], asked: str) -> list[str]:
     """ "3", "3:9", "3-9", "3-" and ":9", counted from 1."""
     found = _RANGE.fullmatch(asked.strip())
     if found is None or not (found[1] or found[2]):

@@ -65,11 +65,11 @@ def _outlook(file: Any, converter: Any) -> Document:
         sender=f"{name} <{address}>" if name and address and name != address else name or address,
         sent_at=next((moment for moment in moments if moment is not None), None),
         page=file.openstream(stored).read() if file.exists(stored) else said(PAGE, body),
-        attached=_attached(file, converter, names),
+        attached=_attachment_names(file, converter, names),
     )  # fmt: skip
 
 
-def _attached(file: Any, converter: Any, encoding: str | None) -> Iterator[str]:
+def _attachment_names(file: Any, converter: Any, encoding: str | None) -> Iterator[str]:
     found: dict[str, dict[str, str]] = {}
     for path in file.listdir():
         kind = _ATTACHED.fullmatch(path[-1])

@@ -138,14 +138,14 @@ def _line_spans(source: Source, front_end: int) -> Iterator[LineSpan]:
         if token.map is None or token.type not in _KINDS or not is_top_level:
             continue
         first, last = (max(reached, offset + line) for line in token.map)
-        yield from _unclaimed(source, reached, first)
+        yield from _markup_between(source, reached, first)
         indented = token.type == "code_block"
         for span in _of_token(source, token, first, last):
             yield LineSpan(span.first, span.last, "prose") if indented and in_admonition else span
             opens = span.kind == "markup" and _HAS_BODY.match(source.line(span.last - 1))
             in_admonition = bool(opens) or (in_admonition and indented)
         reached = last
-    yield from _unclaimed(source, reached, len(source))
+    yield from _markup_between(source, reached, len(source))
 
 
 def _of_token(source: Source, token: "Token", first: int, last: int) -> Iterator[LineSpan]:
@@ -176,7 +176,7 @@ def _without_directives(source: Source, first: int, last: int) -> Iterator[LineS
     yield from runs_of(kinds, first)
 
 
-def _unclaimed(source: Source, first: int, last: int) -> Iterator[LineSpan]:
+def _markup_between(source: Source, first: int, last: int) -> Iterator[LineSpan]:
     """Lines of no token: link definitions, and footnotes of one word, which look like them."""
     for number in range(first, last):
         is_footnote = source.line(number).lstrip().startswith("[^")

@@ -49,10 +49,10 @@ def read_scanned(data: bytes, pages: Collection[int]) -> Iterator[tuple[int, lis
     with closing(pypdfium2.PdfDocument(data)) as document:
         for done, number in enumerate(sorted(pages)):
             report_progress(done, len(pages))
-            yield number, printed_lines(_upright_words(recognize, _drawn(document, number)))
+            yield number, printed_lines(_upright_words(recognize, _render(document, number)))
 
 
-def _drawn(document: Any, number: int) -> Any:
+def _render(document: Any, number: int) -> Any:
     """The page as an array of pixels."""
     page = document[number - 1]
     width, height = page.get_size()  # points: 72 to an inch

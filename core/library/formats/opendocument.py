@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import archives, presentation, word, workbook
-from core.library.formats.assembly import Part, assemble, first_title, headed, table_text
+from core.library.formats.assembly import Part, add_heading, assemble, first_title, table_text
 from core.library.formats.dates import moment_in
 
 SPACES = 100  # that one element may stand for
@@ -71,7 +71,9 @@ def _read_text(root: ET.Element, declared: str, name: str) -> Document:
     titles = {"Title", *(each.get(_STYLE_NAME) for each in root.iter(_STYLE) if each.get(_PARENT) == "Title")}
     below = any(each.get(_STYLED) in titles for each in root.iter(_P))
     body = root.find(_BODY)
-    parts = headed(word.nested(_parts(body, titles, below) if body is not None else ()), declared or name)
+    parts = add_heading(
+        word.join_nested(_parts(body, titles, below) if body is not None else ()), declared or name
+    )
     return assemble(parts, title=first_title(parts) or declared)
 
 
@@ -147,7 +149,7 @@ def _rows(table: ET.Element, left: list[int] | None = None) -> Iterator[tuple[in
         for cell in _within(row, _CELL, _COVERED):
             text = " ".join(" ".join(_text(each).split()) for each in _within(cell, _P, _H))
             cells += [text] * (min(int(cell.get(_MORE_COLUMNS) or 1), COLUMNS) if repeats else 1)
-        cells, repeated = workbook.trimmed(cells), int(row.get(_MORE_ROWS) or 1) if repeats else 1
+        cells, repeated = workbook.trim(cells), int(row.get(_MORE_ROWS) or 1) if repeats else 1
         left[0] -= len(cells) * repeated + 1
         if left[0] < 0:
             raise DocumentError(f"holds more than {workbook.CELL_LIMIT:,} cells")
@@ -178,7 +180,7 @@ def _slide(page: ET.Element, number: int) -> Iterator[Part]:
     frames = [each for each in page if each.get(_CLASS) not in _ON_EVERY_SLIDE]
     title = " ".join(_text(line) for each in frames if each.get(_CLASS) == "title" for line in each.iter(_P))
     others = [each for each in frames if each.get(_CLASS) != "title"]
-    body = [*word.nested(_parts(others, set()))]
+    body = [*word.join_nested(_parts(others, set()))]
     notes = [_text(line) for each in page.iter(_NOTES) for line in each.iter(_P)]
     return presentation.slide_parts(title, body, [line for line in notes if line.strip()], number)
 

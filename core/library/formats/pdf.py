@@ -11,9 +11,9 @@ from core.library.documents import BlockKind, Document
 from core.library.formats import ocr
 from core.library.formats.assembly import Part, assemble
 from core.library.formats.dates import pdf_moment
-from core.library.formats.pdf_forms import broken_among, filled_in
+from core.library.formats.pdf_forms import find_broken_pages, read_form_entries
 from core.library.formats.pdf_pages import PrintedLine, is_cut_off, read_pages
-from core.library.formats.printed import PrintedTable, continued, texts_of
+from core.library.formats.printed import PrintedTable, continue_table, texts_of
 
 BELOW = 10_000.0  # points from the top of a page, where what was filled into it is put: below its text
 READING_TIME = 180.0  # seconds of processor time; 5,000 pages of a book take about 60
@@ -60,8 +60,8 @@ def parse(
     pages, damaged = file.pages, frozenset(file.damaged)
     bare = without_running_heads([[], *pages])[1:]  # or the head of the first page would be a title
     empty = {number for number, lines in enumerate(bare, start=1) if not lines}
-    damaged |= broken_among(data, file.blank & empty) if file.blank & empty else frozenset()
-    filled = filled_in(data) if file.annotated else {}
+    damaged |= find_broken_pages(data, file.blank & empty) if file.blank & empty else frozenset()
+    filled = read_form_entries(data) if file.annotated else {}
     scanned = frozenset(file.pictured & empty) - damaged
     if scanned and not recognize and ocr.is_installed():
         raise ocr.ScannedPages(_share(scanned, pages, "scanned, so not read"))
@@ -81,7 +81,7 @@ def parse(
     for number, page in enumerate(pages, start=1):
         lines += with_outline(page, file.outline.get(number, ()))
     lines = lines if any(line.level for line in lines) else list(with_headings(lines))
-    parts = (replace(part, is_recognized=part.page in found) for part in paragraphs([*_written(lines)]))
+    parts = (replace(part, is_recognized=part.page in found) for part in paragraphs([*_write(lines)]))
     title = " ".join(file.metadata.get("Title", "").split())
     document = assemble(
         parts,
@@ -165,7 +165,7 @@ class _Candidate:
         return 1 < len(entry.words) <= len(self.words) <= most and entry.words <= self.words
 
 
-def _written(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
+def _write(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
     """The tables as text, each with the line above it that names it, and with its header where it goes on."""
     before: PrintedTable | None = None
     for number, line in enumerate(lines):
@@ -176,7 +176,9 @@ def _written(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
                 yield line
             continue
         above = lines[number - 1] if number else None
-        table = continued(before, line.table) if before and above and above.page < line.page else line.table
+        table = (
+            continue_table(before, line.table) if before and above and above.page < line.page else line.table
+        )
         if above and _names(above, line):
             table = replace(table, corner=f"{above.text} {table.corner}".strip())
         yield from (replace(line, text=text, table=None) for text in texts_of(table))
@@ -240,13 +242,13 @@ def with_headings(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
             before = run[-1]
             is_near = line.page == before.page and 0 < line.top - before.top <= HEADING_GAP * line.size
             if not (before.level == line.level > 0 and is_near and not _NUMBERED_TITLE.match(line.text)):
-                yield from _headed(run)
+                yield from _join_heading(run)
                 run = []
         run.append(line)
-    yield from _headed(run)
+    yield from _join_heading(run)
 
 
-def _headed(run: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
+def _join_heading(run: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
     if not run or not run[0].level:
         yield from run
     elif len(run) > HEADING_LINES:

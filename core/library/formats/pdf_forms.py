@@ -29,7 +29,7 @@ Found = TypeVar("Found")
 Entry = Any
 
 
-def filled_in(data: bytes) -> dict[int, list[str]]:
+def read_form_entries(data: bytes) -> dict[int, list[str]]:
     """The filled-in lines by page, from 1."""
 
     def read(reader: "PdfReader") -> dict[int, list[str]]:
@@ -39,7 +39,7 @@ def filled_in(data: bytes) -> dict[int, list[str]]:
     return _read_by_pypdf(data, read, otherwise={})
 
 
-def broken_among(data: bytes, blank: Collection[int]) -> frozenset[int]:
+def find_broken_pages(data: bytes, blank: Collection[int]) -> frozenset[int]:
     """The pages, from 1, whose content cannot be unpacked; PDFium passes over it."""
     return _read_by_pypdf(
         data,
@@ -116,27 +116,27 @@ def _lines(page: "PageObject", annotation: Entry) -> Iterable[str]:
         return []
     kind = annotation.get("/Subtype")
     if kind == "/FreeText":
-        return _typed(page, annotation, annotation.get("/Contents")).splitlines()
+        return _typed_text(page, annotation, annotation.get("/Contents")).splitlines()
     value = " ".join(_value(page, annotation).split()) if kind == "/Widget" else ""
-    name = _INDEX.sub("", str(_inherited(annotation, "/TU") or _inherited(annotation, "/T") or "")).strip()
+    name = _INDEX.sub("", str(_inherit(annotation, "/TU") or _inherit(annotation, "/T") or "")).strip()
     return [f"• {name}: {value}" if name else f"• {value}"] if value else []
 
 
 def _value(page: "PageObject", widget: Entry) -> str:
-    kind, flags = _inherited(widget, "/FT"), int(_inherited(widget, "/Ff") or 0)
-    value = _inherited(widget, "/V")
+    kind, flags = _inherit(widget, "/FT"), int(_inherit(widget, "/Ff") or 0)
+    value = _inherit(widget, "/V")
     if kind == "/Btn":
         state = str(widget.get("/AS") or value or "/Off")
         return "" if state == "/Off" or flags & PUSH_BUTTON else state.removeprefix("/")
     if kind == "/Ch":
-        options = _inherited(widget, "/Opt") or ()
+        options = _inherit(widget, "/Opt") or ()
         shown = {each[0]: each[1] for each in options if isinstance(each, list) and len(each) == 2}
         chosen = value if isinstance(value, list) else [value]
         return ", ".join(str(shown.get(each, each)) for each in chosen if each)
-    return _typed(page, widget, value) if kind == "/Tx" and not flags & PASSWORD else ""
+    return _typed_text(page, widget, value) if kind == "/Tx" and not flags & PASSWORD else ""
 
 
-def _typed(page: "PageObject", annotation: Entry, value: Entry) -> str:
+def _typed_text(page: "PageObject", annotation: Entry, value: Entry) -> str:
     """The value, else the text by which it is shown."""
     if isinstance(value, str):
         return value
@@ -146,7 +146,7 @@ def _typed(page: "PageObject", annotation: Entry, value: Entry) -> str:
     return page.extract_xform_text(shown) if hasattr(shown, "get_data") else ""
 
 
-def _inherited(field: Entry, key: str) -> Entry:
+def _inherit(field: Entry, key: str) -> Entry:
     """The entry of a field or of one above it; None where none has it."""
     for _ in range(PARENT_LIMIT):
         if key in field:

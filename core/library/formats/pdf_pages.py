@@ -102,7 +102,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
 
     deadline, characters = time.thread_time() + reading_time, 0
     with _PDFIUM:
-        document, fonts = _opened(data), dict[int, bool]()
+        document, fonts = _open(data), dict[int, bool]()
         count = len(document)
         try:
             if count > PAGE_LIMIT:
@@ -113,7 +113,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
             for number in range(1, count + 1):
                 if number % REOPENED == 0:
                     document.close()
-                    document, fonts = _opened(data), {}
+                    document, fonts = _open(data), {}
                 if time.thread_time() > deadline:
                     raise DocumentError(f"takes too long to read; page {number} of {count} was reached")
                 try:
@@ -132,7 +132,7 @@ def read_pages(data: bytes, reading_time: float) -> PrintedFile:
     return file
 
 
-def _opened(data: bytes) -> Any:
+def _open(data: bytes) -> Any:
     import pypdfium2
     from pypdfium2 import raw
 
@@ -218,7 +218,7 @@ def _lines_of(page: Any, number: int, fonts: dict[int, bool]) -> tuple[list[Prin
         lines = list(_lines(text.raw, words, quarter, page.get_height(), fonts))
         if 90 * quarter != page.get_rotation():  # PDFium orders words as on an upright page
             lines = rows_of([*chain.from_iterable(lines)])
-    return list(_printed(lines, [] if count > CROWDED else _tables(lines), number)), count
+    return list(_to_lines(lines, [] if count > CROWDED else _tables(lines), number)), count
 
 
 def _lines(
@@ -302,7 +302,7 @@ def _tables(lines: Sequence[Sequence[Word]]) -> list[PrintedTable]:
     return [table for region in regions(cells) for table in tables_in(rows_of(region), is_in_order)]
 
 
-def _printed(lines: list[list[Word]], tables: list[PrintedTable], number: int) -> Iterator[PrintedLine]:
+def _to_lines(lines: list[list[Word]], tables: list[PrintedTable], number: int) -> Iterator[PrintedLine]:
     """The lines as text; a table stands where its first word does."""
     owners = {word: table for table in tables for word in table.words}
     seen: set[int] = set()
@@ -313,7 +313,7 @@ def _printed(lines: list[list[Word]], tables: list[PrintedTable], number: int) -
                 seen.add(id(table))
                 yield PrintedLine(text="", page=number, top=word.top, table=table)
         words = [word for word in line if id(word) not in owners]
-        text = _cleaned(" ".join(word.text for word in words))
+        text = _clean(" ".join(word.text for word in words))
         if text:
             longest = max(words, key=lambda word: len(word.text))
             yield PrintedLine(
@@ -322,7 +322,7 @@ def _printed(lines: list[list[Word]], tables: list[PrintedTable], number: int) -
             )  # fmt: skip
 
 
-def _cleaned(text: str) -> str:
+def _clean(text: str) -> str:
     """A text without ligatures, control signs and lone surrogates; an entry of a table of contents is an item."""
     text = text.replace(_BROKEN, "-").translate(_CHARACTERS)
     text = storable(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()

@@ -213,7 +213,7 @@ def _table(block: Sequence[Row], columns: Sequence[_Column], start: float, heigh
     for number, row in enumerate(block):
         if number <= last_head or (not lines and len(row) == 1 and _UNIT.fullmatch(row[0].text)):
             heads = [cell for cell in row if _is_value(cell, columns, start)]
-            for index, text in _spread(heads, columns, height).items():
+            for index, text in _assign_heads(heads, columns, height).items():
                 names[index] += [text] if text not in names[index] else []
             corner += [cell.text for cell in row if not _is_value(cell, columns, start)]
         else:
@@ -231,7 +231,7 @@ def _is_value(cell: Word, columns: Sequence[_Column], start: float) -> bool:
     return cell.left > start and cell.right > columns[0].left
 
 
-def _spread(heads: Sequence[Word], columns: Sequence[_Column], height: float) -> dict[int, str]:
+def _assign_heads(heads: Sequence[Word], columns: Sequence[_Column], height: float) -> dict[int, str]:
     """The names of one line by column: each above those that it covers, or in whose middle it stands."""
     own: dict[int, list[int]] = {number: [] for number in range(len(heads))}
     for index, column in enumerate(columns):
@@ -249,12 +249,12 @@ def _spread(heads: Sequence[Word], columns: Sequence[_Column], height: float) ->
         covers = head.right - head.left > 2 * (columns[indices[0]].right - columns[indices[0]].left)
         is_wide = bool(covers or _PERIOD.search(head.text))
         leeway = (ROUGH if is_wide and len(heads) == 1 else LEEWAY) * height
-        for index in _centred(middle, indices, free, columns, leeway, is_wide=is_wide):
+        for index in _columns_below(middle, indices, free, columns, leeway, is_wide=is_wide):
             found[index] = f"{found.get(index, '')} {head.text}".strip()
     return found
 
 
-def _centred(
+def _columns_below(
     middle: float,
     indices: Sequence[int],
     free: Sequence[int],

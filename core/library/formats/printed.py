@@ -144,14 +144,14 @@ def cells_of(row: Sequence[Word]) -> list[Word]:
                 cells.append([word])
                 continue
         cells[-1].append(word)
-    return [_joined(words) for words in cells]
+    return [_join(words) for words in cells]
 
 
 def is_amount(text: str) -> bool:
     return bool(_AMOUNT.fullmatch(text))
 
 
-def _joined(words: Sequence[Word]) -> Word:
+def _join(words: Sequence[Word]) -> Word:
     text = " ".join(word.text for word in words)
     return Word(
         text=_CLOSE.sub("", text) if is_amount(text) else text,
@@ -189,7 +189,7 @@ def texts_of(table: PrintedTable) -> Iterator[str]:
     yield table_text([header, *part])
 
 
-def continued(before: PrintedTable, table: PrintedTable) -> PrintedTable:
+def continue_table(before: PrintedTable, table: PrintedTable) -> PrintedTable:
     """A table at the head of a page, with the names of the last table before it, if it continues that."""
     if any(table.heads):
         is_same = table.heads == before.heads

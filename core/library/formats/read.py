@@ -79,20 +79,20 @@ def parse_file(path: Path, data: bytes) -> Document:
     if parser_process.is_apart() or parser_process.is_foreign(suffix, len(data)):
         load = partial(parser_process.read_file, data, path.name)
     try:
-        document = _loaded(load, path, f"could not be read: it is damaged, or not what {path.suffix} says")
+        document = _load(load, path, f"could not be read: it is damaged, or not what {path.suffix} says")
     except ScannedPages:  # without a process of its own, as on Windows
         from core.library.formats import ocr, pdf
 
-        document = _titled(pdf.parse(data, recognize=ocr.read_scanned), path)
+        document = _add_title(pdf.parse(data, recognize=ocr.read_scanned), path)
     if not document.text.strip():
         raise DocumentError("is empty")
     return document
 
 
-def _loaded(load: Callable[[], Document], path: Path, fault: str) -> Document:
+def _load(load: Callable[[], Document], path: Path, fault: str) -> Document:
     """The boundary to the parsers: given a broken or hostile file, they raise anything."""
     try:
-        return _titled(load(), path)
+        return _add_title(load(), path)
     except DocumentError:
         raise
     except Exception as error:
@@ -100,7 +100,7 @@ def _loaded(load: Callable[[], Document], path: Path, fault: str) -> Document:
         raise DocumentError(fault) from error
 
 
-def _titled(document: Document, path: Path) -> Document:
+def _add_title(document: Document, path: Path) -> Document:
     return document if document.title else replace(document, title=_name_of(path))
 
 
@@ -159,7 +159,7 @@ def _member(data: bytes, name: str) -> Document | None:
     loader = SUFFIXES.get(path.suffix.lower())
     if loader is None or path.suffix.lower() == ".zip" or not data.strip():
         return None
-    return _loaded(partial(loader, data, path), path, "is damaged, or not what its name says")
+    return _load(partial(loader, data, path), path, "is damaged, or not what its name says")
 
 
 Loader = Callable[[bytes, Path], Document]
@@ -167,7 +167,7 @@ Loader = Callable[[bytes, Path], Document]
 
 def _markdown(data: bytes, path: Path) -> Document:
     text = decode(data, suffix=path.suffix)
-    return markdown.parse(templates.shown_markdown(text, is_mdx=path.suffix.lower() == ".mdx"))
+    return markdown.parse(templates.clean_markdown(text, is_mdx=path.suffix.lower() == ".mdx"))
 
 
 def _text_loader(parse: Callable[[str], Document]) -> Loader:

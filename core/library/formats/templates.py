@@ -69,7 +69,7 @@ class _Tag:
     words: str = ""
 
 
-def shown_markdown(text: str, *, is_mdx: bool = False) -> str:
+def clean_markdown(text: str, *, is_mdx: bool = False) -> str:
     """Markdown of the same length, without tags and components. In MDX, braces are expressions."""
     if not _CANDIDATE.search(text):
         return text
@@ -78,10 +78,10 @@ def shown_markdown(text: str, *, is_mdx: bool = False) -> str:
     if is_mdx:
         taken = Spans([*code.spans, *((tag.start, tag.end) for tag in tags)])
         tags += _braces(text, taken)
-    return _without(text, tags, _padded)
+    return _without(text, tags, _pad)
 
 
-def shown_html(text: str) -> str:
+def clean_html(text: str) -> str:
     """HTML without the tags of template languages, with the words of its pictures and their captions as paragraphs."""
     text = _FIGURE.sub(lambda found: _FIGURE_AS[found[0].lower()], text)
     if not _CANDIDATE.search(text):
@@ -103,7 +103,7 @@ def _as_paragraph(tag: _Tag, text: str) -> str:
     return f"<p>{tag.words}</p>" if text[tag.start] == "<" else tag.words
 
 
-def _padded(tag: _Tag, text: str) -> str:
+def _pad(tag: _Tag, text: str) -> str:
     """The words in the first line of the tag that has room for them; blanks for everything else.
 
     Before the text of a line they are no-break spaces, as other blanks there would make it code.
@@ -256,13 +256,13 @@ def _modules(text: str, code: "Spans") -> Iterator[_Tag]:
         if found := _IMPORT.match(text, start, start + STATEMENT_LIMIT):
             yield _Tag(*found.span())
         elif _EXPORT.match(text, start):
-            end = _balanced(text, start)
+            end = _end_of_balance(text, start)
             if end is None:
                 return  # this is no MDX, and what follows is not looked at
             yield _Tag(start, end)
 
 
-def _balanced(text: str, start: int) -> int | None:
+def _end_of_balance(text: str, start: int) -> int | None:
     """The end of the first line on which every bracket is closed; None where that is too far."""
     depth = 0
     for found in _BRACKETS.finditer(text, start, start + STATEMENT_LIMIT):
@@ -324,7 +324,7 @@ def _code_in(text: str) -> Spans:
         for block in markdown.parse(text).blocks
         if block.kind == "code" and not FENCE.match(text, block.start)
     )
-    blocks = Spans([*_fenced(text), *indented])
+    blocks = Spans([*_fenced_spans(text), *indented])
     found = [*blocks.spans]
     for start, end in blocks.gaps(len(text)):
         # No blank line interrupts a code span.
@@ -335,7 +335,7 @@ def _code_in(text: str) -> Spans:
     return Spans(found)
 
 
-def _fenced(text: str) -> Iterator[tuple[int, int]]:
+def _fenced_spans(text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of each fenced block, also an indented one; one that is not closed runs to the end."""
     opened, fence, position = 0, "", 0
     for end in (*(match.end() for match in LINE_END.finditer(text)), len(text)):

@@ -60,7 +60,7 @@ def parse(data: bytes | str, *, name: str, url: str | None = None) -> Document:
     if len(text) > HTML_LIMIT:
         raise DocumentError(f"is larger than {HTML_LIMIT // 1_000_000} MB, the most a web page may have")
     front, changed_at, text = markdown.without_front_matter(text)
-    text = templates.shown_html(text)
+    text = templates.clean_html(text)
     extracted = markdown.parse(_readable(text, url))
     found = _TITLE.search(text)
     title = front or extracted.title or (" ".join(html.unescape(found[1]).split()) if found else "") or name

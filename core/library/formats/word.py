@@ -14,7 +14,7 @@ from typing import Any
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats import archives
-from core.library.formats.assembly import Part, assemble, first_title, headed, table_text
+from core.library.formats.assembly import Part, add_heading, assemble, first_title, table_text
 
 REPEATED = 200  # characters of a merged cell, at most, that stands in each of its rows
 COLUMN_LIMIT = 63  # that a cell may span: Word has no table with more
@@ -44,8 +44,8 @@ def parse(data: bytes, *, name: str) -> Document:
 
     word = docx.Document(io.BytesIO(data))
     declared = " ".join(word.core_properties.title.split())
-    found = nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part)))
-    parts = headed(found, declared or name)
+    found = join_nested(_parts(word.element.body, _roles(word.styles.element), _notes(word.part)))
+    parts = add_heading(found, declared or name)
     return assemble(parts, title=first_title(parts) or declared, changed_at=archives.changed_at(data))
 
 
@@ -155,7 +155,7 @@ def _paragraph(element: Element, text: str, roles: dict[str | None, _Role], *, b
     return Part(kind="item", text=f"{'  ' * item_depth}- {text}")
 
 
-def nested(parts: Iterable[Part]) -> Iterator[Part]:
+def join_nested(parts: Iterable[Part]) -> Iterator[Part]:
     """Items of inner lists joined to the item they belong to."""
     lines: list[str] = []
     for part in parts:

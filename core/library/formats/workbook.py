@@ -60,7 +60,7 @@ def _rows(sheet: Any, left: list[int]) -> Iterator[tuple[int, list[str]]]:
         left[0] -= len(row)
         if left[0] < 0:
             raise DocumentError(f"holds more than {CELL_LIMIT:,} cells")
-        cells = trimmed([_shown(value) for value in row])
+        cells = trim([_format_cell(value) for value in row])
         gap = 0 if cells else gap + 1
         if gap > EMPTY_ROWS:
             return
@@ -68,12 +68,12 @@ def _rows(sheet: Any, left: list[int]) -> Iterator[tuple[int, list[str]]]:
             yield number, cells
 
 
-def trimmed(cells: Sequence[str]) -> list[str]:
+def trim(cells: Sequence[str]) -> list[str]:
     last = max((number for number, cell in enumerate(cells, start=1) if cell), default=0)
     return list(cells[:last])
 
 
-def _shown(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """A cell as people read it: whole numbers without a point, dates without midnight."""
     if value is None:
         return ""

@@ -98,12 +98,12 @@ def _reply_to(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
         if request["kind"] == "cut":  # the bot has parsed it itself
             blocks = tuple(map(block_from_row, request["blocks"]))
             document = Document(title="", text=data.decode(), blocks=blocks, unit=request["unit"])
-            return {"pieces": _cut(document, request)}, b""
+            return {"pieces": _encode_pieces(document, request)}, b""
         document = _parse(request, data)
         document = replace(document, text=storable(document.text))
         header = {
             "title": document.title, "url": document.url, "blocks": [*map(row_of, document.blocks)],
-            "pieces": _cut(document, request), "changed_at": document.changed_at, "unread": document.unread,
+            "pieces": _encode_pieces(document, request), "changed_at": document.changed_at, "unread": document.unread,
         }  # fmt: skip
         return header, document.text.encode()
     except ocr.ScannedPages as fault:
@@ -126,7 +126,7 @@ def _parse(request: dict[str, Any], data: bytes) -> Document:
     return SUFFIXES[path.suffix.lower()](data, path)
 
 
-def _cut(document: Document, request: dict[str, Any]) -> list[list[Any]]:
+def _encode_pieces(document: Document, request: dict[str, Any]) -> list[list[Any]]:
     """The pieces; with the terms by which they are indexed, unless one piece of a page is read."""
     is_indexed = request["pool"] != "pages"
     return [

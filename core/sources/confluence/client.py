@@ -95,7 +95,7 @@ def parse(text: str) -> ConfluenceAddress:
         context = CLOUD_CONTEXT
     named = f"[{host}]" if ":" in host else host
     netloc = named if port in (None, 443) else f"{named}:{port}"
-    key, page, title = _named(url.path[found.start() :] if found else "", url.query)
+    key, page, title = _parse(url.path[found.start() :] if found else "", url.query)
     if key is None:
         raise _no_address(bare)
     return ConfluenceAddress(netloc=netloc, context=context, key=key, page=page, title=title)
@@ -108,7 +108,7 @@ def _no_address(text: str) -> SettingsError:
     )
 
 
-def _named(path: str, query: str) -> tuple[str | None, str, str]:
+def _parse(path: str, query: str) -> tuple[str | None, str, str]:
     """The key of the space, and the id or the title of the page; None for an address that holds no pages."""
     if path == "/pages/viewpage.action":
         asked = {name: texts[0] for name, texts in parse_qs(query).items()}
@@ -125,7 +125,7 @@ def _named(path: str, query: str) -> tuple[str | None, str, str]:
     return key, page, "" if page else title
 
 
-def pasted_address(name: str, hosts: Collection[str]) -> str | None:
+def parse_pasted(name: str, hosts: Collection[str]) -> str | None:
     """The kept form of an address of the web on one of these hosts; None for any other."""
     if not name.startswith("https://"):
         return None

@@ -84,7 +84,7 @@ class ConfluenceEndpoints:
 
     client: ConfluenceClient
 
-    async def known(self, asked: Awaitable[str]) -> str:
+    async def answer_or_blank(self, asked: Awaitable[str]) -> str:
         """The answer; empty where it is refused."""
         with suppress(RecordRefused):
             return await asked

@@ -97,14 +97,14 @@ class StorageText:
 
     def blocks(self, parent: Element) -> list[str]:
         """The content of an element as blocks of Markdown."""
-        found, line = list[str](), [markdown.escaped(parent.text)]
+        found, line = list[str](), [markdown.escape(parent.text)]
         for child in parent:
             if self._is_inline(child):
                 line.append(self.inline(child))
             else:
                 found += [*markdown.paragraph(line), *self._block(child)]
                 line = []
-            line.append(markdown.escaped(child.tail))
+            line.append(markdown.escape(child.tail))
         return [*found, *markdown.paragraph(line)]
 
     def _is_inline(self, element: Element) -> bool:
@@ -131,10 +131,10 @@ class StorageText:
 
     def inside(self, element: Element) -> str:
         """The content of an element in one line of text."""
-        parts = [markdown.escaped(element.text)]
+        parts = [markdown.escape(element.text)]
         for child in element:
             written = self.inline(child) if self._is_inline(child) else f" {' '.join(self._block(child))} "
-            parts += [written, markdown.escaped(child.tail)]
+            parts += [written, markdown.escape(child.tail)]
         return "".join(parts)
 
     def inline(self, element: Element) -> str:
@@ -142,7 +142,7 @@ class StorageText:
         if tag in _HIDDEN or tag == "wbr":
             return ""
         if tag in _MARKS:
-            return markdown.wrapped(self.inside(element), _MARKS[tag])
+            return markdown.wrap(self.inside(element), _MARKS[tag])
         if tag in _MACROS:
             return self._inline_macro(element)
         writer = _IN_LINE.get(tag)
@@ -159,17 +159,17 @@ class StorageText:
         bodies = (each for each in element if tag_of(each) in ("ac:link-body", "ac:plain-text-link-body"))
         if text := next(filter(None, (self.inline(each).strip() for each in bodies)), ""):
             return text
-        named = "".join(self.named(child) for child in element)
-        return named or markdown.escaped(attribute(element, "anchor"))
+        named = "".join(self.name_of(child) for child in element)
+        return named or markdown.escape(attribute(element, "anchor"))
 
-    def named(self, element: Element) -> str:
+    def name_of(self, element: Element) -> str:
         """The name behind a reference: of a person, a page, a file, a space."""
         tag = tag_of(element)
         if tag != "ri:user":
-            return markdown.escaped(attribute(element, _NAMES[tag], "ri")) if tag in _NAMES else ""
+            return markdown.escape(attribute(element, _NAMES[tag], "ri")) if tag in _NAMES else ""
         user = attribute(element, "account-id", "ri") or attribute(element, "userkey", "ri")
         name = self.names.get(user) or attribute(element, "username", "ri")
-        return markdown.escaped(f"@{name}") if name else ""
+        return markdown.escape(f"@{name}") if name else ""
 
     def image(self, element: Element) -> str:
         """Its alternative text and its caption; an image without either says nothing."""
@@ -179,39 +179,39 @@ class StorageText:
         named = next(names, "")
         target = quote(named, safe="/:?&=#%+,;@!$'*")
         caption = "".join(self.inside(child) for child in element if tag_of(child) == "ac:caption").strip()
-        shown = f"![{markdown.escaped(alt).replace(']', '')}]({target})" if alt.strip() else ""
+        shown = f"![{markdown.escape(alt).replace(']', '')}]({target})" if alt.strip() else ""
         return " ".join(part for part in (shown, caption) if part)
 
     def _inline_macro(self, element: Element) -> str:
         name = attribute(element, "name")
         if name in ("status", "jira"):
-            return markdown.escaped(_parameter(element, "title" if name == "status" else "key"))
+            return markdown.escape(_parameter(element, "title" if name == "status" else "key"))
         parameters = (
             (each for each in element if tag_of(each) == "ac:parameter") if name in _NAMING_MACROS else ()
         )
-        return "".join(self.named(child) for each in parameters for child in each)
+        return "".join(self.name_of(child) for each in parameters for child in each)
 
     def _body(self, element: Element) -> list[str]:
         found = list[str]()
         for body in _bodies(element):
-            found += _fenced(_text(body)) if tag_of(body) == "ac:plain-text-body" else self.blocks(body)
+            found += _fence(_text(body)) if tag_of(body) == "ac:plain-text-body" else self.blocks(body)
         return found
 
     def code_macro(self, element: Element) -> list[str]:
         language = _parameter(element, "language") if attribute(element, "name") == "code" else ""
-        return [*self._title(element), *_fenced("".join(map(_text, _bodies(element))), language)]
+        return [*self._title(element), *_fence("".join(map(_text, _bodies(element))), language)]
 
     def titled_macro(self, element: Element) -> list[str]:
         return [*self._title(element), *self._body(element)]
 
     def _title(self, element: Element) -> list[str]:
-        title = markdown.escaped(_parameter(element, "title")).strip()
-        return [markdown.wrapped(title, "**")] if title else []
+        title = markdown.escape(_parameter(element, "title")).strip()
+        return [markdown.wrap(title, "**")] if title else []
 
     def include_macro(self, element: Element) -> list[str]:
         """The page that is shown here: it is an item of its own, if it may be read."""
         links = [child for child in element.iter() if tag_of(child) in ("ri:page", "ri:blog-post")]
-        titles = [self.named(child) for child in links] or [markdown.escaped(_parameter(element, "page"))]
+        titles = [self.name_of(child) for child in links] or [markdown.escape(_parameter(element, "page"))]
         return [f"→ {title}" for title in titles if title]
 
     def raw_macro(self, element: Element) -> list[str]:
@@ -225,7 +225,7 @@ class StorageText:
         items, is_ordered = list[str](), tag_of(element) == "ol"
         for child in element:
             if tag_of(child) in ("ul", "ol"):  # a list directly in a list, which belongs to the item before
-                items += [markdown.indented("\n".join(self.list_(child)), "  ", "  ")]
+                items += [markdown.indent("\n".join(self.list_(child)), "  ", "  ")]
                 continue
             mark = f"{number}. " if is_ordered else "- "
             items += self._item(mark, child)
@@ -238,7 +238,7 @@ class StorageText:
         for part in self.blocks(element):
             is_list = _ITEM.match(part) is not None
             text += ("" if not text else "\n" if is_list else "\n\n") + part
-        return [markdown.indented(text, mark, " " * len(mark))] if text else []
+        return [markdown.indent(text, mark, " " * len(mark))] if text else []
 
     def tasks(self, element: Element) -> list[str]:
         items = list[str]()
@@ -273,13 +273,13 @@ _IN_LINE: Mapping[str, Callable[[StorageText, Element], str]] = {
     "a": lambda writer, element: markdown.link_to(writer.inside(element), element.get("href") or ""),
     **dict.fromkeys(("code", "tt", "kbd", "samp"), lambda _, element: markdown.code_span(" ".join(_text(element).split()))),
     "ac:emoticon": StorageText.sign, "ac:link": StorageText.own_link, "ac:image": StorageText.image,
-    "ac:plain-text-link-body": lambda _writer, element: markdown.escaped(_text(element)),
-    "ri:user": StorageText.named, "ri:page": StorageText.named,
+    "ac:plain-text-link-body": lambda _writer, element: markdown.escape(_text(element)),
+    "ri:user": StorageText.name_of, "ri:page": StorageText.name_of,
 }  # fmt: skip
 _Writer = Callable[[StorageText, Element], list[str]]
 _BLOCKS: Mapping[str, _Writer] = {
     "ul": StorageText.list_, "ol": StorageText.list_, "ac:task-list": StorageText.tasks, "table": StorageText.table,
-    "blockquote": StorageText.quote, "pre": lambda _writer, element: _fenced(_text(element)),
+    "blockquote": StorageText.quote, "pre": lambda _writer, element: _fence(_text(element)),
     "hr": lambda _writer, _element: ["---"],
 }  # fmt: skip
 _WRITERS: Mapping[str, _Writer] = {
@@ -294,8 +294,8 @@ def _text(element: Element) -> str:
     return "".join(element.itertext())
 
 
-def _fenced(text: str, language: str = "") -> list[str]:
-    return [markdown.fenced(text, language)] if text.strip() else []
+def _fence(text: str, language: str = "") -> list[str]:
+    return [markdown.fence(text, language)] if text.strip() else []
 
 
 def _bodies(element: Element) -> list[Element]:

@@ -31,21 +31,21 @@ _TICKS = re.compile(r"`+")
 def paragraph(line: list[str]) -> list[str]:
     """Pieces of a line as a paragraph; nothing if they are blank."""
 
-    def escaped(found: re.Match[str]) -> str:
+    def escape_begin(found: re.Match[str]) -> str:
         return f"{found[1]}\\{found[2]}" if found[1] is not None else f"{found[3]}\\{found[4]}"
 
     rows = (SPACES.sub(" ", row).strip() for row in "".join(line).split("\n"))
     # No line may be taken for a heading, an item or a rule.
-    text = "\n".join(_LINE_BEGIN.sub(escaped, row) for row in rows if row)
+    text = "\n".join(_LINE_BEGIN.sub(escape_begin, row) for row in rows if row)
     return [text] if text else []
 
 
-def escaped(text: str | None) -> str:
+def escape(text: str | None) -> str:
     """Text whose signs are no marks of Markdown. Line ends in XML are blanks."""
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", SPACES.sub(" ", text)) if text else ""
 
 
-def wrapped(text: str, mark: str) -> str:
+def wrap(text: str, mark: str) -> str:
     """Text between marks, with its blanks outside of them."""
     bare = text.strip()
     if not bare or mark in bare:
@@ -63,7 +63,7 @@ def code_span(text: str) -> str:
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
-def fenced(text: str, language: str) -> str:
+def fence(text: str, language: str) -> str:
     fence = "`" * max(3, 1 + max((len(found) for found in _TICKS.findall(text)), default=0))
     name = language if re.fullmatch(r"[\w+#.-]{1,40}", language) else ""
     lines = text.replace("\r\n", "\n").strip("\n").rstrip()
@@ -78,7 +78,7 @@ def link_to(text: str, target: str) -> str:
     return f"[{bare}]({safe})" if bare != target else f"<{safe}>"
 
 
-def indented(text: str, first: str, others: str) -> str:
+def indent(text: str, first: str, others: str) -> str:
     lines = text.split("\n")
     return "\n".join([f"{first}{lines[0]}", *(f"{others}{line}" if line else "" for line in lines[1:])])
 

@@ -25,7 +25,7 @@ EVERY_SPACE = "*"
 PEOPLE = "people"  # in the memory: an address and when it was asked for, by account id or name
 
 
-def known_emails(memory: Memory, now: float) -> dict[str, str | None]:
+def load_emails(memory: Memory, now: float) -> dict[str, str | None]:
     """The addresses that were asked for within a day; others are forgotten. A time to come counts as long ago."""
     people = memory.all(PEOPLE)
     memory.drop(PEOPLE, [user for user, (_, asked_at) in people.items() if not now - KEPT < asked_at <= now])
@@ -85,7 +85,7 @@ class PageReaders:
             while parent is not None and parent.id not in parents:
                 own[parent.id], parents[parent.id] = await self._look_up(parent)
                 parent = parents[parent.id]
-        allowed = {page: await self._allowed(restriction) for page, restriction in own.items()}
+        allowed = {page: await self._readers_allowed(restriction) for page, restriction in own.items()}
         chains = {each.id: tuple(_chain(each.id, parents)) for each in contents}
         of_space = await self.of_space(space)
         access = dict[str, PageAccess]()
@@ -108,10 +108,10 @@ class PageReaders:
             return frozenset()
         for group in sorted(viewers.groups) if self.everyone else ():
             if group not in self._names:
-                self._names[group] = await self.api.known(self.api.name_of_group(group))
+                self._names[group] = await self.api.answer_or_blank(self.api.name_of_group(group))
             if self._names[group] in self.everyone:
                 return None
-        allowed = await self._allowed(viewers)
+        allowed = await self._readers_allowed(viewers)
         if allowed is not None and not allowed and space.key not in self.unseen:
             self.unseen.append(space.key)
         return allowed
@@ -130,7 +130,7 @@ class PageReaders:
                 self._looked_up[node.id] = None, None
         return self._looked_up[node.id]
 
-    async def _allowed(self, restriction: ReadRestriction | None) -> frozenset[str] | None:
+    async def _readers_allowed(self, restriction: ReadRestriction | None) -> frozenset[str] | None:
         """The readers that one restriction allows; None: everybody. Nobody, where it is not known."""
         if restriction is None:
             return frozenset()

@@ -26,7 +26,7 @@ from core.sources.confluence import cloud
 from core.sources.confluence.convert import markdown_of, mentions_in
 from core.sources.confluence.data_center import ConfluenceApi, DataCenterApi
 from core.sources.confluence.markdown import AnchorStyle, anchors_of, style_of
-from core.sources.confluence.readers import PEOPLE, PageAccess, PageReaders, known_emails
+from core.sources.confluence.readers import PEOPLE, PageAccess, PageReaders, load_emails
 from core.sources.http import Json, open_http
 
 DEFAULT_GROUP = "confluence-users"  # into which every new user comes
@@ -94,12 +94,12 @@ class ConfluenceSource:
                 pages = await self.readers.of_all(space, contents)
                 if self._top and self._top not in pages:
                     raise source.SourceUnavailable("The page at the top is not there any more.")
-                found = self._listed_items(space, contents, attachments, pages)
+                found = self._items_of(space, contents, attachments, pages)
                 self._listed[space.key] = {item.id: item for item in found}
                 self.api.client.forget_lists()
             return self._listed[space.key]
 
-    def _listed_items(
+    def _items_of(
         self,
         space: cloud.ConfluenceSpace,
         contents: Sequence[cloud.ConfluenceContent],
@@ -172,7 +172,7 @@ class ConfluenceSource:
         mentioned = mentions_in(storage)[:MENTIONS]
         for each in mentioned:
             if each not in self._names:
-                self._names[each] = await self.api.known(self.api.name_of(each))
+                self._names[each] = await self.api.answer_or_blank(self.api.name_of(each))
         page = {
             "storage": storage,
             "names": {each: name for each in mentioned if (name := self._names[each])},
@@ -226,7 +226,7 @@ async def open_confluence(
                 api=api,
                 open_spaces=frozenset(map(str.upper, settings.confluence_open_spaces)),
                 everyone=groups_of_everybody(settings.confluence_everyone, host),
-                emails=await asyncio.to_thread(known_emails, memory, now()),
+                emails=await asyncio.to_thread(load_emails, memory, now()),
             )
             try:
                 yield ConfluenceSource(address=address, api=api, readers=readers)

@@ -205,11 +205,11 @@ class DriveTree:
         if not self.root:
             self.via = {each.id: each.parent for each in self.nodes.values() if each.parent in self.nodes}
             return
-        self.via = self._reached()
+        self.via = self._find_paths()
         reached = {self.root, *self.via}
         self.nodes = {file_id: node for file_id, node in self.nodes.items() if file_id in reached}
 
-    def _reached(self) -> dict[str, str]:
+    def _find_paths(self) -> dict[str, str]:
         """The way to each node: from the root through folders, and then through shortcuts. Each once."""
         below = defaultdict[str, list[str]](list)
         for node in self.nodes.values():

@@ -49,7 +49,7 @@ def corpus_of(drive: str) -> dict[str, str]:
     return {"corpora": "drive", "driveId": drive} if drive else {"corpora": "user"}
 
 
-async def permitted(client: DriveClient, file_id: str) -> files.DriveAccess:
+async def fetch_access(client: DriveClient, file_id: str) -> files.DriveAccess:
     """The readers of what has permissions of its own; UNKNOWN where they are out of sight."""
     try:
         return files.access_of(await client.permissions(file_id), time.time())
@@ -61,7 +61,7 @@ async def permitted(client: DriveClient, file_id: str) -> files.DriveAccess:
 
 async def access_now(client: DriveClient, file_id: str) -> files.DriveAccess:
     """The readers of a file at this moment, asked of the API."""
-    if (access := await permitted(client, file_id)) is not files.UNKNOWN:
+    if (access := await fetch_access(client, file_id)) is not files.UNKNOWN:
         return access
     given = await client.file(file_id)
     return files.UNKNOWN if given.get("driveId") else files.own_access(given, time.time())
@@ -91,7 +91,7 @@ class TreeReader:
                 found = [each for each in nodes if self._is_kept(each)]
                 for node in found:
                     self.tree.put(node, via=part.folder or node.parent)
-                yield found + await self._led_to(found)
+                yield found + await self._follow_shortcuts(found)
 
     async def walk(self, folders: Iterable[str]) -> None:
         """List folders and all that lies in them."""
@@ -109,19 +109,19 @@ class TreeReader:
     def _is_kept(self, node: files.DriveFile) -> bool:
         return node.is_folder or node.is_document or (node.is_shortcut and bool(self.tree.root))
 
-    async def _led_to(self, nodes: Iterable[files.DriveFile]) -> list[files.DriveFile]:
+    async def _follow_shortcuts(self, nodes: Iterable[files.DriveFile]) -> list[files.DriveFile]:
         """Put what shortcuts lead to into the tree, as far as the account may see it."""
         found = []
         for shortcut in nodes:
             if not shortcut.is_shortcut or shortcut.target in self.tree.nodes:
                 continue
-            node = await self._seen(shortcut.target)
+            node = await self._find(shortcut.target)
             if node is not None and (node.is_folder or node.is_document):
                 self.tree.put(node, via=shortcut.id)
                 found.append(node)
         return found
 
-    async def _seen(self, file_id: str) -> files.DriveFile | None:
+    async def _find(self, file_id: str) -> files.DriveFile | None:
         """A file by its id; None if it is out of sight or in the bin."""
         try:
             given = await self.client.file(file_id)
@@ -154,7 +154,7 @@ class TreeReader:
             return replace(file, access=files.own_access(given, time.time()))
         if files.inherits(given) and file.parent in self.tree.nodes and file.id != self.tree.root:
             return file
-        return replace(file, access=await permitted(self.client, file.id))
+        return replace(file, access=await fetch_access(self.client, file.id))
 
     async def apply(self, changes: Sequence[Json], log: str) -> None:
         """Bring the tree up to date with a page of a log. CursorExpired if everything must be listed for that."""
@@ -168,7 +168,7 @@ class TreeReader:
         # Nodes of a shared drive whose folder is out of sight, and may have given them other readers.
         apart = [each for each in nodes.values() if each.parent not in nodes and not each.is_shortcut]
         for node in [each for drive in sorted(drives) for each in apart if each.drive == drive]:
-            access = await permitted(self.client, node.id)
+            access = await fetch_access(self.client, node.id)
             if access != node.access:
                 nodes[node.id] = replace(node, access=access)
                 new += [node.id] if node.is_folder else []
@@ -188,7 +188,7 @@ class TreeReader:
         ]:
             before = set(nodes)
             for file_id in left:
-                seen = await self._seen(file_id)
+                seen = await self._find(file_id)
                 if seen is None:
                     del nodes[file_id]
                 else:
@@ -230,7 +230,7 @@ class TreeReader:
         node = await self.node(given)
         before = self.tree.access(file_id) if old is not None else None
         self.tree.put(node, via=node.parent)
-        led = await self._led_to([node])
+        led = await self._follow_shortcuts([node])
         if node.is_folder:
             is_same = old is not None and old.parent == node.parent and before == self.tree.access(file_id)
             return None if is_same else file_id

@@ -117,7 +117,7 @@ class DriveSource:
         for found in () if self.root else await self.client.drives():
             drive, name = str(found["id"]), str(found.get("name", ""))
             await reader.follow(drive)
-            access = await reading.permitted(self.client, drive)
+            access = await reading.fetch_access(self.client, drive)
             tree.put(
                 files.DriveFile(id=drive, name=name, kind=files.FOLDER, drive=drive, access=access), via=""
             )

@@ -56,15 +56,15 @@ class GitAddress:
     @property
     def address(self) -> str:
         """The form that is kept."""
-        folder = _escaped(self.folder, "%@")
-        branch = f"@{_escaped(self.branch, '%@/')}" if self.branch else ""
+        folder = _escape(self.folder, "%@")
+        branch = f"@{_escape(self.branch, '%@/')}" if self.branch else ""
         return f"git+{self.remote}" + (f"#{folder}{branch}" if folder or branch else "")
 
     @property
     def remote(self) -> str:
         """The URL of the repository."""
         user = f"{self.user}@" if self.user else ""
-        return f"{self.scheme}://{user}{self.netloc}{_escaped(self.path, '%#?') if self.scheme == 'file' else self.path}"
+        return f"{self.scheme}://{user}{self.netloc}{_escape(self.path, '%#?') if self.scheme == 'file' else self.path}"
 
     @property
     def netloc(self) -> str:
@@ -132,8 +132,8 @@ def identity_of(address: str) -> str:
     path = parsed.path.removesuffix("/.git").removesuffix(".git")
     # Hosts of repositories do not tell upper case from lower.
     where = path if parsed.scheme == "file" else f"{parsed.host}/{path.strip('/')}".casefold()
-    folder = f"/{_escaped(parsed.folder, '%@')}" if parsed.folder else ""
-    return f"{where}@{_escaped(parsed.branch, '%@/')}{folder}"
+    folder = f"/{_escape(parsed.folder, '%@')}" if parsed.folder else ""
+    return f"{where}@{_escape(parsed.branch, '%@/')}{folder}"
 
 
 def local_address(name: str) -> str | None:
@@ -142,7 +142,7 @@ def local_address(name: str) -> str | None:
     folder = Path(path).expanduser()
     if not sign or Path(name).expanduser().exists() or not is_repository(folder):
         return None
-    return canonical_address(f"git+file://{_escaped(str(folder.resolve()), '%#?')}#{fragment}")
+    return canonical_address(f"git+file://{_escape(str(folder.resolve()), '%#?')}#{fragment}")
 
 
 def is_repository(folder: Path) -> bool:
@@ -161,7 +161,7 @@ def _fragment(text: str, fragment: str) -> tuple[str, str]:
     return folder, branch
 
 
-def _escaped(text: str, signs: str) -> str:
+def _escape(text: str, signs: str) -> str:
     return "".join(f"%{ord(sign):02X}" if sign in signs else sign for sign in text)
 
 

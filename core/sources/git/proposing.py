@@ -51,7 +51,9 @@ async def propose(
     async with open_http(*urls, private=private, connections=1, name=address.host, headers=head) as client:
         kind = GitHub if is_cloud else await _kind_at(client, urls[0])
         api = "" if is_cloud else kind.api
-        host = kind(address=address, root=f"{urls[0]}{api}{kind.named(_bare(address))}", client=client)
+        host = kind(
+            address=address, root=f"{urls[0]}{api}{kind.repository_path(_bare(address))}", client=client
+        )
         try:
             if (page := await host.find(wanted.branch)) is not None:
                 return page  # a person closes what is not wanted: it is not proposed again
@@ -79,7 +81,7 @@ class _Api:
     rights: ClassVar[str]  #: of the token, as they are called there
 
     @staticmethod
-    def named(path: str) -> str:
+    def repository_path(path: str) -> str:
         """A repository in the API."""
         return f"/repos/{path}"
 
@@ -92,9 +94,9 @@ class _Api:
         response = await self.client.ask(f"{self.root}{path}", method=method, headers=head, content=content)
         if response.status < 300 or response.status in taken:
             return response
-        raise self.refused(response)
+        raise self.to_refusal(response)
 
-    def refused(self, response: Response) -> ProposalRefused:
+    def to_refusal(self, response: Response) -> ProposalRefused:
         name, host = self.address.name, self.address.host
         if response.status in DENIED:
             return ProposalRefused(
@@ -122,7 +124,7 @@ def _bare(address: GitAddress) -> str:
     return address.path.strip("/").removesuffix(".git")
 
 
-def _encoded(content: bytes) -> str:
+def _encode(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
@@ -144,7 +146,7 @@ class GitHub(_Api):
         tip = (await self.fields(f"/git/ref/heads/{quote(base)}"))["object"]["sha"]
         ref = {"ref": f"refs/heads/{wanted.branch}", "sha": tip}
         await self.ask("POST", "/git/refs", ref, taken=[UNPROCESSABLE])
-        given = {"message": wanted.title, "content": _encoded(content), "sha": mark, "branch": wanted.branch}
+        given = {"message": wanted.title, "content": _encode(content), "sha": mark, "branch": wanted.branch}
         await self.ask("PUT", f"/contents/{quote(wanted.path)}", given, taken=[CONFLICT])
 
 
@@ -156,7 +158,7 @@ class GitLab(_Api):
     rights = "the scope api, and the role Developer"
 
     @staticmethod
-    def named(path: str) -> str:
+    def repository_path(path: str) -> str:
         return f"/projects/{quote(path, safe='')}"
 
     async def read(self, path: str, branch: str) -> tuple[bytes, str]:
@@ -169,7 +171,7 @@ class GitLab(_Api):
 
     async def commit(self, wanted: ProposedChange, base: str, content: bytes, mark: str) -> None:
         action = {
-            "action": "update", "file_path": wanted.path, "content": _encoded(content), "encoding": "base64",
+            "action": "update", "file_path": wanted.path, "content": _encode(content), "encoding": "base64",
             "last_commit_id": mark,
         }  # fmt: skip
         given = {
@@ -177,7 +179,7 @@ class GitLab(_Api):
         }  # fmt: skip
         made = await self.ask("POST", "/repository/commits", given, taken=[BAD])
         if made.status == BAD and "already exists" not in str(made.json()):
-            raise self.refused(made)
+            raise self.to_refusal(made)
 
     async def open(self, wanted: ProposedChange, base: str) -> str:
         given = {
@@ -203,12 +205,12 @@ class Gitea(_Api):
 
     async def commit(self, wanted: ProposedChange, base: str, content: bytes, mark: str) -> None:
         given = {
-            "message": wanted.title, "content": _encoded(content), "sha": mark, "branch": base,
+            "message": wanted.title, "content": _encode(content), "sha": mark, "branch": base,
             "new_branch": wanted.branch,
         }  # fmt: skip
         made = await self.ask("PUT", f"/contents/{quote(wanted.path)}", given, taken=[UNPROCESSABLE])
         if made.status == UNPROCESSABLE and "already exists" not in str(made.json()):
-            raise self.refused(made)
+            raise self.to_refusal(made)
 
 
 KINDS: Sequence[type[GitHub | GitLab | Gitea]] = (GitLab, Gitea, GitHub)

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from core.errors import DocumentError
 from core.library.documents import Document
 from core.library.formats.encoding import decode
-from core.library.formats.includes import DEPTH_LIMIT, may_include, put_together
+from core.library.formats.includes import DEPTH_LIMIT, expand_includes, may_include
 from core.library.formats.read import SUFFIXES
 from core.library.sync import SKIPPED_FOLDERS, printable
 from core.sources import source
@@ -254,7 +254,7 @@ class GitSource:
         path = root / item.id
         for _ in range(DEPTH_LIMIT + 1):
             files = client.CommitFiles(root=root, blobs=self._tree, contents=contents)
-            lines = put_together(text, path, files)
+            lines = expand_includes(text, path, files)
             if not files.missing:
                 break
             contents |= await self.blobs.contents(files.missing)

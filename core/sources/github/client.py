@@ -190,7 +190,7 @@ def parse_record(data: web.Json) -> IssueRecord:
     )  # fmt: skip
 
 
-def listed(data: web.Json) -> dict[str, Any]:
+def comparable_part(data: web.Json) -> dict[str, Any]:
     """The part of an issue or a comment that is kept to be compared. It has no text of people but the
     title."""
     kept = {name: data[name] for name in KEPT if name in data}
@@ -264,14 +264,14 @@ class GitHubRepository:
         if is_list and isinstance(answer, list):
             self.used.add(url)
             marks = response.headers.get("etag"), response.headers.get("last-modified")
-            held = (*marks, [listed(each) for each in answer], following)
+            held = (*marks, [comparable_part(each) for each in answer], following)
             await asyncio.to_thread(self.memory.keep, LISTS, {url: held})
         return answer, following
 
     def _refusal(self, response: web.Response, number: int | None) -> FootnoteError:
         address = self.address
         logger.info("%s answered HTTP %d: %s", address.host, response.status, _message(response))
-        if throttled := self._throttled(response):
+        if throttled := self._throttle_error(response):
             return throttled
         if number is not None and response.status in GONE_ISSUE:
             return source.ItemGone(f"{address.repository}#{number} is gone.")
@@ -281,7 +281,7 @@ class GitHubRepository:
         sentence = SENTENCES.get(response.status, f"{{host}} answered HTTP {response.status}.")
         return source.SourceUnavailable(sentence.format(**names))
 
-    def _throttled(self, response: web.Response) -> source.SourceThrottled | None:
+    def _throttle_error(self, response: web.Response) -> source.SourceThrottled | None:
         """The error for a limit, which GitHub tells by its headers or its message, and for a fault of its own."""
         host, headers = self.address.host, response.headers
         if response.status >= SERVER_FAULT:

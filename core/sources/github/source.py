@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit
 
 from core.conversation import value
 from core.sources import source
-from core.sources.documents import AnchoredPart, AnchoredText, joined, to_bytes
+from core.sources.documents import AnchoredPart, AnchoredText, join_parts, to_bytes
 from core.sources.github import client
 from core.sources.http import Json, open_http
 
@@ -221,20 +221,20 @@ def text_of_issue(issue: Json, said: Iterable[Json], name: str) -> AnchoredText:
     spoken = (each for each in said if str(each.get("body") or "").strip())
     ordered = sorted(spoken, key=lambda each: (_moment(each), int(each.get("id") or 0)))
     posts = (_post(each, urlsplit(str(each.get("html_url") or "")).fragment) for each in ordered)
-    return joined((*first, *(part for post in posts for part in post)))
+    return join_parts((*first, *(part for post in posts for part in post)))
 
 
 def _post(data: Json, anchor: str) -> Sequence[AnchoredPart]:
     user = (data.get("user") or {}).get("login") or GHOST
     head = AnchoredPart(text=f"## {user} · {_moment(data)[:10]}", anchor=anchor)
-    return (head, AnchoredPart(text=closed(str(data.get("body") or ""))))
+    return (head, AnchoredPart(text=close_fences(str(data.get("body") or ""))))
 
 
 def _moment(data: Json) -> str:
     return str(data.get("created_at") or data.get("submitted_at") or "")
 
 
-def closed(body: str) -> str:
+def close_fences(body: str) -> str:
     """The text of one person, closed so that nothing of it goes on in what the next one wrote."""
     text = body.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     fence = ""

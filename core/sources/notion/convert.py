@@ -12,7 +12,7 @@ from typing import Any
 
 from core.conversation import value
 from core.library.formats.assembly import table_text
-from core.sources.documents import AnchoredPart, joined
+from core.sources.documents import AnchoredPart, join_parts
 from core.sources.http import Json
 from core.sources.notion.client import bare_id
 
@@ -160,14 +160,14 @@ def _item(block: PageBlock, number: int) -> str:
     text = inline(block.content.get("rich_text") or ())
     if block.type == "to_do":
         text = f"{CHECKED if block.content.get('checked') else UNCHECKED} {text}"
-    if inner := joined(parts_of(block.children)).text:
+    if inner := join_parts(parts_of(block.children)).text:
         text += ("\n" if block.children[0].type in LISTS else "\n\n") + inner
     first, *others = text.split("\n")
     return "\n".join([mark + first, *(f"{' ' * len(mark)}{line}" if line else "" for line in others)])
 
 
 def _with_children(text: str, block: PageBlock) -> str:
-    return "\n\n".join(filter(None, (text, joined(parts_of(block.children)).text)))
+    return "\n\n".join(filter(None, (text, join_parts(parts_of(block.children)).text)))
 
 
 def _heading(block: PageBlock) -> str:
@@ -203,22 +203,22 @@ def _file(block: PageBlock) -> str:
     """Its name and its caption; the address of one that lies elsewhere."""
     held = block.content
     caption = inline(held.get("caption") or ())
-    name = escaped(str(held.get("name") or ""))
+    name = escape(str(held.get("name") or ""))
     if held.get("type") == "external" and (url := (held.get("external") or {}).get("url")):
-        return f"[{caption or name or _bracketed(str(url))}]({_target(str(url))})"
+        return f"[{caption or name or _bracket(str(url))}]({_target(str(url))})"
     return " – ".join(filter(None, (name, caption)))
 
 
 def _link(block: PageBlock) -> str:
     url = str(block.content.get("url") or "")
     caption = inline(block.content.get("caption") or ())
-    return f"[{caption or _bracketed(url)}]({_target(url)})" if url else caption
+    return f"[{caption or _bracket(url)}]({_target(url)})" if url else caption
 
 
 def _child(block: PageBlock) -> str:
     title = " ".join(str(block.content.get("title") or "").split())
     url = f"https://www.notion.so/{bare_id(str(block.data.get('id', '')))}"
-    return f"[{_bracketed(title)}]({url})" if title else ""
+    return f"[{_bracket(title)}]({url})" if title else ""
 
 
 def _unknown(block: PageBlock) -> str:
@@ -242,7 +242,7 @@ BLOCKS: Mapping[str, Callable[[PageBlock], str]] = {
 def inline(rich_text: Iterable[Json], *, escapes: bool = True) -> str:
     """Rich text with its styles and links; its line ends are kept."""
     text = "".join(map(_span, rich_text)).strip("\n")
-    return escaped(text) if escapes else text
+    return escape(text) if escapes else text
 
 
 def _span(each: Json) -> str:
@@ -264,13 +264,13 @@ def _span(each: Json) -> str:
     return f"{before}{bare}{after}"
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """A text whose lines all begin as a paragraph."""
     text = _BEGINS_BLOCK.sub(r"\1\\\2", _INDENT.sub("", text))
     return _BEGINS_NUMBER.sub(r"\1\\\2", text)
 
 
-def _bracketed(text: str) -> str:
+def _bracket(text: str) -> str:
     return text.replace("[", "\\[").replace("]", "\\]")
 
 

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from core.conversation import value
 from core.library.formats.read import SUFFIXES
 from core.library.sync import printable
-from core.sources.documents import AnchoredPart, AnchoredText, joined
+from core.sources.documents import AnchoredPart, AnchoredText, join_parts
 from core.sources.http import Json
 from core.sources.notion.client import LABEL, bare_id
 from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
@@ -193,7 +193,7 @@ def text_of_page(page: NotionPage, blocks: Sequence[PageBlock], titles: Mapping[
     """Its title, its properties, and its blocks."""
     head = AnchoredPart(text=f"# {' '.join(page.title.split()) or UNTITLED}")
     properties = AnchoredPart(text=table((page.title_name, page.title), rows_of(page, titles)))
-    return joined((head, properties, *parts_of(blocks)))
+    return join_parts((head, properties, *parts_of(blocks)))
 
 
 ChildKind = Literal["page", "database"]

@@ -143,12 +143,12 @@ async def read_rules(client: SiteClient) -> RobotRules:
         )
     if response.location is not None and client.own(response.location, url) is None:
         target = convert.normal_url(response.location, url) or response.location
-        raise SourceUnavailable(led_elsewhere(url, target))
+        raise SourceUnavailable(describe_move(url, target))
     text = response.body if response.status == OK else b""  # without rules, everything is allowed
     return RobotRules(Protego.parse(text[:RULES_LIMIT].decode("utf-8", "replace").removeprefix("\ufeff")))
 
 
-def led_elsewhere(url: str, target: str) -> str:
+def describe_move(url: str, target: str) -> str:
     """The sentence about a website that has moved."""
     return f"{url} leads to {target}, which is not followed: ingest that address, if it is meant."
 

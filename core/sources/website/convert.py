@@ -116,12 +116,12 @@ def normal_url(link: str, base: str) -> str | None:
     netloc = f"[{host}]" if ":" in host else host
     if port is not None and port != DEFAULT_PORTS[url.scheme]:
         netloc += f":{port}"
-    path, query = _escaped(url.path or "/"), _escaped(url.query)
+    path, query = _escape(url.path or "/"), _escape(url.query)
     written = urlunsplit((url.scheme, netloc, path, query, ""))
     return written if len(written) <= URL_LIMIT else None
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escaped where it must be, and nowhere else."""
 
     def one(match: re.Match[str]) -> str:
@@ -189,10 +189,10 @@ def head_of(data: bytes, url: str, site: WebsiteAddress, headers: Mapping[str, s
     if tree is not None:
         metas = ((each, (each.get("name") or "").strip().lower()) for each in tree.iter("meta"))
         words |= _directives(each.get("content") or "" for each, name in metas if name in SPEAK_TO_US)
-        base = _joined(next((found for each in tree.iter("base") if (found := each.get("href"))), ""), url)
+        base = _join(next((found for each in tree.iter("base") if (found := each.get("href"))), ""), url)
         for each in tree.iter("link"):
             if "canonical" in _relations(each) and each.get("href"):
-                target = target or _joined(each.get("href"), base)
+                target = target or _join(each.get("href"), base)
         if "nofollow" not in words:
             followed = (each for each in tree.iter("a") if "nofollow" not in _relations(each))
             links = [link for each in followed if (link := each.get("href"))]
@@ -205,7 +205,7 @@ def head_of(data: bytes, url: str, site: WebsiteAddress, headers: Mapping[str, s
     )
 
 
-def _joined(link: str, base: str) -> str:
+def _join(link: str, base: str) -> str:
     try:
         return urljoin(base, link.strip())
     except ValueError:

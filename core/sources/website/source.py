@@ -136,38 +136,40 @@ class WebsiteSource:
         if not self.rules.allows(at.url):
             return Look(at=at)
         if known is not None and at.lastmod and at.lastmod == known.lastmod:
-            return self._seen(at, known)
+            return self._look_again(at, known)
         since = {} if known is None else only_if_changed(known.etag, known.modified)
         try:
             response = await self.client.get(at.url, since=since)
         except HostSilent as silent:
             return replace(self._failing(at, known, silent.reason), is_silent=True)
-        return await self._answered(at, known, response)
+        return await self._read_response(at, known, response)
 
-    async def _answered(
+    async def _read_response(
         self, at: web.FrontierUrl, known: web.PageRecord | None, response: web.SiteResponse
     ) -> Look:
         if response.location is not None:
             target = self.site.normal(response.location, at.url)
             if target is None and self._is_first(at):
                 moved = normal_url(response.location, at.url) or response.location
-                raise source.SourceUnavailable(web.led_elsewhere(at.url, moved))
+                raise source.SourceUnavailable(web.describe_move(at.url, moved))
             return Look(at=at, moved=target or "")
         if response.status == web.NOT_MODIFIED and known is not None:
-            return self._seen(at, replace(known, lastmod=at.lastmod))
+            return self._look_again(at, replace(known, lastmod=at.lastmod))
         if response.status in GONE:
             is_folder = self._is_first(at) and not at.url.endswith("/") and self.site.folder == self.site.path
             return Look(at=at, moved=f"{at.url}/" if is_folder else "")
         if response.status != OK or response.fault:
             return self._failing(at, known, response.fault or f"answered HTTP {response.status}")
         record = await asyncio.to_thread(self._record, at, response, known)
-        return replace(self._seen(at, record), body=response.body)
+        return replace(self._look_again(at, record), body=response.body)
 
     def _failing(self, at: web.FrontierUrl, known: web.PageRecord | None, reason: str) -> Look:
         """A page that cannot be looked at now; what it linked to is looked at."""
-        return Look(at=at, fault=reason) if known is None else replace(self._seen(at, known), fault=reason)
+        return (
+            Look(at=at, fault=reason) if known is None else replace(self._look_again(at, known), fault=reason)
+        )
 
-    def _seen(self, at: web.FrontierUrl, record: web.PageRecord) -> Look:
+    def _look_again(self, at: web.FrontierUrl, record: web.PageRecord) -> Look:
         outcome: web.Outcome = "copy" if record.canonical else "item"
         if not record.suffix or record.is_hidden:
             outcome = "other"

@@ -80,7 +80,7 @@ async def test_its_passage_says_who_said_it_where_and_when_and_can_be_quoted(ans
 
     (hit,) = hits(answers.library, KEY.question)
     passage = hit.passage
-    quoted = answers.library.store.quoted(KEY.address, "Ring twice", passage.start, scope())
+    quoted = answers.library.store.find_quote(KEY.address, "Ring twice", passage.start, scope())
 
     assert (passage.title, passage.location) == ("Ann, in #help, 12 Mar 2026", "")
     assert (passage.path, passage.url) == ((KEY.question,), KEY.url)
@@ -151,21 +151,21 @@ async def test_an_expired_answer_is_due_and_not_used_until_somebody_extends_it(a
     is_current = await answers.is_current(retrieval)
     gone, due = (
         found(answers.library, KEY.question),
-        await answers.listed(await answers.find(store.AnswerFilter(due_at=answers.now()))),
+        await answers.list_answers(await answers.find(store.AnswerFilter(due_at=answers.now()))),
     )
     await answers.extend(due[0].answer, by="Olga")
 
     assert (is_current, gone) == (False, [])
     assert [each.answer.id for each in due] == [KEY.id]
     assert found(answers.library, KEY.question) == [KEY.address]
-    assert await answers.listed(await answers.find(store.AnswerFilter(due_at=answers.now()))) == []
+    assert await answers.list_answers(await answers.find(store.AnswerFilter(due_at=answers.now()))) == []
 
 
 async def test_a_retired_answer_is_not_used_and_stays_listed(answers):
     await answers.retire(await taught(answers), by="Olga")
     answers.sync()
 
-    (listed,) = await answers.listed()
+    (listed,) = await answers.list_answers()
 
     assert listed.answer.state == "retired"
     assert found(answers.library, KEY.question) == []
@@ -333,7 +333,7 @@ async def test_an_answer_that_is_forgotten_while_it_is_indexed_leaves_nothing(an
     monkeypatch.setattr(answers.library.store, "put", put_after_another_process_forgot_it)
     await answers.use(kept.id)
 
-    assert await answers.listed() == []
+    assert await answers.list_answers() == []
     assert answers.library.store.entries() == []
 
 
@@ -344,7 +344,7 @@ async def test_an_answer_that_was_forgotten_meanwhile_is_not_changed_back_into_b
     await answers.forget(kept)
     await answers.extend(kept, by="Olga")
 
-    assert await answers.listed() == []
+    assert await answers.list_answers() == []
     assert answers.library.store.entries() == []
 
 
@@ -353,7 +353,7 @@ async def test_an_answer_that_is_kept_again_while_it_is_forgotten_is_kept_whole(
 
     await asyncio.gather(answers.forget(kept), taught(answers))
 
-    assert [one.answer.state for one in await answers.listed()] == ["used"]
+    assert [one.answer.state for one in await answers.list_answers()] == ["used"]
     assert found(answers.library, KEY.question) == [KEY.address]
 
 
@@ -374,7 +374,7 @@ async def test_what_the_library_forgets_by_name_is_not_kept_either(answers):
 
     answers.library.forget(KEY.address)
 
-    assert await answers.listed() == []
+    assert await answers.list_answers() == []
 
 
 def cites(answer):
@@ -390,7 +390,7 @@ async def test_a_turn_that_cites_an_answer_counts_once(answers):
 
     for turn in ("q1", "q1", "q2"):
         await answers.note_uses(turn, cites(KEY))
-    (listed,) = await answers.listed()
+    (listed,) = await answers.list_answers()
 
     assert listed.used == 2
 
@@ -401,8 +401,8 @@ async def test_a_document_that_disputes_an_answer_is_listed_until_it_is_forgotte
     await taught(answers)
     await answers.note_dispute(KEY.address, ["docs/a.md"])
 
-    (before,) = await answers.listed()
+    (before,) = await answers.list_answers()
     answers.library.forget("docs/a.md")
-    (after,) = await answers.listed()
+    (after,) = await answers.list_answers()
 
     assert (before.disputed_by, after.disputed_by) == (("docs/a.md",), ())

@@ -88,7 +88,7 @@ async def asked(case, folder):
             place = Conversation(platform="test", space="s", channel="c", thread="1")
             question = Question(id="q", conversation=place, author="a", text=case["question"], asked_at=NOON)
             outcome = await footnote.assistant.run(question)
-            listed = await footnote.answers.listed()
+            listed = await footnote.answers.list_answers()
     return outcome, {each.answer.id: each.disputed_by for each in listed}
 
 

@@ -145,7 +145,7 @@ async def test_a_document_that_was_removed_is_gone_and_one_that_cannot_be_read_i
     shelf.sync()
     shelf.checks.now = lambda: NOON + 61.0  # the library is as it was: it is looked at once a minute
 
-    assert shelf.library.store.named("default", "docs/ferry.md") == []
+    assert shelf.library.store.find_named("default", "docs/ferry.md") == []
     assert unreadable == []
     assert await shelf.look() == [("q1", FERRY, "")]
 
@@ -158,7 +158,7 @@ async def test_a_disk_that_is_not_there_takes_nothing_away(shelf):
     shutil.move(shelf.folder.with_name("away"), shelf.folder)
     shelf.sync()
 
-    assert shelf.library.store.named("default", "docs/ferry.md")
+    assert shelf.library.store.find_named("default", "docs/ferry.md")
     assert (away, await shelf.look()) == ([], [])
 
 
@@ -250,7 +250,7 @@ async def test_kept_answers_of_the_thread_or_with_the_same_words_come_up_for_rev
     await shelf.look()
 
     ids = await shelf.answers.find(AnswerFilter(due_at=shelf.answers.now()))
-    due = {each.answer.id: each.disputed_by for each in await shelf.answers.listed(ids)}
+    due = {each.answer.id: each.disputed_by for each in await shelf.answers.list_answers(ids)}
     assert due == {"a": ("docs/ferry.md",), "b": ("docs/ferry.md",)}
     assert [each.address for each in shelf.library.store.answers()] == ["answer:c"]
 

@@ -11,7 +11,7 @@ from core.answers import store as answers
 from core.answers.store import KeptAnswer
 from core.conversation import Answer, Citation, Outcome, Proposal
 from core.gaps.groups import open_gaps
-from core.gaps.questions import answered_by, read_gaps
+from core.gaps.questions import find_answered, read_gaps
 from core.traces.log import DAY, open_question_log
 from core.traces.trace import Trace, TracedPassage
 
@@ -213,9 +213,9 @@ async def test_a_kept_reply_answers_what_is_asked_alike_in_its_channel(log, find
     await log.record(there, NOBODY, NO_TRACE)
     reply = replace(REPLY, conversation=here.conversation.id)
 
-    assert await answered_by(log, reply) == {"alike"}
-    assert await answered_by(log, reply, asked="talk") == {"talk", "alike"}
-    assert await answered_by(log, replace(reply, question="Which chairs can I order?")) == set()
+    assert await find_answered(log, reply) == {"alike"}
+    assert await find_answered(log, reply, asked="talk") == {"talk", "alike"}
+    assert await find_answered(log, replace(reply, question="Which chairs can I order?")) == set()
 
 
 async def test_a_kept_reply_answers_the_only_question_of_its_thread_in_whatever_words(log, finder):
@@ -224,7 +224,7 @@ async def test_a_kept_reply_answers_the_only_question_of_its_thread_in_whatever_
         REPLY, conversation=asked.conversation.id, question="My badge for the garage ends in May."
     )
 
-    assert await answered_by(log, reply) == {"a"}
+    assert await find_answered(log, reply) == {"a"}
 
 
 async def test_experts_who_were_asked_about_a_decision_answer_its_question(log, finder):
@@ -233,7 +233,7 @@ async def test_experts_who_were_asked_about_a_decision_answer_its_question(log, 
     await log.record(decided, NOBODY, Trace(about="q1", question="How tall is the tower?"))
     reply = replace(REPLY, conversation=asked.conversation.id, question="About the tower")
 
-    assert await answered_by(log, reply, asked=decided.id) == {"q1"}
+    assert await find_answered(log, reply, asked=decided.id) == {"q1"}
 
 
 async def test_an_answered_group_opens_again_when_it_is_asked_about_again(log, finder):

@@ -13,7 +13,7 @@ from fakes.scripted import ScriptedDocuments, ScriptedWeb, decision, hit, questi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.conversation import unwatched
+from core.conversation import ignore_progress
 from core.graph.checking import AT_ONCE
 from core.graph.context import Deps
 from core.graph.graph import build_graph
@@ -273,7 +273,7 @@ def random_reply(seed: int):
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**32), confidence=st.floats(0, 1), policy=st.sampled_from(sorted(PRESETS)),
-    watcher=st.sampled_from([unwatched, lambda _: None]),
+    watcher=st.sampled_from([ignore_progress, lambda _: None]),
 )  # fmt: skip
 def test_whatever_the_model_says_a_turn_ends_within_its_budget(
     tmp_path_factory, seed, confidence, policy, watcher

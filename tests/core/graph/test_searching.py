@@ -6,7 +6,7 @@ import pytest
 from fakes.scripted import ScriptedDocuments, ScriptedReasoner, assistant_over, hit, question
 
 from core.conversation import Usage
-from core.graph.looking import in_turn, picked
+from core.graph.looking import in_turn, pick_passages
 from core.graph.policy import PRESETS
 from core.graph.state import Work
 from core.reasoning.reasoner import SearchStep
@@ -123,7 +123,7 @@ def test_of_an_opened_section_those_with_the_most_words_of_the_question_come_fir
     ]
     step = SearchStep(kind="open", address="a", words="Costs", path=("Costs",))
 
-    chosen = picked(Work(question="What did the paint cost?"), step, section, 2)
+    chosen = pick_passages(Work(question="What did the paint cost?"), step, section, 2)
 
     assert [each.passage.text for each in chosen] == ["Cost of paint.", "Paint."]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.grounding.beginning import around_quotes, beginning, closed_claims
 from core.grounding.citations import merge_footnotes, to_answer
 from core.grounding.claims import claims_of
-from core.grounding.verdicts import Verdict, edited, statements_of
+from core.grounding.verdicts import Verdict, remove_unsupported, statements_of
 from core.reasoning.reasoner import Draft
 
 STRIPS = (
@@ -41,7 +41,7 @@ def answer_to(draft: str, rejected: frozenset[int]) -> str:
     """The whole answer, as people read it."""
     statements = statements_of(claims_of(draft), STRIPS)
     verdicts = {each.number: verdict(each.cites, each.number in rejected) for each in statements}
-    kept = edited(draft, verdicts, STRIPS) if statements else None
+    kept = remove_unsupported(draft, verdicts, STRIPS) if statements else None
     return (
         merge_footnotes(to_answer(Draft(text=kept.text, composed=True), STRIPS, kept.stated)).text
         if kept

@@ -8,8 +8,8 @@ from fakes.passages import loose_strip
 from core.conversation import Answer
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
-from core.grounding.quotes import likeness, quoted
-from core.grounding.verdicts import edited, statements_of, verdicts_on
+from core.grounding.quotes import find_spans, likeness
+from core.grounding.verdicts import remove_unsupported, statements_of, verdicts_on
 from core.reasoning.reasoner import Draft, Grounded, Strip
 
 
@@ -177,7 +177,7 @@ def test_items_under_a_marked_introduction_have_their_own_item_as_quote():
 
     statements = statements_of(claims_of(draft), [strip])
     votes = [Grounded(judged=tuple(statement.number for statement in statements))]
-    kept = edited(draft, verdicts_on(statements, votes), [strip])
+    kept = remove_unsupported(draft, verdicts_on(statements, votes), [strip])
     found = to_answer(Draft(text=kept.text, composed=True), [strip])
 
     assert [citation.quote for citation in found.citations][1:] == [
@@ -247,7 +247,7 @@ GERMAN = "Der Antrag geht an die Leitung. Sie entscheidet in einer Woche. Danach
 def voted(draft: str, strip: Strip, stated: dict[tuple[int, int], tuple[tuple[int, int], ...]]) -> Answer:
     statements = statements_of(claims_of(draft), [strip])
     vote = Grounded(judged=tuple(statement.number for statement in statements), stated=stated)
-    kept = edited(draft, verdicts_on(statements, [vote]), [strip])
+    kept = remove_unsupported(draft, verdicts_on(statements, [vote]), [strip])
     return to_answer(Draft(text=kept.text, composed=True), [strip], kept.stated)
 
 
@@ -296,4 +296,4 @@ def test_how_much_of_a_sentence_a_source_shows(text, source, least, most):
 def test_a_strip_without_anything_quotable_is_quoted_whole():
     strip = loose_strip("---")
 
-    assert quoted((("The desk is paid.", False),), strip) == ((0, 3),)
+    assert find_spans((("The desk is paid.", False),), strip) == ((0, 3),)

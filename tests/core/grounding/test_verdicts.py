@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
-from core.grounding.verdicts import Edited, Verdict, edited, statements_of, verdicts_on
+from core.grounding.verdicts import Edited, Verdict, remove_unsupported, statements_of, verdicts_on
 from core.reasoning.reasoner import Draft, Grounded, Statement
-from core.text.inline import cited
+from core.text.inline import citation_numbers
 
 STRIPS = (
     loose_strip("The tower in Paris is 300 metres tall.", number=1),
@@ -39,7 +39,7 @@ def edit(draft: str, **said: object) -> Edited:
     """A draft after one vote on all of its claims."""
     statements = statements_of(claims_of(draft), STRIPS)
     cast = Grounded(judged=tuple(statement.number for statement in statements), **said)
-    return edited(draft, verdicts_on(statements, [cast]), STRIPS)
+    return remove_unsupported(draft, verdicts_on(statements, [cast]), STRIPS)
 
 
 # Gaps
@@ -355,9 +355,9 @@ def test_every_claim_of_an_edited_draft_has_a_footnote_that_exists_or_needs_none
     verdicts = verdicts_on(statements, data.draw(st.lists(votes_on(statements), max_size=3)))
     silent = {s.text for s in statements if verdicts[s.number].is_idle or verdicts[s.number].is_absent}
 
-    kept = edited(draft, verdicts, STRIPS)
+    kept = remove_unsupported(draft, verdicts, STRIPS)
 
-    assert set(cited(kept.text)) <= {1, 2, 3}
+    assert set(citation_numbers(kept.text)) <= {1, 2, 3}
     shown = claims_of(kept.text)
     for before, claim in zip((None, *shown), shown, strict=False):
         said = f"{claim.above}\n{claim.text}" if claim.above else claim.text
@@ -377,7 +377,7 @@ def test_nothing_rejected_is_shown_and_what_is_left_is_whole(draft, data):
     good = [s.text for s in statements if verdicts[s.number].is_supported]
     bad = [s.text for s in statements if not verdicts[s.number].is_supported]
 
-    kept = edited(draft, verdicts, STRIPS)
+    kept = remove_unsupported(draft, verdicts, STRIPS)
 
     assert not [text for text in bad if text in kept.text and not any(text in other for other in good)]
     kinds = [token.type for token in MarkdownIt("commonmark").enable("table").parse(kept.text)]

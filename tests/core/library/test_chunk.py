@@ -16,7 +16,7 @@ from core.library.documents import Block, Document, Piece
 from core.library.formats import markdown, plain
 from core.library.formats.assembly import Part, assemble
 from core.library.formats.read import read_document
-from core.library.formats.templates import shown_markdown
+from core.library.formats.templates import clean_markdown
 
 WORDS = "Everyone may work from home on two days of each week. "
 PARAGRAPH = (WORDS * 6).strip()  # 323 characters
@@ -297,7 +297,7 @@ def test_the_real_documents_are_cut_whole(shared_data):
         document = read_document(file)
         pieces = cut(document)
         assert pieces, file
-        assert document.text == shown_markdown(file.read_text(encoding="utf-8")), file
+        assert document.text == clean_markdown(file.read_text(encoding="utf-8")), file
         assert all(document.text[piece.start : piece.end] == piece.text for piece in pieces), file
         assert all(len(piece.text) <= LIMIT for piece in pieces), file
         assert not any(

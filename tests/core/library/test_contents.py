@@ -68,7 +68,7 @@ def test_of_many_sections_those_that_share_words_with_the_question_are_shown_the
         address="a", source="a", title="A", sections=tuple(Heading(path=path) for path in paths)
     )
 
-    assert [number for number, _ in contents.shown({"delay"}, (), 3)] == [1, 3, 4]
+    assert [number for number, _ in contents.select({"delay"}, (), 3)] == [1, 3, 4]
 
 
 def test_without_headings_a_document_has_no_sections():
@@ -106,7 +106,7 @@ def test_a_word_of_many_headings_counts_less_than_one_of_few():
         address="a", source="a", title="A", sections=tuple(Heading(path=path) for path in paths)
     )
 
-    shown = contents.shown(query_terms("Which line widths are there in TikZ?"), {paths[3]}, 2)
+    shown = contents.select(query_terms("Which line widths are there in TikZ?"), {paths[3]}, 2)
 
     assert [number for number, _ in shown] == [4, 10]
 

@@ -172,7 +172,7 @@ def test_a_page_that_claims_to_be_huge_is_drawn_small():
     file = io.BytesIO()
     Image.new("L", (100, 100), 255).save(file, "PDF", resolution=0.5)  # 14,400 points on each side
 
-    drawn = ocr._drawn(PdfDocument(file.getvalue()), 1)
+    drawn = ocr._render(PdfDocument(file.getvalue()), 1)
 
     assert (drawn.shape[0] - 1) * (drawn.shape[1] - 1) <= ocr.PIXELS  # sides are rounded up
 

@@ -20,7 +20,7 @@ from core.library.chunking import cut
 from core.library.documents import Document
 from core.library.formats import pdf, pdf_pages
 from core.library.formats.pdf import PrintedLine, paragraphs
-from core.library.formats.pdf_forms import broken_among, filled_in
+from core.library.formats.pdf_forms import find_broken_pages, read_form_entries
 from core.library.formats.pdf_pages import ENTRIES, read_pages
 from core.library.formats.read import parse_file
 
@@ -726,5 +726,5 @@ def test_the_date_is_that_of_the_last_change_which_it_names(said, moment):
 
 
 def test_a_file_that_pypdf_cannot_open_is_not_lost():
-    assert filled_in(b"%PDF-1.7 and nothing else") == {}
-    assert broken_among(b"%PDF-1.7 and nothing else", {1}) == frozenset()
+    assert read_form_entries(b"%PDF-1.7 and nothing else") == {}
+    assert find_broken_pages(b"%PDF-1.7 and nothing else", {1}) == frozenset()

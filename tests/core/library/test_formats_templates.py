@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.library.formats.read import parse_file, parse_html
-from core.library.formats.templates import shown_html, shown_markdown
+from core.library.formats.templates import clean_html, clean_markdown
 from core.text.quoting import as_quoted
 
 PIECES = (
@@ -23,13 +23,13 @@ texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=10), max_size=14).ma
 
 def visible(text: str, *, is_mdx: bool = False) -> str:
     """The lines that are left, with single blanks."""
-    lines = (" ".join(line.split()) for line in shown_markdown(text, is_mdx=is_mdx).splitlines())
+    lines = (" ".join(line.split()) for line in clean_markdown(text, is_mdx=is_mdx).splitlines())
     return "\n".join(line for line in lines if line)
 
 
 @given(texts, st.booleans())
 def test_offsets_and_lines_stay_where_they_are_in_the_file(text, is_mdx):
-    shown = shown_markdown(text, is_mdx=is_mdx)
+    shown = clean_markdown(text, is_mdx=is_mdx)
 
     assert len(shown) == len(text)
     assert [at for at, sign in enumerate(shown) if sign in "\r\n"] == [
@@ -92,19 +92,19 @@ def test_tags_are_not_seen_and_the_words_they_show_are(source, seen):
     ],
 )
 def test_code_that_documents_templates_stays(code):
-    assert shown_markdown(code) == code
+    assert clean_markdown(code) == code
 
 
 def test_the_braces_of_mdx_are_expressions_and_those_of_markdown_are_not():
     text = "Use {props.version} of `{x}` with {'{id}'} and \\{this}.\n\n## Part {#part}\n"
 
-    assert shown_markdown(text) == text
+    assert clean_markdown(text) == text
     assert visible("Use {props.version} or {'this'} here.", is_mdx=True) == "Use … or this here."
     assert visible("## Part {#part}\n\n`{x}` stays.", is_mdx=True) == "## Part {#part}\n`{x}` stays."
 
 
 def test_links_keep_their_words_where_their_address_is_a_tag():
-    text = shown_markdown('Read [the guide]({{< ref "guide.md" >}}) and [more](/docs/{{ v }}/x).')
+    text = clean_markdown('Read [the guide]({{< ref "guide.md" >}}) and [more](/docs/{{ v }}/x).')
 
     assert as_quoted(text, 0, len(text), "[1]") == "Read the guide and more. [1]"
 
@@ -169,4 +169,4 @@ def test_a_page_that_documents_templates_keeps_its_code():
 def test_html_without_a_tag_of_a_template_is_not_touched(text):
     plain = text.replace("{", "(").replace("<", "(")
 
-    assert shown_html(plain) == plain
+    assert clean_html(plain) == plain

@@ -203,7 +203,7 @@ FETCH = """
 import sys
 from core.library.embedding.hub import Hub
 from core.library.embedding.repository import Repository
-Repository.named(sys.argv[1]).fetch(Hub(endpoint=sys.argv[2]), announce=print, progress=lambda *_: None)
+Repository.from_setting(sys.argv[1]).fetch(Hub(endpoint=sys.argv[2]), announce=print, progress=lambda *_: None)
 """
 
 
@@ -397,7 +397,7 @@ def test_a_network_that_cannot_be_run_here_is_refused_before_it_is_downloaded(
 
 def test_no_hub_is_a_sentence(home):
     with pytest.raises(DownloadError, match="no connection"):
-        Repository.named(f"hf:{REPO}").fetch(
+        Repository.from_setting(f"hf:{REPO}").fetch(
             Hub(endpoint="http://127.0.0.1:9"), announce=print, progress=lambda *_: None
         )
 

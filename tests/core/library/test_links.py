@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
 from core.conversation import Answer, Citation, Outcome
-from core.library.links import SourceLinks, filled, github_slug, mkdocs_slug, parse_template
+from core.library.links import SourceLinks, fill_template, github_slug, mkdocs_slug, parse_template
 from core.library.retriever import Query
 
 BASE = "https://github.com/acme/handbook/blob/main"
@@ -45,7 +45,7 @@ def library(tmp_path):
 def linked(library, tmp_path, template, citation):
     links = SourceLinks(templates={"default": template}, store=library.store, private=tmp_path / "data")
     answer = Answer(text="Yes. [1]", citations=(citation,), grounding="documents", composed=True)
-    outcome = links.linked(Outcome(kind="answered", turn_id="t", answer=answer, closest=(citation,)))
+    outcome = links.add_links(Outcome(kind="answered", turn_id="t", answer=answer, closest=(citation,)))
     assert outcome.closest == outcome.answer.citations
     return outcome.closest[0].url
 
@@ -209,7 +209,7 @@ def test_of_two_files_that_people_name_alike_none_is_linked(library, tmp_path):
 @thorough
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1))
 def test_no_name_of_a_file_leads_elsewhere(name):
-    link = filled(
+    link = fill_template(
         parse_template("https://docs.acme.dev/a"), {"path": f"sub/{name}", "page": "x", "source": "y"}
     )
 

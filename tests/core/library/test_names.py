@@ -68,7 +68,7 @@ def test_a_follow_up_that_names_a_year_stays_with_who_it_was_about():
         row for row in rows if row[3] in ("adobe", "2021", "2022")
     ]  # "Adobe's revenue in 2021?" "The 2022 one?"
 
-    then = names.meant_among(asked, dict.fromkeys(("adobe", "2021", "2022"), 1.0), frozenset({"2022"}))
+    then = names.choose_meant(asked, dict.fromkeys(("adobe", "2021", "2022"), 1.0), frozenset({"2022"}))
 
     assert then.addresses == ("/adobe_2022",)
 
@@ -132,4 +132,4 @@ def test_what_is_forgotten_leaves_no_name(handbooks, tmp_path):
 def test_more_documents_than_are_searched_on_their_own_are_none_in_particular():
     many = [("default", f"/{number}", f"/{number}", "kenya", 1.0) for number in range(names.MEANT + 1)]
 
-    assert names.meant_among(many, {"kenya": 1.0}).addresses == ()
+    assert names.choose_meant(many, {"kenya": 1.0}).addresses == ()

@@ -94,9 +94,9 @@ def test_a_success_ends_a_row_of_failures():
     circuit = Circuit(row=3)
 
     for _ in range(5):
-        circuit.failed()
-        circuit.failed()
-        circuit.succeeded()
+        circuit.record_failure()
+        circuit.record_failure()
+        circuit.record_success()
 
     assert not circuit.is_open
 
@@ -109,7 +109,7 @@ async def test_the_tokens_of_a_day_end_with_the_day_and_not_with_the_process(gem
             models = models_of(gemini, budget=budget)
             told = await trouble_of(models)
             await models.aclose()
-            return told, await budget.spent_today()
+            return told, await budget.read_spent_today()
 
     first = await asked()
     again = await asked()
@@ -154,10 +154,10 @@ async def test_tokens_are_counted_once_for_everybody_and_once_for_each_limit(sto
         await budget.allowance("slack/T/C", "bob").charge(30)
         rows = await budget.database.rows("SELECT spender, id, tokens FROM spent_by")
 
-        assert await budget.spent_today() == 60
+        assert await budget.read_spent_today() == 60
         assert rows == [("channel", "slack/T/C", 60)]
-        assert await budget.allowance("slack/T/C", "cid").spent() == "channel"
-        assert await budget.allowance("slack/T/D", "ann").spent() is None
+        assert await budget.allowance("slack/T/C", "cid").find_spent() == "channel"
+        assert await budget.allowance("slack/T/D", "ann").find_spent() is None
 
 
 async def test_the_count_of_long_ago_is_not_kept(storage, tmp_path):

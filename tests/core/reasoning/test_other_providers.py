@@ -318,7 +318,7 @@ async def test_the_tokens_of_the_day_are_counted_for_every_provider(open_models,
     server.queue("plan", TooLong())
     with open_budget(1, Storage(data_dir=tmp_path)) as budget:
         first = await trouble_of(open_models(budget=budget))
-        spent = await budget.spent_today()
+        spent = await budget.read_spent_today()
         again = await trouble_of(open_models(budget=budget))
 
     assert first != ""  # the second try finds nothing left

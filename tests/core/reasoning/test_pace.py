@@ -65,7 +65,7 @@ async def test_calls_side_by_side_share_the_server():
         now[0] = 60.0
         return a_reply(600, 60)
 
-    await asyncio.gather(pace.measured(take(), 0), pace.measured(take(), 0))
+    await asyncio.gather(pace.measure(take(), 0), pace.measure(take(), 0))
 
     assert pace.speed.reading == pytest.approx(40)  # 1,200 weighted tokens in half a minute each
 
@@ -73,7 +73,7 @@ async def test_calls_side_by_side_share_the_server():
 async def test_a_hosted_model_is_not_measured_and_waits_as_long_as_it_always_did():
     pace = Pace(longest=180)
 
-    await pace.measured(asyncio.sleep(0, a_reply()), 400)
+    await pace.measure(asyncio.sleep(0, a_reply()), 400)
 
     assert (pace.speed, pace.is_slow, pace.patience(60)) == (None, False, 60)
     assert Pace(longest=180, is_slow=True).patience(60) == 180
@@ -104,7 +104,7 @@ async def test_what_was_measured_is_remembered_for_the_model(tmp_path):
     reply = a_reply(6_600, 800)
     with Storage(data_dir=tmp_path).asynchronous(STORE, SCHEMA) as database:
         first = load_paces({"llama": True, "gemini": False}, longest=180, database=database)
-        await first["llama"].measured(asyncio.sleep(0, reply), 0)
+        await first["llama"].measure(asyncio.sleep(0, reply), 0)
         again = load_paces({"llama": True, "other": True}, longest=180, database=database)
 
     assert (first["gemini"].is_slow, first["llama"].is_slow) == (False, False)

@@ -18,7 +18,9 @@ def taken(*replies):
 
 
 def test_each_model_has_its_own_price():
-    usage = PRICES.priced(taken(("judge", 1_000_000, 0), ("writer", 100_000, 50_000), ("judge", 0, 500_000)))
+    usage = PRICES.add_cost(
+        taken(("judge", 1_000_000, 0), ("writer", 100_000, 50_000), ("judge", 0, 500_000))
+    )
 
     assert [(each.name, each.input_tokens, each.output_tokens) for each in usage.models] == [
         ("judge", 1_000_000, 500_000), ("writer", 100_000, 50_000),
@@ -29,14 +31,14 @@ def test_each_model_has_its_own_price():
 
 
 def test_what_no_model_took_costs_nothing():
-    assert PRICES.priced(Usage()).cost == 0
+    assert PRICES.add_cost(Usage()).cost == 0
 
 
 def test_the_cost_is_unknown_where_one_of_the_models_has_no_price():
-    assert PRICES.priced(taken(("writer", 10, 10), ("stranger", 1, 1))).cost is None
+    assert PRICES.add_cost(taken(("writer", 10, 10), ("stranger", 1, 1))).cost is None
 
 
 def test_without_prices_nothing_is_said():
     usage = taken(("writer", 10, 10))
 
-    assert Prices(currency="EUR", is_shown=True).priced(usage) == usage
+    assert Prices(currency="EUR", is_shown=True).add_cost(usage) == usage

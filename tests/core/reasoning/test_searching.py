@@ -9,7 +9,7 @@ from core.grounding.strips import refine
 from core.library.contents import Contents, Heading
 from core.reasoning import prompts
 from core.reasoning.fields import to_step
-from core.reasoning.prompts import SECTIONS_SHOWN, listed
+from core.reasoning.prompts import SECTIONS_SHOWN, format_contents
 from core.reasoning.reasoner import Ask, SearchStep, Statement
 from core.reasoning.replies import GradeAndSearchReply, to_grades
 
@@ -76,7 +76,7 @@ def test_a_judge_may_ask_for_no_more_steps_than_are_left_and_for_none_where_it_f
 
 
 def test_a_document_is_listed_with_its_numbered_sections_and_their_pages():
-    assert listed(REPORT, "q", (), 2).splitlines() == [
+    assert format_contents(REPORT, "q", (), 2).splitlines() == [
         "Report (docs/r.pdf)",
         "2.1 Item 7 (page 40)",
         "2.2 Item 8 > Cash flows (pages 61-62)",
@@ -88,7 +88,7 @@ def test_of_a_long_document_so_many_sections_are_listed_under_their_own_numbers(
     sections = (*sections, Heading(path=("Part", "Delays of trains")))
     long = Contents(address="a", source="a", title="A", sections=sections)
 
-    _, *lines = listed(long, "Which trains had delays?", {("Part", "Section 7")}, 1).splitlines()
+    _, *lines = format_contents(long, "Which trains had delays?", {("Part", "Section 7")}, 1).splitlines()
 
     assert len(lines) == SECTIONS_SHOWN
     assert lines[-1] == "1.501 Part > Delays of trains"

@@ -15,7 +15,7 @@ from core.errors import SettingsError
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
 from core.sources.github.client import parse
-from core.sources.github.source import closed, open_github, text_of_issue
+from core.sources.github.source import close_fences, open_github, text_of_issue
 from core.sources.kinds import KINDS, source_address
 
 ISSUES = "github+https://github.com/acme/handbook/issues"
@@ -257,7 +257,7 @@ async def test_a_quote_leads_to_its_comment(desk, github):
             number=1, title="", location="", quote=quote, start=start, end=start + len(quote), url=entry.url,
             source=entry.source, collection="default",
         )  # fmt: skip
-        return links.linked(Outcome(kind="answered", turn_id="t", closest=(cited,))).closest[0].url
+        return links.add_links(Outcome(kind="answered", turn_id="t", closest=(cited,))).closest[0].url
 
     assert link("It needs oil") == f"https://github.com/acme/handbook/issues/1#issuecomment-{said.id}"
     assert link("It does.") == "https://github.com/acme/handbook/issues/1"
@@ -303,7 +303,7 @@ def test_an_issue_and_what_was_said_are_one_text():
     ],
 )
 def test_what_one_person_leaves_open_ends_with_what_they_wrote(body, expected):
-    assert closed(body) == expected
+    assert close_fences(body) == expected
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,7 @@ async def test_a_quote_leads_to_its_block(desk, notion):
         source=entry.source, collection="default",
     )  # fmt: skip
 
-    (linked,) = links.linked(Outcome(kind="answered", turn_id="t", closest=(cited,))).closest
+    (linked,) = links.add_links(Outcome(kind="answered", turn_id="t", closest=(cited,))).closest
 
     assert linked.url == f"https://www.notion.so/Ferry-{page}#{block}"
     assert entry.source == f"Notion/Ferry ({page[-6:]})"

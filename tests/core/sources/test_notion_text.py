@@ -6,7 +6,7 @@ import pytest
 from fakes.notion import rich
 
 from core.library.formats import markdown
-from core.sources.documents import joined, parse_item, to_bytes
+from core.sources.documents import join_parts, parse_item, to_bytes
 from core.sources.notion.convert import PageBlock, cells_of, parts_of, table, title_of
 from core.sources.notion.page import parse_page, text_of_page
 
@@ -29,7 +29,7 @@ def row(*cells) -> PageBlock:
 
 
 def written(*blocks) -> str:
-    return joined(parts_of(blocks)).text
+    return join_parts(parts_of(blocks)).text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_each_block_of_the_page_has_its_name_in_the_address():
         text("bulleted_list_item", "Chain", id="f" * 32),
     ]
 
-    document = parse_item(None, to_bytes(joined(parts_of(blocks))))
+    document = parse_item(None, to_bytes(join_parts(parts_of(blocks))))
 
     assert [(document.text[begin:][:6], name[0]) for begin, name in document.anchors] == [
         ("## Far", "a"), ("Left.\n", "b"), ("- Rope", "e"), ("- Chai", "f"),

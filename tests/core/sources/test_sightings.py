@@ -118,9 +118,9 @@ async def test_every_citation_of_an_outcome_is_marked_but_those_of_the_web(desk,
         answer=Answer(text="", citations=(cited,), grounding="documents", composed=False),
     )  # fmt: skip
 
-    marked = sightings(desk, clock).marked(outcome)
+    marked = sightings(desk, clock).mark_unseen(outcome)
 
     assert marked.answer.citations[0].unseen_since == first
     assert marked.proposal.closest[0].unseen_since == first
     assert [each.unseen_since for each in marked.closest] == [first, None, None]
-    assert sightings(desk, clock, days=0).marked(outcome) == outcome
+    assert sightings(desk, clock, days=0).mark_unseen(outcome) == outcome

@@ -244,7 +244,9 @@ async def test_one_item_fails_alone_is_told_and_is_tried_again_when_an_operator_
     shelf.faults = {"p1": [ItemUnreadable("is broken")], "p2": [ValueError("a bug")]}
 
     report = await ingest(desk)
-    told = {each.source: each.reason for each in desk.syncs.store.failed(the_source(desk).number, limit=9)}
+    told = {
+        each.source: each.reason for each in desk.syncs.store.list_failures(the_source(desk).number, limit=9)
+    }
     older = texts(desk)
     await desk.syncs.sync(the_source(desk).number)
     still = texts(desk)
@@ -373,14 +375,14 @@ async def test_a_footnote_leads_to_the_lines_of_its_quote(desk, shelf):
     )
     quote = "The ferry to Sark\nleaves at nine."
     begin = start + text.index(quote)
-    (entry,) = desk.library.store.named("default", "harbour/p1.md")
+    (entry,) = desk.library.store.find_named("default", "harbour/p1.md")
     cited = Citation(
         number=1, title="", location=path, source=entry.source, url=entry.url, quote=quote, start=begin,
         end=begin + len(quote), collection="default",
     )  # fmt: skip
     links = SourceLinks(templates={}, store=desk.library.store, private=desk.storage.data_dir)
 
-    linked = links.linked(
+    linked = links.add_links(
         Outcome(
             kind="answered",
             turn_id="t",

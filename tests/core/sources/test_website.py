@@ -503,7 +503,7 @@ async def test_a_footnote_opens_the_section_of_its_quote(desk, site, tmp_path):
             number=1, title="Ferry", location="", quote=quote, start=start, end=start + len(quote), url=f"{site.url}/",
             source=f"{site.url}/", collection="default",
         )  # fmt: skip
-        return links.linked(Outcome(kind="answered", turn_id="t", closest=(cited,))).closest[0].url
+        return links.add_links(Outcome(kind="answered", turn_id="t", closest=(cited,))).closest[0].url
 
     assert link("A crossing costs four pounds") == f"{site.url}/#fares"
     assert link("It sails from the northern pier") == f"{site.url}/"

@@ -273,12 +273,12 @@ async def test_people_can_ask_not_to_be_read(data):
 
 async def test_tokens_of_the_day_are_counted(data):
     with open_budget(100, Storage(data_dir=data), now=lambda: SPENT_ON, per_person=10) as budget:
-        assert await budget.spent_today() == 42
+        assert await budget.read_spent_today() == 42
 
         await budget.allowance("slack/T1/C1", "U1").charge(10)
 
-        assert await budget.allowance("slack/T1/C2", "U1").spent() == "person"
-        assert await budget.spent_today() == 52
+        assert await budget.allowance("slack/T1/C2", "U1").find_spent() == "person"
+        assert await budget.read_spent_today() == 52
 
 
 def test_every_file_says_its_version(data):

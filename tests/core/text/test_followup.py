@@ -7,12 +7,12 @@ from benchmarks.followups import precision_and_recall
 
 from core.conversation import Exchange
 from core.text.intent import (
-    asked_before,
-    cited_before,
-    merged_with,
+    merge_history,
     names_its_subject,
     needs_history,
     points_back,
+    recent_questions,
+    recent_sources,
     replaces_subject,
 )
 from core.text.terms import query_terms
@@ -67,18 +67,20 @@ def test_a_question_that_only_asks_for_a_number_or_a_choice_is_not_what_later_on
 def test_a_merged_question_holds_earlier_questions_the_last_answer_and_itself():
     history = [Exchange(question=f"Question {n}?", answer=f"Answer {n}.", author="ada") for n in range(5)]
 
-    assert merged_with("And then?", history) == "Question 2?\nQuestion 3?\nQuestion 4?\nAnswer 4.\nAnd then?"
-    assert asked_before(history) == "Question 2?\nQuestion 3?\nQuestion 4?"
+    assert (
+        merge_history("And then?", history) == "Question 2?\nQuestion 3?\nQuestion 4?\nAnswer 4.\nAnd then?"
+    )
+    assert recent_questions(history) == "Question 2?\nQuestion 3?\nQuestion 4?"
 
 
 def test_a_long_answer_is_not_merged_whole():
     history = [Exchange(question="Q?", answer="word " * 1000, author="ada")]
 
-    assert len(merged_with("And then?", history)) < 500
+    assert len(merge_history("And then?", history)) < 500
 
 
 def test_without_a_history_a_question_is_merged_with_nothing():
-    assert merged_with("Why?", []) == "Why?"
+    assert merge_history("Why?", []) == "Why?"
 
 
 def test_follow_ups_that_people_rewrote_are_found(shared_data):
@@ -112,8 +114,8 @@ def test_the_talk_is_about_the_sources_of_the_last_answer_that_had_any():
     asked = Exchange(question="Q?", answer="A. [1]", author="ada", sources=("a.md", "b.md"))
     vain = Exchange(question="And?", answer="(no answer was found)", author="ada")
 
-    assert cited_before([asked, vain]) == ("a.md", "b.md")
-    assert cited_before([vain]) == ()
+    assert recent_sources([asked, vain]) == ("a.md", "b.md")
+    assert recent_sources([vain]) == ()
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
 from core.reasoning.replies import DRAFT_LIMIT, to_draft
 from core.reasoning.reasoner import Grounded
-from core.grounding.verdicts import edited, statements_of, verdicts_on
+from core.grounding.verdicts import remove_unsupported, statements_of, verdicts_on
 from fakes.passages import loose_strip
 strips = tuple(loose_strip("x " * 200, number=number) for number in range(1, 5))
 def read(text):
@@ -143,7 +143,7 @@ def read(text):
     statements = statements_of(claims_of(draft.text), strips)
     numbers = [statement.number for statement in statements]
     vote = Grounded(judged=tuple(numbers), unsupported=tuple(numbers[::2]))
-    kept = edited(draft.text, verdicts_on(statements, [vote]), strips)
+    kept = remove_unsupported(draft.text, verdicts_on(statements, [vote]), strips)
     to_answer(draft, strips)
 """
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.text.inline import (
     as_words,
-    cited,
+    citation_numbers,
     code_in,
     code_spans,
     outside_code,
@@ -55,7 +55,7 @@ def test_what_stands_in_code_spans_is_given_without_ticks():
     ],
 )
 def test_markers_are_read_and_taken_out(text, numbers, bare):
-    assert cited(text) == numbers
+    assert citation_numbers(text) == numbers
     assert without_markers(text) == bare
 
 
@@ -98,13 +98,13 @@ def test_links_within_the_documents_lose_where_they_lead_and_others_where_it_is_
 @thorough
 @given(documents)
 def test_nothing_that_is_shown_passes_for_a_marker(text):
-    assert cited(as_words(text)) == ()
+    assert citation_numbers(as_words(text)) == ()
 
 
 @thorough
 @given(st.text(alphabet="`[]()1, ab", max_size=60))
 def test_any_text_is_left_without_markers(text):
-    assert cited(as_words(text)) == ()
+    assert citation_numbers(as_words(text)) == ()
 
 
 @thorough

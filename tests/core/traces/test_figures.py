@@ -28,7 +28,7 @@ from core.traces.trace import Trace
 NOON = 1_790_000_000.0
 TODAY, BEFORE = day_of(NOON), day_of(NOON - DAY)
 PRICES = Prices(of={"writer": Price(2, 4), "judge": Price(1, 1)}, currency="EUR")
-USAGE = PRICES.priced(
+USAGE = PRICES.add_cost(
     Usage(
         name="writer", calls=4, round_trips=2, input_tokens=3_000, output_tokens=300,
         models=(

@@ -61,7 +61,7 @@ def test_the_queue_and_the_models_that_are_left_alone_are_told_as_they_are_now()
     circuit = Circuit(row=1)
     meters = Meters(load=lambda: (7, 3), circuits={"judge": circuit})
     before = samples_of(prometheus(meters))
-    circuit.failed()
+    circuit.record_failure()
 
     after = samples_of(prometheus(meters))
 

@@ -261,11 +261,11 @@ async def test_a_budget_is_not_given_twice_by_a_clock_that_goes_back(storage):
         allowance = budget.allowance("general", "ann")
         await allowance.charge(10)
         now[0] -= timedelta(hours=1)
-        an_hour_back = await allowance.spent()
+        an_hour_back = await allowance.find_spent()
         now[0] += timedelta(days=1)
-        tomorrow = await allowance.spent()
+        tomorrow = await allowance.find_spent()
         now[0] -= timedelta(days=1)
-        today_again = await allowance.spent()
+        today_again = await allowance.find_spent()
 
     assert (an_hour_back, tomorrow, today_again) == ("everybody", None, "everybody")
 
@@ -278,7 +278,7 @@ async def test_what_was_spent_is_remembered_by_a_process_that_starts_a_month_ahe
         await ahead.allowance("general", "ann").charge(1)
 
     with open_budget(10, storage, lambda: today) as budget:
-        assert await budget.allowance("general", "ann").spent() == "everybody"
+        assert await budget.allowance("general", "ann").find_spent() == "everybody"
 
 
 def test_a_circuit_is_closed_again_by_a_clock_that_only_goes_forward():

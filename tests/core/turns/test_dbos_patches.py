@@ -20,7 +20,7 @@ from sqlalchemy import event
 from core.errors import SettingsError
 from core.turns import dbos_patches
 from core.turns.dbos_patches import PATCHES, check_patched
-from core.turns.queue import launched
+from core.turns.queue import launch
 from core.turns.waiting import DiskWatch
 
 TESTS = Path(__file__).parent
@@ -99,7 +99,7 @@ async def test_it_is_known_that_writes_wait_for_the_server(postgres_url, postgre
         pass
 
     disk = DiskWatch()
-    async with launched(postgres_url, disk=disk, close=nothing_runs):
+    async with launch(postgres_url, disk=disk, close=nothing_runs):
         postgres.stop()
         try:
             looking = asyncio.create_task(DBOS.get_workflow_status_async("q1"))

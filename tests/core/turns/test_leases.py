@@ -22,7 +22,7 @@ from core.storage.postgres import conninfo
 from core.storage.storage import open_storage
 from core.turns import leases
 from core.turns.leases import _HOLD, BEAT, LEASE, Leases
-from core.turns.queue import LAUNCHES, launched, requeue_left
+from core.turns.queue import LAUNCHES, launch, requeue_left
 from core.turns.waiting import DiskWatch
 
 HERE = "test/space/channel/thread"
@@ -261,7 +261,7 @@ async def test_a_transaction_that_its_process_sleeps_in_holds_up_nobody_for_long
     async def nothing_runs():
         pass
 
-    async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
+    async with launch(postgres_url, disk=DiskWatch(), close=nothing_runs):
         system = _get_dbos_instance()._sys_db
         locks = "LOCK TABLE dbos.workflow_status IN ACCESS EXCLUSIVE MODE"
         with suppress(DBAPIError), system.engine.connect() as asleep:
@@ -299,14 +299,14 @@ async def test_a_start_whose_session_the_server_ends_tries_again(postgres_url, e
                 assert found
                 looking.execute("SELECT pg_terminate_backend(%s, 5000)", found)
 
-    async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
+    async with launch(postgres_url, disk=DiskWatch(), close=nothing_runs):
         pass
     is_locked = threading.Event()
     ending = asyncio.create_task(asyncio.to_thread(end_waiting_sessions))
     await asyncio.to_thread(is_locked.wait, PATIENCE)
 
     with pytest.raises(SettingsError) if ended == LAUNCHES else nullcontext() as refused:
-        async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
+        async with launch(postgres_url, disk=DiskWatch(), close=nothing_runs):
             pass
     await ending
 
@@ -370,7 +370,7 @@ async def test_a_look_for_turns_of_the_dead_says_that_the_database_is_away_as_th
     async def nothing_runs():
         pass
 
-    async with launched(postgres_url, disk=DiskWatch(), close=nothing_runs):
+    async with launch(postgres_url, disk=DiskWatch(), close=nothing_runs):
         postgres.stop()
         try:
             with pytest.raises(psycopg.OperationalError):

@@ -23,7 +23,7 @@ def runs_alone(places, *, stops=(0,) * 9):
     """The runs of a turn that was suspected, each cut off but the last one; of places and stops until each."""
     run = TurnRun(attempt=CUT_OFF + 1)
     for place, stop in zip(places, stops, strict=False):
-        run = TurnRun(attempt=run.attempt + 1, stops=stop, lone=run.lone).begun_at(place)
+        run = TurnRun(attempt=run.attempt + 1, stops=stop, lone=run.lone).begin_at(place)
         yield run
 
 
@@ -47,7 +47,7 @@ def test_a_stop_of_the_process_does_not_count_against_the_turn_that_runs_alone()
 
 
 def test_what_was_stored_of_runs_is_read_again():
-    run = TurnRun.claimed(5, "me", {"stops": 2, "alone": {"place": HERE, "count": 1, "stops": 1}})
+    run = TurnRun.from_claim(5, "me", {"stops": 2, "alone": {"place": HERE, "count": 1, "stops": 1}})
 
     assert run == TurnRun(attempt=5, executor="me", stops=2, lone=LoneRuns(place=HERE, count=1, stops=1))
 
@@ -63,7 +63,7 @@ class Thinker:
 
     def __init__(self, seats, **alone):
         self.thinks, self.told, self._end = False, [], asyncio.Event()
-        taking = seats.all_taken(**alone) if alone else seats.taken(self.told.append)
+        taking = seats.all_taken(**alone) if alone else seats.take(self.told.append)
         self._task = asyncio.create_task(self._think(taking))
 
     async def _think(self, taking):
