@@ -133,7 +133,7 @@ class WorkBeside:
 
     async def trouble(self) -> str:
         try:
-            await self.operations.queue.unfinished()
+            await self.operations.queue.count_unfinished()
             is_served = await asyncio.to_thread(self.operations.queue.is_served)
         except FootnoteError as fault:
             return str(fault)
@@ -141,7 +141,7 @@ class WorkBeside:
 
     async def gauges(self) -> Gauges:
         with suppress(FootnoteError):
-            return Gauges(queued=await self.operations.queue.unfinished())
+            return Gauges(queued=await self.operations.queue.count_unfinished())
         return Gauges()
 
 

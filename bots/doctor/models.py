@@ -163,10 +163,10 @@ def examine_embedding(configuration: Configuration) -> list[Finding]:
 
 def describe_fit(embedder: Embedder) -> str:
     """Says if the confidence was fitted for the embedder. Raises SettingsError."""
-    from core.library.confidence import fitted
+    from core.library.confidence import load_coefficients
     from core.library.embedding.scale import network_name
 
-    if network_name(embedder.name) in fitted():
+    if network_name(embedder.name) in load_coefficients():
         return "The confidence in what is found was fitted for it."
     own = embedder.cosine_range
     used = "taken as they are" if own is None else "rescaled" if own.is_usable else "left out of it"

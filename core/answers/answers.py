@@ -290,8 +290,8 @@ class CountedUses(Log):
     async def forget_conversation(self, conversation: Conversation) -> None:
         await self.log.forget_conversation(conversation)
 
-    async def watched(self) -> frozenset[str]:
-        return await self.log.watched()
+    async def list_watched(self) -> frozenset[str]:
+        return await self.log.list_watched()
 
 
 @contextmanager

@@ -81,7 +81,7 @@ class EarlyCheck:
             if one.text == each.text and set(one.cites) <= set(each.cites)
         )
 
-    async def confirmed(self) -> frozenset[int]:
+    async def wait_for_confirmed(self) -> frozenset[int]:
         """The numbers of the sentences that are confirmed; of those that are being judged, as soon as they are."""
         if self._judging is not None:
             await self._judging
@@ -92,7 +92,7 @@ class EarlyCheck:
             self._judging.cancel()
 
     def _judge(self, claims: Sequence[Claim]) -> None:
-        """Begin to judge the next sentences, as far as there is nothing about them to be looked at more closely."""
+        """Begin to judge the next sentences, except those that need a closer look."""
         before = len(self._judged)
         is_soon = before and sum(len(claim.text) for claim in claims[before:]) < NEXT
         if is_soon or not claims[before:] or claims[-1].announces:
@@ -166,7 +166,7 @@ async def cast_votes(
         return await asyncio.gather(*(early.reasoner.check_usefulness(ask, text) for _ in ballots))
 
     first, useful, confirmed = await asyncio.gather(
-        _check_grounding(early, left, strips), votes_on_whole(), early.confirmed()
+        _check_grounding(early, left, strips), votes_on_whole(), early.wait_for_confirmed()
     )
     not_plain = tuple(each for each in statements if each.number in judged - confirmed)
     second = await _check_grounding(early, not_plain, strips)

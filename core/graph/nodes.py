@@ -43,7 +43,7 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
     history = await _history(state, runtime.context)
     state = {**state, "proposals": proposals, "history": history}
     if isinstance(turn, Question):
-        beside, last = states.asked_beside(turn), state.get("outcome")
+        beside, last = states.subject_of_request(turn), state.get("outcome")
         # The bot asked its author back just before.
         is_awaited = last is not None and last.kind == "clarify" and history[-1].author == turn.author
         work = Work(
@@ -278,7 +278,7 @@ def _answer_with_quotes(state: State, deps: Deps, work: Work, draft: Draft, stri
 def _answer_with_draft(
     state: State, deps: Deps, work: Work, kept: Edited, strips: Strips, *, leaves_open: bool
 ) -> State:
-    """The supported part of a draft as the answer, with what was left out and a search for what is missing."""
+    """Answer with the supported part of a draft, what was left out, and a search for what is missing."""
     missing = ""
     if leaves_open:  # in the grader's words, or else what the plan would search for
         planned = work.plan.web_query or work.plan.standalone if work.plan else work.question

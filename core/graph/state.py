@@ -142,8 +142,8 @@ def history_before(state: State, work: Work) -> tuple[Exchange, ...]:
     return () if has_fallen_out else history
 
 
-def asked_beside(turn: Question) -> ThreadMessage | None:
-    """The message that “Can you answer this?” is about: the one it quotes, else the newest question of its thread."""
+def subject_of_request(turn: Question) -> ThreadMessage | None:
+    """The message that “Can you answer this?” is about. It is the quoted one, else the newest of its thread."""
     messages = turn.quoted or subjects(turn.thread_context)
     return messages[-1] if messages and hands_over(turn.text) else None
 

@@ -95,7 +95,7 @@ def read(text: str) -> Expression:
     text = rounding["inner"] if rounding else text
     numbers: dict[str, Operand] = {}
 
-    def named(found: re.Match[str]) -> str:
+    def add_operand(found: re.Match[str]) -> str:
         number = quantity_at(text, found.start()) or _unreadable()
         before, after = text[: found.start()], text[found.end() :]
         has_sign = _MINUS.search(before) or (_ENCLOSED.search(before) and after.lstrip().startswith(")"))
@@ -103,7 +103,7 @@ def read(text: str) -> Expression:
         numbers[name] = Operand(written=found[0], quantity=number, has_sign=bool(has_sign))
         return name
 
-    bare = vocabulary().number.sub(named, text).strip()
+    bare = vocabulary().number.sub(add_operand, text).strip()
     if not _ALLOWED.fullmatch(bare) or len(numbers) > TERMS:
         _unreadable()
     try:

@@ -199,11 +199,11 @@ def _with_titles(reason: str, strips: Sequence[Strip]) -> str:
     """The judge's reason, with the titles of strips; nothing if it names one that is not there."""
     titles = {strip.number: f"“{strip.passage.title}”" for strip in strips}
 
-    def named(found: re.Match[str]) -> str:
+    def name_titles(found: re.Match[str]) -> str:
         known = (titles[int(number)] for number in re.findall(r"\d+", found[0]) if int(number) in titles)
         return ", ".join(dict.fromkeys(known)) or found[0]
 
-    titled = _UNNUMBERED.sub(r"\1 source\2", _NUMBERED.sub(named, reason))
+    titled = _UNNUMBERED.sub(r"\1 source\2", _NUMBERED.sub(name_titles, reason))
     return "" if _NUMBERED.search(titled) else titled
 
 

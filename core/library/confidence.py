@@ -130,7 +130,7 @@ def features_of(observation: Observation) -> Features:
 
 
 @cache
-def fitted() -> Mapping[str, Mapping[str, float]]:
+def load_coefficients() -> Mapping[str, Mapping[str, float]]:
     """The coefficients by network, and for words alone: "bias", and a weight for each feature."""
     return tomllib.loads(Path(__file__).with_name("coefficients.toml").read_text(encoding="utf-8"))
 
@@ -140,8 +140,8 @@ def confidence_of(observation: Observation) -> float:
     if not observation.passages:
         return 0.0
     features = features_of(observation)
-    network = observation.network if observation.network in fitted() else REFERENCE
-    weights = fitted()[network if observation.dense else WORDS_ALONE]
+    network = observation.network if observation.network in load_coefficients() else REFERENCE
+    weights = load_coefficients()[network if observation.dense else WORDS_ALONE]
     values = ((each.name, getattr(features, each.name)) for each in fields(features))
     score = weights["bias"] + sum(weights.get(name, 0.0) * feature for name, feature in values)
     return (1 + tanh(score / 2)) / 2  # the logistic function, in a form that does not overflow

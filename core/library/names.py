@@ -141,7 +141,7 @@ def put(writing: Connection, document: int, names: Mapping[str, float]) -> None:
     )
 
 
-def meant(database: Database, question: str, scope: Scope, *, own: str = "") -> Meant:
+def find_meant(database: Database, question: str, scope: Scope, *, own: str = "") -> Meant:
     """The documents that a question names. ``own``: its last words: "and the 2022 one?" means another."""
     asked = names_in(question)
     if not asked:

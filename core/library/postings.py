@@ -1,4 +1,4 @@
-"""The lexical index in PostgreSQL: a row for each term of each passage, with what it adds to the BM25.
+"""The lexical index in PostgreSQL: a row for each term of each passage, with its share of BM25.
 
 ``weight`` is all of that but the rarity of the term, which depends on the scope of the question. ``terms``
 counts how many passages of a collection hold each term, so that asking for the rarities reads one row each.
@@ -98,15 +98,15 @@ class PostingsIndex:
         rarity = term_weights(words, held, held.get(EVERY, 0))
         rare, frequent = by_rarity([word for word in words if word in known], frequencies or held)
 
-        def asked(some: Sequence[str]) -> Asked:
+        def term_rows(some: Sequence[str]) -> Asked:
             rows = [(number, rarity[word], where) for word in some for number, where in known[word][1]]
             return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
         found: dict[str, float] = {}
-        for used, query, values in _stages(rare, frequent, asked, within, max(limit, FIRST)):
+        for used, query, values in _stages(rare, frequent, term_rows, within, max(limit, FIRST)):
             others = [word for word in (*rare, *frequent) if word not in used]
             ranked = _RANKED.format(found=query)
-            for passage, score in self.database.rows(ranked, (*values, *asked(others), limit)):
+            for passage, score in self.database.rows(ranked, (*values, *term_rows(others), limit)):
                 found.setdefault(str(passage), float(score))
             if len(found) >= limit:
                 break

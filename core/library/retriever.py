@@ -119,7 +119,7 @@ class Retriever:
         """The best passages by words and by meaning, each with both scores."""
         lexical, scope = self.store.lexical, query.scope
         follow_up = query.text if merged != query.text else ""
-        meant = names.meant(self.store.database, merged, scope, own=follow_up)
+        meant = names.find_meant(self.store.database, merged, scope, own=follow_up)
         asked = {word: w * (NAME_WEIGHT if word in meant.terms else 1.0) for word, w in weights.items()}
         others = tuple(word for word in weights if word not in meant.terms) or tuple(weights)
         # A second search by the question's own terms, which a long history could crowd out; and a third within the

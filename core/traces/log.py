@@ -1,4 +1,7 @@
-"""The log of questions: one row of figures for each turn, for good, and its texts for as long as the operator keeps them."""
+"""The log of questions: one row of figures for each turn, and its texts.
+
+The figures stay for good, the texts for as long as the operator keeps them.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,7 @@ class Log:
 
     async def forget_conversation(self, conversation: Conversation) -> None: ...
 
-    async def watched(self) -> frozenset[str]:
+    async def list_watched(self) -> frozenset[str]:
         """The turns whose outcomes are needed for longer than others."""
         return frozenset()
 
@@ -257,8 +260,8 @@ class QuestionLog(Log):
         """Delete the texts of the turns that read one of these documents."""
         await self.database.call(forget_sources, self.database.database, sources)
 
-    async def watched(self) -> frozenset[str]:
-        return await self.quoted.watched()
+    async def list_watched(self) -> frozenset[str]:
+        return await self.quoted.list_watched()
 
     async def expire(self) -> None:
         """Delete the texts that are older than the operator keeps them."""

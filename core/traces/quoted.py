@@ -1,4 +1,4 @@
-"""The documents that posted answers quote, each as it was when its quotes were last found: what to look at again.
+"""The documents that posted answers quote, each as it was when its quotes were last found.
 
 It holds no words: the quotes stand in the outcome of the turn, which the queue keeps for as long as a row is here.
 """
@@ -106,7 +106,7 @@ class QuotedDocuments:
         query = "DELETE FROM quoted_documents WHERE turn IN (SELECT turn FROM questions WHERE asked_at < ?)"
         await self.database.write(query, (before,))
 
-    async def watched(self) -> frozenset[str]:
+    async def list_watched(self) -> frozenset[str]:
         """The turns whose outcomes are needed."""
         rows = await self.database.rows("SELECT DISTINCT turn FROM quoted_documents WHERE address <> ''")
         return frozenset(turn for (turn,) in rows)

@@ -77,7 +77,7 @@ def queue_url(settings: DataSettings) -> str:
 @asynccontextmanager
 async def launch(
     database_url: str, *, disk: DiskWatch, close: Callable[[], Awaitable[None]],
-    replicas: Replicas = ALONE, watched: Callable[[], Awaitable[Collection[str]]] = NO_LOG.watched,
+    replicas: Replicas = ALONE, watched: Callable[[], Awaitable[Collection[str]]] = NO_LOG.list_watched,
 ) -> AsyncIterator[None]:  # fmt: skip
     """DBOS in the running loop; at the end, ``close`` ends what runs before the database is closed.
     ``watched``: the turns whose outcomes are needed for longer than RETENTION. While it runs, failed writes

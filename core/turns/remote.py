@@ -69,7 +69,7 @@ class RemoteQueue:
         """Store it: once this returns, whoever serves does it, now or later."""
         await self.client.enqueue_async(enqueueing(work), plain(work), route)
 
-    async def unfinished(self) -> int:
+    async def count_unfinished(self) -> int:
         """The number of turns and commands that have not ended. Raises StoreUnavailable."""
         return await asyncio.to_thread(count_unfinished, self.client._sys_db)  # noqa: SLF001 - the file is DBOS's
 

@@ -340,7 +340,11 @@ async def open_turns(
     register(turns)
     async with (
         queue.launch(
-            database_url, disk=turns.disk, close=turns.close, watched=assistant.log.watched, replicas=replicas
+            database_url,
+            disk=turns.disk,
+            close=turns.close,
+            watched=assistant.log.list_watched,
+            replicas=replicas,
         ),
         replicas.serving(turns),
     ):

@@ -102,17 +102,17 @@ class GuardedFetcher:
     tls: ssl.SSLContext | None = None  #: None: default_tls()
 
     async def fetch(self, url: str) -> Page:
-        async with self._bounded(url):
+        async with self._limit_time(url):
             resource = await self._follow(url, READABLE_TYPES)
             return await asyncio.to_thread(page_of, resource)
 
     async def get_public(self, url: str) -> Resource:
         """The bytes behind a URL. FetchRefused for what must not be visited, SearchTrouble for what failed."""
-        async with self._bounded(url):
+        async with self._limit_time(url):
             return await self._follow(url, INGESTED_TYPES)
 
     @asynccontextmanager
-    async def _bounded(self, url: str) -> AsyncIterator[None]:
+    async def _limit_time(self, url: str) -> AsyncIterator[None]:
         import httpx
 
         try:

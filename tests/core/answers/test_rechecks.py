@@ -183,11 +183,11 @@ async def test_forgetting_a_document_or_a_conversation_ends_it(shelf):
     there = replace(HELP, thread="2")
     await shelf.answer(FERRY)
     await shelf.answer(FERRY, turn="q2", conversation=there)
-    watched = await shelf.log.watched()
+    watched = await shelf.log.list_watched()
     await shelf.log.forget_conversation(there)
     del shelf.posted["q2"]
     await shelf.checks.remember("test")
-    left = await shelf.log.watched()
+    left = await shelf.log.list_watched()
     shelf.library.forget("docs/ferry.md")
 
     assert (watched, left) == ({"q1", "q2"}, {"q1"})
@@ -228,7 +228,7 @@ async def test_what_was_asked_too_long_ago_is_let_go(shelf):
     shelf.sync()
 
     assert await shelf.look() == []
-    assert await shelf.log.watched() == frozenset()
+    assert await shelf.log.list_watched() == frozenset()
 
 
 async def test_kept_answers_of_the_thread_or_with_the_same_words_come_up_for_review_at_once(shelf):

@@ -74,8 +74,8 @@ def test_so_it_is_with_vectors():
 def test_a_network_that_a_fit_has_seen_has_coefficients_of_its_own(monkeypatch):
     hits = hit(FERRY, lexical=12.0, dense=0.8), hit("The bakery sells bread.", lexical=0.5, dense=0.1)
     usual = confidence_of(observation(QUESTION, *hits))
-    known = {**confidence.fitted(), "sure": {"bias": 5.0}, "unsure": {"bias": -5.0}}
-    monkeypatch.setattr(confidence, "fitted", lambda: known)
+    known = {**confidence.load_coefficients(), "sure": {"bias": 5.0}, "unsure": {"bias": -5.0}}
+    monkeypatch.setattr(confidence, "load_coefficients", lambda: known)
 
     def with_network(name):
         return confidence_of(replace(observation(QUESTION, *hits), network=name))

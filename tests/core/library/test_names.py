@@ -6,7 +6,7 @@ from fakes.shelf import found, open_library, put, scope, write
 from core.conversation import Exchange
 from core.library import names
 from core.library.documents import Piece
-from core.library.names import meant, names_in, names_of
+from core.library.names import find_meant, names_in, names_of
 from core.library.retriever import Query
 
 CUSTOM = "Talk to your manager first, and enter it in the portal. " * 30
@@ -39,7 +39,7 @@ def test_of_handbooks_that_are_alike_the_one_of_the_country_is_found_first(handb
 
 
 def test_a_question_that_compares_two_means_both(handbooks):
-    both = meant(handbooks.store.database, "annual leave in Kenya and in Norway", scope())
+    both = find_meant(handbooks.store.database, "annual leave in Kenya and in Norway", scope())
 
     assert {source.rsplit("/", 1)[-1] for _, source in both.likeness} == {"kenya.md", "norway.md"}
     assert len(both.addresses) == 2
@@ -74,7 +74,7 @@ def test_a_follow_up_that_names_a_year_stays_with_who_it_was_about():
 
 
 def test_a_question_that_names_none_means_none(handbooks):
-    assert meant(handbooks.store.database, "how many days of annual leave?", scope()).addresses == ()
+    assert find_meant(handbooks.store.database, "how many days of annual leave?", scope()).addresses == ()
 
 
 def test_years_quarters_and_versions_are_read_as_people_write_them():
@@ -113,7 +113,7 @@ def test_what_may_not_be_read_is_not_meant(library, count):
         put(library, f"/open_{year}.md", *[f"It is for {year}."] * 5, collection="ours")
 
     def addresses(*collections):
-        return meant(database, "who paid in 2031?", scope(collections=collections)).addresses
+        return find_meant(database, "who paid in 2031?", scope(collections=collections)).addresses
 
     assert addresses("ours") == ()
     assert len(addresses("ours", "hers")) == count

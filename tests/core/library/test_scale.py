@@ -9,7 +9,7 @@ import pytest
 from benchmarks import fit_confidence
 from fakes.tiny_network import write_tiny_network
 
-from core.library.confidence import WORDS_ALONE, fitted
+from core.library.confidence import WORDS_ALONE, load_coefficients
 from core.library.embedding.embedder import on_scale
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.scale import (
@@ -63,7 +63,7 @@ def test_a_network_is_known_by_its_own_name(name, network):
 
 
 def test_the_network_of_the_fit_is_one_that_a_fit_has_seen():
-    assert REFERENCE in fitted()
+    assert REFERENCE in load_coefficients()
 
 
 def test_what_leans_is_brought_upright():
