@@ -215,7 +215,7 @@ def open_vectors(database: Database, folder: Path) -> VectorIndex:
 
 
 def access_of(settings: Settings, *, timeout: float, longest: float = 0.0) -> Access:
-    """Access to the services of models; seconds for one call, and the longest of a slow model of one's own."""
+    """Access to the services of models, with the seconds for one call and for a slow model."""
     return Access(
         google_api_key=settings.google_api_key, google_url=settings.google_gemini_base_url,
         openai_api_key=settings.openai_api_key, openai_url=settings.openai_base_url,

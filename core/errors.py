@@ -39,7 +39,7 @@ class SettingsError(FootnoteError):
 
 
 class StoreUnavailable(SettingsError):
-    """A database cannot be read or written now, since its disk or the way to its server is at fault."""
+    """A database cannot be read or written now, because of its disk or the way to its server."""
 
 
 class VersionMismatch(SettingsError):
@@ -105,7 +105,7 @@ EXTRAS = frozenset({"openai", "anthropic", "ollama"})
 
 
 def how_to_install(provider: str, package: str) -> str:
-    """The package that a model of this provider needs and that is not installed, as the rest of a sentence."""
+    """The missing package of a model's provider, as the rest of a sentence."""
     if provider in EXTRAS:
         return (
             f"needs packages that are not installed: uv sync --no-dev --inexact --extra {provider}, "

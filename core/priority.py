@@ -1,5 +1,6 @@
-"""Work for which nobody waits gives way to turns that compute in this process, and long computations are slowed down
-beside them.
+"""Work for which nobody waits gives way to turns that compute in this process.
+
+Long computations are slowed down beside them.
 
 A turn computes unless it waits for another machine: a model, the web, a chat platform. Python's threads share one
 interpreter, and this machine's processors are shared by all, so that whatever else computes makes a turn slower, and a

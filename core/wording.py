@@ -35,7 +35,7 @@ class Wording:
         return self("date", day=str(day.day), month=months[day.month - 1], year=str(day.year))
 
     def day(self, moment: float) -> str:
-        """The day of a moment, in seconds since the epoch; in UTC, so that it is the same for everybody."""
+        """The day of a moment, in seconds since the epoch. In UTC, the same for everybody."""
         return self.date(datetime.fromtimestamp(moment, UTC).date())
 
     def number(self, number: float) -> str:

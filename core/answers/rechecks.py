@@ -232,7 +232,7 @@ class AnswerChecks:
 
 
 def _quotes(outcome: Outcome) -> list[Citation]:
-    """The footnotes of documents; kept answers have a review of their own, and pages of a search are not kept."""
+    """The footnotes of documents. Kept answers have a review of their own; pages of a search are not kept."""
     cited = outcome.answer.citations if outcome.answer else ()
     return [each for each in cited if each.origin == "documents" and not is_kept(each.source)]
 

@@ -1,4 +1,4 @@
-"""Finds out if a quote still stands in what documents say now: to the letter, in other words, or not any more. Pure.
+"""Finds out if a quote still stands in its documents, to the letter or in other words. Pure.
 
 Nobody is told that an answer no longer holds while that is in doubt. A quote stands in other words where most of its
 words stand near each other, with the same numbers, names, code, addresses and spans of time, and deny what it denied.
@@ -148,7 +148,7 @@ def _denies_otherwise(one: str, other: str) -> bool:
 
 @cache
 def _deciding_words() -> frozenset[str]:
-    """Words for spans of time, days and months, such as hours or weekly, and for what is on or off."""
+    """Words for spans of time, days and months, and for what is on or off."""
     return frozenset(word for words in words_of("sentences", "deciding").values() for word in words.split())
 
 

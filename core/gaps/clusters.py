@@ -1,4 +1,4 @@
-"""Groups of texts that mean much the same, from how alike each two of them are by meaning or by their words.
+"""Groups of texts that mean much the same, from the likeness of each two by meaning or words.
 
 Agglomerative clustering with average linkage: the two groups whose members are most alike on average become
 one, again and again. How far that goes is chosen by the mean silhouette (Rousseeuw 1987), in which only groups

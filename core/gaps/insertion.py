@@ -176,8 +176,10 @@ def _format_heading(text: str, model: _Heading, question: str, newline: str) -> 
 
 
 def _item(section: str) -> tuple[str, str] | None:
-    """The mark of the list's next item at the end of a section, and what stands before it; None without a
-    list."""
+    """The mark of the next item of a list that ends a section, and what stands before it.
+
+    None without a list.
+    """
     lines = section.rstrip().splitlines()
     items: list[tuple[int, re.Match[str]]] = []  # the last one first
     for at in range(len(lines) - 1, -1, -1):

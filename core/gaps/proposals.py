@@ -1,5 +1,7 @@
-"""Drafts are shown with their grounds, written as files, opened as pull requests, and remembered until their document states
-the answer, which is retired then."""
+"""Drafts: shown with their grounds, written as files, or opened as pull requests.
+
+A draft is remembered until its document states the answer, which is retired then.
+"""
 
 import asyncio
 import re

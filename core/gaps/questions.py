@@ -1,5 +1,4 @@
-"""The questions of the log that were not answered as somebody would wish, why, and what people decided about
-them.
+"""The questions of the log that were not answered well, why, and what people decided about them.
 
 Groups are made again each time, so a decision is stored for each question that the group held: see
 :func:`core.gaps.groups.state_of`.

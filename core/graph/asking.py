@@ -1,4 +1,4 @@
-"""The requests of the nodes to the reasoner: grades, and drafts from strips, one of them ahead of its grades."""
+"""The requests of the nodes to the reasoner: grades, and drafts, one of them ahead of its grades."""
 
 import asyncio
 from collections.abc import AsyncIterator

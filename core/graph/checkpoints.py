@@ -1,4 +1,6 @@
-"""The checkpoints of one turn: read once, written where a kill would cost more than thinking again, and at the end.
+"""The checkpoints of one turn: read once, and written rarely.
+
+One is written where a kill would cost more than thinking again, and at the end.
 
 LangGraph has a checkpoint stored after each node, and what the node returned once more before it. A turn is in
 the durable queue already, so most of that would be written for nothing.

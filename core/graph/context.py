@@ -1,5 +1,6 @@
-"""The ports of a turn, passed in on every run of the graph and never persisted, and what its nodes note for its
-trace.
+"""The ports of a turn, and what its nodes note for its trace.
+
+The ports are passed in on every run of the graph and never persisted.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence

@@ -122,7 +122,7 @@ def unseen(
 
 
 def with_further(work: Work, new: Sequence[Retrieved], grades: Grades) -> Work:
-    """The work with the passages of a further look and the verdicts on them; without new ones the last stand."""
+    """The work with the passages of a further look and their verdicts. Without new ones the last stand."""
     held, was_enough = work.holds_correct, any(work.sufficient)
     has_missed = bool(work.drafts) or not (held or was_enough)
     ranked = [hit.passage.id for hit in sorted(new, key=lambda hit: -hit.score)]

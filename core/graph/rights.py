@@ -33,7 +33,7 @@ def documents_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[st
 
 
 def documents_of(proposal: Proposal) -> tuple[str, ...]:
-    """The sources of the documents that its query may have words of, and of those that are shown with it."""
+    """The sources of the documents that its query may quote, and of those shown with it."""
     closest = (each.source for each in proposal.closest if each.origin == "documents")
     return tuple(dict.fromkeys((*proposal.documents, *closest)))
 

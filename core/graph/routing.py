@@ -158,7 +158,7 @@ def oddity_to_mend(
 def apply_check(
     work: Work, policy: Policy, kept: Edited, votes: Sequence[reasoner.Grounded], useful: Sequence[bool]
 ) -> tuple[Work, bool]:
-    """The work after the check of a draft, and whether what is left of it leaves a part of the question open."""
+    """The work after the check of a draft, and whether a part of the question stays open."""
     shares = [vote.share_unsupported for vote in votes]
     shares += shares[-1:] * (grounding_votes(policy) - len(shares))  # votes that were not needed
     # A draft from which nothing was cut states a part of the answer and says what is missing.

@@ -26,7 +26,7 @@ from core.wording import Sentence, in_language
 
 
 async def propose(state: State, runtime: Runtime[Deps]) -> State:
-    """Ask a person whether this exact query may go to the web, or say that nothing is left to try."""
+    """Ask a person whether this exact query may go to the web, or end without an answer."""
     deps, work = runtime.context, state["work"]
     if outcomes.is_about_its_files(work):
         return outcomes.end_with_beginning(state, work.with_step("propose"))

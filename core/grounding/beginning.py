@@ -1,4 +1,7 @@
-"""The beginning of a draft: what can be judged and shown while the rest is written, since nothing that follows changes it."""
+"""The beginning of a draft, which is judged and shown while the rest is written.
+
+It ends where what follows could still change it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -86,8 +86,10 @@ def _compose(text: str, footnotes: _Footnotes, stated: Stated, unsettled: Sequen
 
 
 def _mark(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
-    """Sentences of a paragraph with the same footnotes show them once, after the last; one without marks between them
-    has those of the next."""
+    """Sentences of a paragraph with the same footnotes show them once, after the last.
+
+    One without marks between them has those of the next.
+    """
     following: Claim | None = None  #: the next one with marks
     below = ""
     for number in reversed(range(len(claims))):

@@ -1,4 +1,4 @@
-"""The claims of a draft: what each says, which strips it cites, and the draft with some of them cut.
+"""The claims of a draft, the strips that each cites, and the draft without some of them.
 
 Footnotes are read as people read them. A marker at the end of a paragraph or item covers the sentences
 before it that have none. An introduction gets the footnotes of what it introduces; "Yes." those of the next
@@ -227,7 +227,7 @@ def marks_of(numbers: Iterable[int]) -> str:
 
 
 def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: Mapping[int, str]) -> str:
-    """The draft without the claims whose numbers, from 0, are ``cut``, and with new ``marks`` on those that have some."""
+    """The draft without the claims that are ``cut``, by number from 0, and with new ``marks`` on others."""
     block = None  # of the nearest claim below that is kept
     for number in reversed(range(len(claims))):
         claim = claims[number]
@@ -276,7 +276,7 @@ def _remove(text: str, claim: Claim, *, goes_on: bool) -> str:
 
 
 def _renumber(after: str, indent: int) -> Iterator[str]:
-    """The lines after an item that was cut: inner items move out, the numbers of the next ones go down."""
+    """The lines after an item that was cut. Inner items move out, the next ones get lower numbers."""
     outward: int | None = None  # columns by which inner items move
     position = 0
     for match in _LINE.finditer(after):

@@ -92,7 +92,7 @@ def oddity_of(draft: str, question: str) -> Oddity | None:
 
 
 def _say_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """True if two paragraphs, each with its letters, are the same, or nearly so with the same numbers and code."""
+    """True if two paragraphs are the same, or nearly so with the same numbers and code."""
     if one[1] == other[1]:
         return True
     words, others = (set(re.findall(r"\w+", text.casefold())) for text, _ in (one, other))

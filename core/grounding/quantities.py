@@ -233,7 +233,7 @@ def _cells(line: str) -> list[tuple[int, str]]:
 
 
 def _numbers(text: str, *, is_comma: bool, is_cell: bool) -> list[Quantity]:
-    """The numbers of a cell or line, the last first; one before "to 12.4 million" has that scale and unit too."""
+    """The numbers of a cell or line, the last first. One before "to 12.4 million" has that scale and unit too."""
     numbers: list[Quantity] = []
     last: Quantity | None = None
     for number in reversed([*filter(None, map(_quantity, vocabulary().number.finditer(text)))]):

@@ -1,4 +1,4 @@
-"""Parts of a strip that show a sentence: by its words, and above all by its numbers, code and identifiers.
+"""Parts of a strip that show a sentence, by its words, numbers, code and identifiers.
 
 Between languages they share few words; there it is what a judge named.
 """
@@ -182,7 +182,7 @@ def _best(pieces: Sequence[_Piece], sought: Sought) -> list[int]:
 
 
 def _list_below(pieces: Sequence[_Piece], sought: Sought, best: int) -> list[int] | None:
-    """The lead of a list and the items that the sentence names, if together they show more than the best."""
+    """The lead of a list and its items in the sentence, if together they show more than the best."""
     lists: dict[int, list[int]] = {}
     above = -1
     for number, piece in enumerate(pieces):

@@ -140,7 +140,7 @@ def _announces(text: str, unit: Unit) -> bool:
 
 
 def _whole_list(text: str, units: Sequence[Unit], index: int) -> tuple[int, int]:
-    """The list around an item, with the sentence that introduces it; only the item if the list is too long."""
+    """The list around an item, with its introduction. Only the item if the list is too long."""
     first, last = index, index
     while first and units[first - 1].kind == "item":
         first -= 1

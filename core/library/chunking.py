@@ -195,7 +195,7 @@ def _sections(document: Document) -> Iterator[_Section]:
 
 
 def _merge(sections: Iterable[_Section]) -> list[_Section]:
-    """Lone headings and tiny sections are joined with the next one; a lone heading at the end, with the one before."""
+    """Join lone headings and tiny sections with the next one. A last lone heading joins the one before."""
     merged: list[_Section] = []
     for section in sections:
         if merged and (joined := _join(merged[-1], section)):

@@ -1,4 +1,4 @@
-"""The contents of a document, as its passages tell: its sections, and the passages of one, of a page, or with a phrase."""
+"""The sections of a document, and the passages of a section, of a page, or with a phrase."""
 
 import re
 from collections import Counter, defaultdict

@@ -55,7 +55,7 @@ def indexed_words(document: NewDocument) -> list[Indexed]:
 
 
 def collection_number(writing: Connection, name: str) -> int:
-    """The number of a collection; for one that only some people may read, that of its base is made too."""
+    """The number of a collection. For one that only some people may read, its base gets one too."""
     for each in dict.fromkeys((base_of(name), name)):
         writing.execute("INSERT INTO collections (name) VALUES (?) ON CONFLICT DO NOTHING", (each,))
     (number,) = writing.execute("SELECT number FROM collections WHERE name = ?", (name,)).fetchone()

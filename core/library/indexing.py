@@ -1,4 +1,4 @@
-"""Carrying a sync out: files are read, in other processes where that is worth it, and written to the store."""
+"""Carrying a sync out: files are read, perhaps in other processes, and written to the store."""
 
 import hashlib
 from collections import deque
@@ -145,7 +145,7 @@ def _index_file(
 
 
 def drop_surrogates(document: Document) -> Document:
-    """The document without lone surrogates, as from some fonts in PDF files; what was cut already has none in its text."""
+    """The document without lone surrogates, as from some fonts in PDF files. What was cut already has none in its text."""
     text = document.text if document.pieces is not None else storable(document.text)
     return replace(document, title=storable(document.title), text=text)
 

@@ -69,7 +69,7 @@ def document_numbers(store: DocumentStore, named: Iterable[tuple[str, str]]) -> 
 
 
 def text_of_document(store: DocumentStore, number: str, scope: Scope) -> str | None:
-    """The text of a document as far as its passages hold it, each at its offset; None for none in the scope. Blocks."""
+    """The text of a document as far as its passages hold it. None for none in the scope. Blocks."""
     entry = store.document(int(number)) if number.isdecimal() and len(number) < 16 else None
     if entry is None or entry.collection not in scope.collections:
         return None

@@ -1,4 +1,4 @@
-"""Recovering what can still be read of a library that cannot be opened, into a new one next to it.
+"""Recovering the readable rest of a library that cannot be opened into a new one.
 
 Files are read again from the disk. What the disk does not have is recovered here: the roots,
 what was forgotten below them, and pages from the web. The new file replaces the old one in one
@@ -118,7 +118,7 @@ def _copy_rows(damaged: sqlite3.Connection, into: DocumentStore) -> Recovery:
 
 
 def _pages(damaged: sqlite3.Connection) -> tuple[list[NewDocument], bool]:
-    """Documents that are not files, without pieces if one of these is missing; and whether that is all of them."""
+    """Documents that are not files, and whether that is all. One with a missing piece has none."""
     collections, _ = _rows(damaged, "collections", "number, name", (int, str))
     columns = "id, collection, address, root, source, title, coalesce(url, ''), hash, size, passages"
     kinds = (int, int, str, str, str, str, str, str, int, int)

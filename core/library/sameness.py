@@ -1,4 +1,4 @@
-"""The sameness of a question and one that a person has answered: by words, and by meaning where there are vectors.
+"""The sameness of a question and an answered one, by words, and by meaning with vectors.
 
 The answer is worth a credit in the ranking and no more: judges decide about it as about any other passage. So it
 is better to miss a question in other words than to take another question for it. `python -m benchmarks same_question`
@@ -123,7 +123,7 @@ def question_of(passage: Passage) -> str:
 
 
 def answers_another(question: str, passage: Passage, *, is_substitution: bool) -> bool:
-    """True if it is a person's answer to almost this question, and does not say what this one asks for.
+    """True if it answers almost this question, and does not say what this one asks for.
 
     ``is_substitution``: the question only names what takes the place of the subject before it: “and of mercury?”.
     """

@@ -154,7 +154,7 @@ class DocumentStore:
         return {each.id: each for each in self._find(scope, f"p.id {condition}", (wanted,))}
 
     def find_quote(self, source: str, quote: str, start: int, scope: Scope) -> Passage | None:
-        """The passage of a source that holds this quote, the one nearest to this offset; None if no passage does."""
+        """The passage of a source that holds this quote, nearest to this offset. None if there is none."""
         found = self._find(
             scope,
             f"p.document IN (SELECT id FROM documents WHERE source = ?) AND {_CONTAINS[self.database.dialect]}",
@@ -165,7 +165,7 @@ class DocumentStore:
         return next(iter(found), None)
 
     def line_of(self, collection: str, source: str, quote: str, start: int) -> int | None:
-        """The line of its file on which a quote begins that is at this offset; None if that is not known."""
+        """The line of its file on which the quote at this offset begins. None if it is not known."""
         rows = self._rows(
             f"SELECT p.line, p.start, p.text {_DOCUMENTS} JOIN passages p ON p.document = d.id"
             ' WHERE c.name = ? AND d.source = ? AND p.line IS NOT NULL AND p.start <= ? AND p."end" > ?',
@@ -179,7 +179,7 @@ class DocumentStore:
         return found.pop() if len(found) == 1 else None
 
     def anchor_of(self, collection: str, source: str, start: int) -> str | None:
-        """The name that its page has for the section around an offset; None if it has none, or several pages match."""
+        """The anchor of the section around an offset. None if it has none, or several pages match."""
         entries = self.find_named(collection, source)
         if len(entries) != 1 or not entries[0].anchors:
             return None

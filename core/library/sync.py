@@ -224,7 +224,7 @@ def plan_sync(
     *,
     retry: bool,
 ) -> SyncPlan:
-    """Compare the disk with the store; what the store has at or below ``paths`` and the disk has not is gone.
+    """Compare the disk with the store. What the store has at or below ``paths`` and the disk has not is gone.
 
     Files that were not read, or not wholly, are tried again if they changed, or all of them with ``retry``.
     """

@@ -1,9 +1,11 @@
-"""Contradictions: two sentences about the same thing that differ in a number, a unit, a date, a name, a "not", or a word
-and its opposite.
+"""Contradictions: two sentences about the same thing that differ.
+
+They differ in a number, a unit, a date, a name, a "not", or a word and its opposite.
 
 Which sentences are about the same thing, their words tell: the rarest of each find the others, and what both say must
-outweigh what only one says. Whether they contradict each other a model decides, where there is one. Without one, they are
-shown as different, so here it is better to miss some than to be wrong: what tells their subjects apart silences them.
+outweigh what only one says. Whether they contradict each other a model decides, where there is one. Without one, they
+are shown as different, so here it is better to miss some than to be wrong: what tells their subjects apart silences
+them.
 """
 
 from collections import Counter, defaultdict
@@ -112,7 +114,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 def difference(one: Assertion, other: Assertion, own: frozenset[str], theirs: frozenset[str]) -> Found | None:
-    """The difference, how each says it, and the terms that say it; of several the first of: figures, denial, state, name."""
+    """The difference, how each says it, and the terms that say it. Of several the first of: figures, denial, state, name."""
     if (figures := figures_apart(one.figures, other.figures)) is not None:
         first, second = figures
         is_unit = first.unit != second.unit and first.digits == second.digits
@@ -173,7 +175,7 @@ def _in_words(found: Sequence[str], claim: Assertion) -> str:
 def _are_apart(
     one: Assertion, other: Assertion, own: Collection[str], theirs: Collection[str], weight: float
 ) -> bool:
-    """True if they are about different things: one has a word instead of the other's, or the thing of one is unknown."""
+    """True if they are about different things. One has another word, or the thing of one is unknown."""
     is_near = one.place.document == other.place.document
     is_weak = is_near or weight < POINTING or one.denies != other.denies
     if (one.points or other.points) and is_weak:

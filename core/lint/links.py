@@ -1,5 +1,6 @@
-"""Dead links inside the library: to a file that is not there, or to a heading that its page does not have. And pages that
-are much older than what links to them.
+"""Dead links inside the library: to a file that is missing, or a heading that its page lacks.
+
+Also finds pages that are much older than what links to them.
 
 Only Markdown is read, with the way that each kind of site names its headings and pages. A link counts as dead if no way
 leads anywhere. What was not ingested may be there all the same: the disk is asked, within the ingested folder alone.
@@ -67,7 +68,7 @@ class LinkedPage:
 
 
 def page_of(entry: Entry) -> LinkedPage | None:
-    """The page of a Markdown file of this disk; None for anything else, and for what cannot be read now."""
+    """The page of a Markdown file of this disk. None for anything else, and for what cannot be read now."""
     path = Path(entry.address)
     if not entry.address.startswith("/") or path.suffix.lower() not in MARKDOWN:
         return None

@@ -84,7 +84,7 @@ def is_document(entry: Entry) -> bool:
 
 
 def contradictions(claims: Sequence[Assertion], changed: Collection[int]) -> tuple[list[LintFinding], int]:
-    """Claims that differ, at least one of them in a document that changed; and how many pairs were looked at."""
+    """Claims that differ, and the number of compared pairs. One of each pair is in a document that changed."""
     index, pairs, looked = Index(claims), list[Pair](), 0
     for one, other in _near(claims, index.near, changed):
         looked += 1
@@ -148,7 +148,7 @@ def _contradiction(pair: Pair, count: int) -> LintFinding:
 
 
 def duplicates(texts: Sequence[Text], changed: Collection[int]) -> tuple[list[LintFinding], int]:
-    """Passages that are copies, at least one of them in a document that changed; how many pairs were looked at."""
+    """Passages that are copies, and the number of compared pairs. One of each pair is in a document that changed."""
     found, looked = list[LintFinding](), 0
     for one, other in _near(texts, Runs(texts).near, changed):
         looked += 1

@@ -1,5 +1,8 @@
-"""Private words on pages that everybody reads: keys and passwords, notes that a page is confidential, and numbers of
-accounts. A secret is masked in what is shown and kept."""
+"""Private words on pages that everybody reads.
+
+They are keys and passwords, notes that a page is confidential, and numbers of accounts. A secret is masked in
+what is shown and kept.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

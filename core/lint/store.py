@@ -74,7 +74,7 @@ class LintStore:
         state: str,
         now: float,
     ) -> None:
-        """Adds findings, in place of those of some kinds; those of documents that are gone by now are left out."""
+        """Adds findings, in place of those of some kinds. Those of documents that are gone are left out."""
         with self.documents.transaction() as writing:
             there = {int(row[0]) for row in writing.execute("SELECT id FROM documents").fetchall()}
             writing.executemany("DELETE FROM lint_findings WHERE kind = ?", ((kind,) for kind in drops))

@@ -58,5 +58,5 @@ class BriefReasoner:
 
 
 def is_doubted(statement: Statement) -> bool:
-    """True unless the strips that a sentence cites say it nearly word for word, and hold all its names and numbers."""
+    """True unless the cited strips say the sentence nearly word for word, with all its names and numbers."""
     return bool(statement.doubts or statement.fault or not statement.is_close)

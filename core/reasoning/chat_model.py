@@ -1,5 +1,6 @@
-"""The reasoner of two chat models: one writes, the other plans, grades and checks, and the extractive reasoner
-stands in where a model is in trouble.
+"""The reasoner of two chat models: one writes, the other plans, grades and checks.
+
+The extractive reasoner stands in where a model is in trouble.
 
 :class:`ChatModels` lives as long as the process. It makes a :class:`ChatModelReasoner` for each turn, which
 keeps that turn's budget. :mod:`core.reasoning.prompts` has the prompts, :mod:`core.reasoning.replies` reads

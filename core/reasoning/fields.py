@@ -1,5 +1,6 @@
-"""The fields of a model's reply, read as they were meant: ``"3"`` is 3, ``"yes"`` is true, null is nothing; and the
-steps of a judge's search, which are lines of one of them.
+"""The fields of a model's reply, read as they were meant. ``"3"`` is 3, ``"yes"`` is true, null is nothing.
+
+The steps of a judge's search are lines of one of them.
 
 What cannot be read stays as it is, so that its schema refuses it and the model is asked again. No number is ever
 left out: it could be that of a sentence which nothing supports.
@@ -67,7 +68,7 @@ def as_numbers(given: Any) -> Any:
 
 
 def as_rows(given: Any) -> Any:
-    """Lists of numbers; a row may be text ("3: 1, 2"), an object of them, or an entry of one ({"3": [1, 2]})."""
+    """Lists of numbers. A row may be text ("3: 1, 2"), an object of them, or an entry of one ({"3": [1, 2]})."""
     if _is_nothing(given):
         return []
     if isinstance(given, Mapping):
@@ -129,8 +130,9 @@ _PAGE = re.compile(r"\b(?:pages?|slides?|cells?|p\.?)\s*(\d{1,5})", re.IGNORECAS
 
 
 def to_step(line: str, contents: Sequence[Contents]) -> SearchStep | None:
-    """A step as a judge writes it: "search 2: words", "open 2.14", "open 2: page 61", "find 2: words"; None:
-    it names nothing. A phrase to find in no document in particular is searched for."""
+    """A step as a judge writes it: "search 2: words", "open 2.14", "open 2: page 61", "find 2: words".
+
+    None if it names nothing. A phrase to find in no document in particular is searched for."""
     found = _STEP.match(one_line(line, QUERY_LIMIT))
     if found is None:
         return None

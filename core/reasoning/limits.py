@@ -1,4 +1,4 @@
-"""Limits that all turns share, a circuit breaker for each model and the budget of tokens, and what tokens cost."""
+"""Limits that all turns share: a circuit breaker for each model, and the budget and cost of tokens."""
 
 import logging
 import time

@@ -1,5 +1,7 @@
-"""The speed at which a model on a server of one's own reads and writes, measured by its calls: a slow one is asked less, and waited for
-longer. A hosted model is not measured."""
+"""The speed at which a model on a server of one's own reads and writes, measured by its calls.
+
+A slow one is asked less, and waited for longer. A hosted model is not measured.
+"""
 
 import logging
 import time

@@ -189,7 +189,7 @@ def foreign_strips(statements: Sequence[Statement], strips: Sequence[Strip]) -> 
 
 
 def lines_of(strip: Strip) -> tuple[Span, ...]:
-    """The spans of a strip that can be quoted, in the order in which the judge sees them numbered, from 1."""
+    """The spans of a strip that can be quoted. The judge sees them in this order, numbered from 1."""
     offset, found = strip.passage.start, quotable(strip.passage.text, *strip.within)
     return tuple((offset + start, offset + end) for start, end, _ in found)
 

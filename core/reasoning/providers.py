@@ -124,7 +124,7 @@ def _leave_environment_alone(model: Any) -> None:
 
 
 def _options(provider: str, model: str, access: Access, *, is_streamed: bool) -> dict[str, Any]:
-    """Options of a client: without retries, which Calls counts, and with an address, so that no gateway in the
+    """Options of a client. It has no retries, which Calls counts, and an address, so that no gateway in the
     environment replaces it."""
     timeout = max(access.timeout, access.longest) if is_own(provider, access) else access.timeout
     options: dict[str, Any] = {

@@ -148,7 +148,7 @@ Oddity = Literal["language", "twice", "uncited"]
 
 @value
 class Rejected:
-    """The sentences that a check cut from a draft and those it left, or what is wrong with all of it."""
+    """A draft that a check refused: the sentences cut and left, or what is wrong with all of it."""
 
     failing: tuple[Omission, ...]
     standing: str = ""

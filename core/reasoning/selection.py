@@ -109,7 +109,7 @@ class _Query:
         return sum(held) / self.total
 
     def agreement(self, heading: str, language: str) -> float:
-        """The degree to which a heading, or a part of it, names the question's subject and nothing else, 0 to 1."""
+        """The degree, 0 to 1, to which a heading or a part of it names the question's subject alone."""
         most = 0.0
         for part in (heading, *_HEADING_PARTS.split(heading)):
             words = (word for word in _HEADING_WORDS.split(part) if has_content(word, language))

@@ -1,6 +1,7 @@
-"""Documents of the library that are made of items: of the bytes of a file, or of text whose parts have names in the
-address of its page, as a source puts it together from an API; and of the documents that an answer cites, when they
-were last seen.
+"""Documents of the library that are made of items, and when cited ones were last seen.
+
+An item is the bytes of a file, or text that a source puts together from an API. The parts of such a text have
+names in the address of its page.
 
 A source was seen when its last sync ended that read everything; what could not be looked at then was seen earlier. A
 single page was seen when it was last read. A file of a folder is looked at before each question, so it never gets old
@@ -111,7 +112,7 @@ def document_of(
 
 
 def with_lines(pieces: Sequence[Piece], suffix: str, data: bytes) -> Sequence[Piece]:
-    """The pieces with the lines on which they begin, if the file is the text that they were cut from."""
+    """The pieces with their first lines, if they were cut from the file itself."""
     if suffix in OTHER_TEXT:
         return pieces
     try:

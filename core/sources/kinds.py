@@ -1,5 +1,6 @@
-"""The kinds of sources, the names by which people mean a source, and a first look at one: what it would read, without
-reading or storing it. A new kind is its folder, and its entry here.
+"""The kinds of sources, the names by which people mean a source, and a first look at one.
+
+The look lists what a source would read, without reading or storing it. A new kind is its folder, and its entry here.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -66,7 +67,7 @@ def source_address(
     kinds: Mapping[str, port.AddressKind] = KINDS,
     settings: Settings | None = None,
 ) -> str | None:
-    """The kept address of the source that a person named; None for a path, or a page of the web. ``follow``: a
+    """The kept address of the source that a person named. None for a path, or a page of the web. ``follow``: a
     page is the first one of a website; ``settings``: say how addresses on the web are read. SettingsError for
     one that only begins like that of a source."""
     if (kind := port.kind_of(name, kinds)) is not None:
@@ -104,7 +105,7 @@ def label_of(address: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str
 
 
 def only_version(store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str | None:
-    """The one source that has this address but for what chooses its version, as a branch; None if there are several."""
+    """The one source with this address, whatever its version, as a branch. None if there are several."""
     kind = port.kind_of(name, kinds)
     if kind is None:
         return None
@@ -131,7 +132,7 @@ def as_typed(address: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str
 
 
 def name_as_kept(name: str, kinds: Mapping[str, port.AddressKind] = KINDS) -> str:
-    """The address of a source as it is kept, also of a local repository; any other name as it is."""
+    """The address of a source as it is kept, also of a local repository. Other names stay as they are."""
     with suppress(SettingsError):
         return source_address(name, kinds=kinds) or name
     return name

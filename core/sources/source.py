@@ -1,5 +1,7 @@
-"""The port of a source: a system outside the disk where a team keeps its texts, its credentials, and
-the file in which it remembers what makes its next look cheap, which may vanish and is made again.
+"""The port of a source, its credentials, and the file of its memory.
+
+A source is a system outside the disk where a team keeps its texts. Its memory makes the next look cheap; it may
+vanish and is made again.
 
 A source has an address. One thing in it, a file, a page or a thread, is an item, and becomes one document of the
 library. What has to be done with items is written once, in :mod:`core.sources.sync`; a source only says what there
@@ -275,7 +277,7 @@ def parse_as_file(item: SourceItem, data: bytes) -> Document:
 
 
 def parse_moment(text: object) -> float | None:
-    """A time in ISO 8601 as seconds since the epoch, in UTC where it names no zone; None for anything else."""
+    """A time in ISO 8601 as seconds since the epoch; UTC where it names no zone. None for anything else."""
     try:
         moment = datetime.fromisoformat(str(text))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

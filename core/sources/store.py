@@ -265,7 +265,7 @@ class SourceStore(Tables):
         return {str(each): float(seen) for each, seen in rows_among(self.database, query, ids, number)}
 
     def mark(self, number: int, item: SourceItem, state: ItemState, failure: str = "") -> bool:
-        """Note what became of an item; False if it is stored in another version by now, or not at all."""
+        """Note what became of an item. False if it is not stored in this version any more."""
         query = "UPDATE source_items SET state = ?, failure = ? WHERE source = ? AND id = ? AND version = ?"
         return self.write(query, state, failure, number, item.id, item.version) > 0
 
@@ -284,7 +284,7 @@ class SourceStore(Tables):
         self.write("UPDATE sources SET next_at = ? WHERE number = ?", now, number)
 
     def reopen(self, author: str) -> list[tuple[SourceRecord, list[str]]]:
-        """Have all that somebody wrote read again, of each source; what is being read of it now does not count."""
+        """Have all that somebody wrote read again. What is being read now does not count."""
         named = f"%{json.dumps(author)}%"
         found: dict[int, list[str]] = {}
         with self.database.transaction() as writing:
@@ -357,7 +357,7 @@ class SourceStore(Tables):
         self.database.erase_deleted(ERASED)
 
     def forget_below(self, record: SourceRecord, address: str) -> None:
-        """Delete the items at or below an address in a source, and note that they are not to be read again."""
+        """Delete the items at or below an address in a source, and note that they stay forgotten."""
         number, below = record.number, span_below(address.removeprefix(f"{record.address}/"))
         with self.database.transaction():
             query = "DELETE FROM source_items WHERE source = ? AND (id = ? OR (id >= ? AND id < ?))"

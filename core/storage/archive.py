@@ -1,6 +1,7 @@
-"""One file that holds all stores: a zip of JSON lines, one for each row, under a manifest of counts and digests.
+"""One file that holds all stores: a zip of JSON lines, one for each row.
 
-The rows are those of the tables, in a form that belongs to no database. Bytes are written in base64.
+A manifest has their counts and digests. The rows are those of the tables, in a form that belongs to no database.
+Bytes are written in base64.
 """
 
 import base64

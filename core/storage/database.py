@@ -1,4 +1,4 @@
-"""A database as stores need it, the version of each store, and the migrations from one version to the next.
+"""A database as stores need it, with the version and the migrations of each store.
 
 A query is written in the dialect that both understand: ``?`` for a value, ``ON CONFLICT`` for what may be
 there already, ``RETURNING`` for an id that the database chose. Tables are declared with SQLite's types.

@@ -1,5 +1,6 @@
-"""A file of SQLite in the data folder, and access to it from several threads; its tables as rows, and a file made of
-such rows.
+"""A file of SQLite in the data folder, read and written by several threads.
+
+Its tables can be read as rows, and a file can be made of such rows.
 
 One connection writes and another reads, each behind a lock: indexing never blocks a
 question, and a reader sees a whole document or nothing of it.

@@ -143,7 +143,7 @@ def _kind_opened(words: str) -> TextBlockKind:
 
 
 def _is_title(lines: Sequence[_Line], number: int) -> bool:
-    """True if a line of prose is underlined: with = or -, or with another sign over its whole length."""
+    """True if a line of prose is underlined. The line below has = or -, or another sign over its whole length."""
     if number + 1 == len(lines):
         return False
     title, below = lines[number], lines[number + 1]

@@ -1,5 +1,6 @@
-"""The intent of a message: small talk, said to the bot or to people, what a question is after, and whether it needs the
-history of its thread; and what a question says once its politeness is taken away.
+"""The intent of a message: whom it addresses, what it asks for, and what it needs of its thread.
+
+Also what a question says without its politeness.
 
 ``core/text/words`` has the phrases and patterns, by language. What is left open here is decided by the evidence in the
 documents.
@@ -211,7 +212,7 @@ def names_something(text: str) -> bool:
 
 
 def intent_of(question: str) -> Intent | None:
-    """The intent of a question: how something is done, or what it is; none for “What is the size of X?”"""
+    """The intent of a question: how something is done, or what it is. None for “What is the size of X?”"""
     # A short question may pass for another language, so the English patterns count too.
     languages = {language_of(question), "en"}
     asked = question.strip(" ¿¡\"'“„«*_-–\n\t").lower()

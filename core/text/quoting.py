@@ -49,7 +49,7 @@ def is_quotable(text: str, start: int, end: int) -> bool:
 
 
 def quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """(start, end, kind) of sentences, items, code blocks, and the rows of tables; of a row that is long, the cells."""
+    """(start, end, kind) of sentences, items, code blocks, and the rows of tables. Of a long row, the cells."""
     for unit in units_within(text, start, end):
         if unit.kind == "table":
             for row in _ROW.finditer(text, unit.start, unit.end):

@@ -1,4 +1,4 @@
-"""Figures of what questions cost, how they ended and which documents they needed, summed up by day as they are logged.
+"""Figures of questions, by day: what they cost, how they ended, which documents they needed.
 
 A row for each day, channel, kind and ending, and one for each day and model, so that a year of figures is read
 from as many rows as there were days and channels, however much was asked. They name no person and quote nothing,

@@ -86,7 +86,7 @@ class ShownNames:
         return dict(await self.database.call(rows_among, self.database.database, query, ids, kind))
 
     async def channels_called(self, ids: Collection[str]) -> dict[str, str]:
-        """The names of channels by ids without a platform and a space, where only one of them has a name."""
+        """The names of channels by ids without a platform, where only one of them has a name."""
         rows = await self.database.rows("SELECT id, name FROM shown_names WHERE kind = 'channel'")
         found: dict[str, list[str]] = {}
         for known, name in rows:

@@ -1,4 +1,4 @@
-"""Turns and outcomes as JSON in the queue's database, and look-ups of them for as long as they are kept."""
+"""Turns and outcomes as JSON in the queue's database, and look-ups of them."""
 
 import asyncio
 import json

@@ -1,7 +1,7 @@
-"""The store of conversations: LangGraph's saver for SQLite, which keeps the newest checkpoint of each; and the
-checkpoints of one database as rows of the other, for a copy.
+"""The store of conversations: LangGraph's saver for SQLite, with the newest checkpoint of each.
 
-It holds all that a follow-up or a restart needs. With the older ones, a long thread would grow quadratically.
+The checkpoints of one database can be rows of the other, for a copy. The store holds all that a follow-up or a
+restart needs. With the older ones, a long thread would grow quadratically.
 
 In SQLite a checkpoint is one value. In PostgreSQL its plain values are JSON in its row, and each of the others
 has a row in ``checkpoint_blobs``, shared by all checkpoints in which it is the same. The values themselves are
@@ -181,7 +181,7 @@ _PUT_BLOB = "INSERT INTO checkpoint_blobs VALUES (%s, %s, %s, %s, %s, %s) ON CON
 
 
 def split_checkpoint(checkpoint: bytes) -> tuple[dict[str, Any], Mapping[str, tuple[str, bytes]]]:
-    """A checkpoint as PostgreSQL has it: what is of JSON's types alone, and type and value of others by channel."""
+    """A checkpoint as PostgreSQL has it: plain JSON, and type and value of the others by channel."""
     plain = _unpack(checkpoint)
     versions, held = plain["channel_versions"], plain["channel_values"]
     blobs = {

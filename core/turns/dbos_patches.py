@@ -1,4 +1,4 @@
-"""Replacements of parts of DBOS for which it has no settings, and checks that notice if it works in another way."""
+"""Replacements of parts of DBOS that have no settings, and checks that DBOS still works as they expect."""
 
 import inspect
 import math
@@ -96,7 +96,7 @@ class Share:
 
 
 def share_claims(replicas: Replicas, seats: int, most: int) -> None:
-    """Have this process take no more than its share beside others; ``most`` is how many it would run at once."""
+    """Have this process take no more than its share beside others. ``most`` is how many it would run at once."""
     from dbos._dbos import _get_dbos_instance
 
     system = _get_dbos_instance()._sys_db  # noqa: SLF001 - DBOS limits what runs, and not what is taken at a look

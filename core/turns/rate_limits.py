@@ -1,5 +1,6 @@
-"""Limits on the number of questions of a person and of a channel, counted by one process alone or by all on one
-PostgreSQL.
+"""Limits on the number of questions of a person and of a channel.
+
+They are counted by one process alone, or by all on one PostgreSQL.
 """
 
 import time

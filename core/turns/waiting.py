@@ -1,5 +1,6 @@
-"""The waits of a run of a turn: for the turns of its conversation that were written before it, a seat to think on, and
-a disk, a platform or a database that takes nothing now.
+"""The waits of a run of a turn: for earlier turns, a seat, and what is unreachable.
+
+Unreachable is a disk, a platform or a database that takes nothing now.
 
 When a process dies, everything that ran in it is cut off, and nobody knows what killed it. So after two such runs
 a turn waits for all seats of its process and runs alone. A run alone speaks against the turn only if it came no

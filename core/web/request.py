@@ -1,5 +1,6 @@
-"""A web search: one query to one engine with at most one retry, its results made safe to show and store, and passages
-of an allowed query, from the pages of its hits where these can be read.
+"""A web search: one query to one engine, with safe results, and passages from their pages.
+
+A query is sent again at most once. A result is shown in place of a page that cannot be read.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Dense vectors of texts: one for each, of length one, by a network that runs here or by a provider."""
+"""Dense vectors of texts, of length one, by a network that runs here or by a provider."""
 
 from typing import TYPE_CHECKING, Any
 

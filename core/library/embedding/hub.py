@@ -1,9 +1,9 @@
-"""The protocol of the Hugging Face hub: which commit a revision is, what it holds, and the digest of each file.
+"""The protocol of the Hugging Face hub: the commit of a revision, its files, and their digests.
 
 As ``huggingface_hub/file_download.py`` speaks it. ``GET /api/models/REPO/revision/REV`` gives the commit and the
 names of the files; ``HEAD /REPO/resolve/COMMIT/PATH`` gives the commit (X-Repo-Commit), the size (X-Linked-Size, else
-Content-Length) and the digest (X-Linked-ETag: SHA-256 of a file in LFS; else ETag: git's SHA-1 of the blob). Large files
-are then redirected to a network of caches, whose addresses expire: every try begins at the hub.
+Content-Length) and the digest (X-Linked-ETag: SHA-256 of a file in LFS; else ETag: git's SHA-1 of the blob). Large
+files are then redirected to a network of caches, whose addresses expire: every try begins at the hub.
 """
 
 import hashlib

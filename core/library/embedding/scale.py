@@ -1,5 +1,6 @@
-"""Cosines of one network on the scale of another: the credits that rank passages and the coefficients of the
-confidence were fitted on one alone.
+"""Cosines of one network on the scale of another.
+
+The credits that rank passages and the coefficients of the confidence were fitted on one network alone.
 
 Networks differ in what they give to texts that have nothing to do with each other: all-MiniLM-L6-v2 about 0, those
 trained with a low temperature .7 and more. Two means over the same questions and passages place a network, and a

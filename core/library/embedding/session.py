@@ -39,7 +39,7 @@ class NetworkSession:
     folder: Path  #: named where it fails
 
     def run(self, texts: Sequence[str | tuple[str, str]]) -> Iterator[tuple[list[int], Vectors, Mask]]:
-        """Run the network, by batch: the indices of its texts or pairs, the output, and the mask of what is no padding."""
+        """Run the network. Yields by batch the indices of its texts, the output, and the mask without padding."""
         encodings = self.tokenizer.encode_batch(list(texts))
         for batch in batches([len(encoding.ids) for encoding in encodings]):
             yield batch, *self._run([encodings[index] for index in batch])

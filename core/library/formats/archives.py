@@ -1,5 +1,6 @@
-"""ZIP archives, and packages of Office documents (ECMA-376, part 2), which are such archives: what they unpack to is
-judged before anything is unpacked, and nothing is written to the disk.
+"""ZIP archives, and packages of Office documents (ECMA-376, part 2), which are such archives.
+
+What they unpack to is judged before anything is unpacked, and nothing is written to the disk.
 
 Files of older and of other programs are not read, and it is said what a person saves them as.
 """
@@ -59,7 +60,7 @@ def refusal(suffix: str) -> str:
 
 
 def refuse_older(data: bytes, *, suffix: str) -> None:
-    """DocumentError for a file of an older program that has the name of a newer one, and for an encrypted one."""
+    """Raise DocumentError for an encrypted file, and an older program's under a newer one's name."""
     if not data.startswith(OLE_SIGNATURE):
         return
     if "EncryptedPackage".encode("utf-16-le") in data:

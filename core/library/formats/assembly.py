@@ -1,4 +1,4 @@
-"""Blocks from the lines of a text file, and documents from parts where the text is not the file itself."""
+"""Blocks from the lines of a text file, and documents from parts of other files."""
 
 import io
 import re

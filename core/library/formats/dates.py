@@ -1,4 +1,4 @@
-"""The date of a document's last change, as it says itself: in its front matter, or in the head of a page.
+"""The date of a document's last change, from its front matter or the head of a page.
 
 The date of a file on the disk says less. In a clone, a copy and an unpacked archive it is the day on which these were
 made, and a wrong date is worse than none where it decides which of two documents speaks first.

@@ -69,7 +69,7 @@ def may_include(suffix: str, data: bytes) -> bool:
 def bytes_with_includes(
     data: bytes, path: Path, root: Path, may_read: Callable[[str], bool]
 ) -> tuple[bytes, Whole | None]:
-    """(the bytes of a document with what it includes, and what that is); the same bytes where it includes nothing."""
+    """(the bytes of a document with what it includes, and what that is). Where nothing, the same bytes."""
     if not may_include(path.suffix, data):
         return data, None
     try:

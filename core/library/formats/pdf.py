@@ -97,7 +97,7 @@ def _as_lines(texts: Sequence[str], number: int, top: float = 0.0) -> list[Print
 
 
 def _unread(data: bytes, pages: Sized, damaged: Sized, scanned: Sized) -> str:
-    """The parts that were not read, as "2 of 9 pages are damaged, so not read"; empty where everything was."""
+    """The parts that were not read, as "2 of 9 pages are damaged, so not read". Empty if none."""
     causes = ["is cut off: its end is missing"] if is_cut_off(data) else []
     for some, what in ((damaged, "damaged, so not read"), (scanned, f"scanned, so not read; {ocr.INSTALL}")):
         causes += [_share(some, pages, what)] if len(some) else []
@@ -166,7 +166,7 @@ class _Candidate:
 
 
 def _write(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
-    """The tables as text, each with the line above it that names it, and with its header where it goes on."""
+    """The tables as text, each with the line that names it, and its header where it goes on."""
     before: PrintedTable | None = None
     for number, line in enumerate(lines):
         if line.table is None:

@@ -1,4 +1,4 @@
-"""The entries that people filled into a PDF: the values of form fields, and text that was typed onto it.
+"""The entries that people filled into a PDF: values of form fields, and typed text.
 
 They are annotations (ISO 32000-1, 12.5.6 and 12.7) and no part of the page's own text. What is hidden, and what was
 typed into a field for a password, is not read.
@@ -80,7 +80,7 @@ def _is_broken(reader: "PdfReader", number: int) -> bool:
 
 
 def _page_at(reader: "PdfReader", number: int) -> Entry:
-    """The page alone: a list of all pages takes 200 kB for each page of a file as pdfTeX writes it."""
+    """The page alone. A list of all pages takes 200 kB for each page of a file as pdfTeX writes it."""
     node: Entry = reader.root_object["/Pages"]
     before, seen = 1, set[int]()
     while "/Kids" in node:

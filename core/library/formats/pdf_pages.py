@@ -1,4 +1,7 @@
-"""The pages of a PDF file as PDFium reads them: lines of words with their positions and letters, tables as one line."""
+"""The pages of a PDF file as PDFium reads them.
+
+A page has lines of words with their positions and letters. A table is one line.
+"""
 
 import ctypes
 import logging
@@ -151,7 +154,7 @@ def is_cut_off(data: bytes) -> bool:
 
 
 def _utf16(read: Callable[..., int], *of: object) -> str:
-    """The text that one of PDFium's functions writes into a buffer; pypdfium2's own raise for a character that is cut."""
+    """The text that a function of PDFium writes into a buffer. pypdfium2's own raise for a cut character."""
     length = read(*of, None, 0)
     buffer = ctypes.create_string_buffer(length)
     read(*of, buffer, length)

@@ -49,7 +49,7 @@ def tables_in(
 
 
 def _is_contents(block: Sequence[Row]) -> bool:
-    """True for a table of contents: most rows lead with dots to the number of a page, which never falls."""
+    """True for a table of contents. Most rows lead with dots to the number of a page, which never falls."""
     leading = [row for row in block if len(row) > 1 and any(_LEADING.search(cell.text) for cell in row)]
     pages = [int(row[-1].text) for row in leading if _PAGE.fullmatch(row[-1].text)]
     rows = [row for row in block if len(row) > 1]
@@ -124,7 +124,7 @@ class _Column:
 
 
 def _columns(rows: Sequence[Row], height: float) -> list[_Column]:
-    """The columns right of the labels, from left to right; those of numbers first, then of what stands beside them."""
+    """The columns right of the labels, from left to right. Those of numbers come first, then of what stands beside them."""
     later = [cell for row in rows for cell in row[1:]]
     columns: list[_Column] = []
     for is_number in (True, False):

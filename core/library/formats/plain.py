@@ -196,7 +196,7 @@ def _kind(line: str, notation: Notation) -> BlockKind:
 
 
 def _goes_on(source: Source, number: int, kind: BlockKind, notation: Notation) -> bool:
-    """True if the line belongs to the block above it: prose to prose and to an item, else its like."""
+    """True if the line belongs to the block above it. Prose goes on prose and items, all else its like."""
     line = source.line(number)
     following = source.line(number + 1) if number + 1 < len(source) else ""
     if not line.strip() or notation.fence.match(line) or _level(line, following, notation):

@@ -121,7 +121,7 @@ def _paragraphs(element: Element) -> Iterator[tuple[str, int]]:
 
 
 def _graphic(shape: Shape, slide: Any) -> Iterator[Part]:
-    """A table, a chart, or the points of a diagram of SmartArt in the order in which they are stored."""
+    """A table, a chart, or the points of a SmartArt diagram in their stored order."""
     from pptx.oxml import parse_xml
 
     diagram = next(shape.element.iter(f"{_DGM}relIds"), None)

@@ -1,4 +1,4 @@
-"""The print of a page, as words with the boxes around them: its rows, cells, tables and columns of text."""
+"""The print of a page, as words in boxes: its rows, cells, tables and columns of text."""
 
 import re
 from bisect import bisect_left
@@ -28,7 +28,7 @@ _CLOSE = re.compile(r"(?<=[($€£¥₹])\s+|\s+(?=[)%])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A run of words on one line, and the box around it, in pixels or points from the top left."""
+    """A run of words on one line. Its box is in pixels or points from the top left."""
 
     text: str
     left: float
@@ -190,7 +190,7 @@ def texts_of(table: PrintedTable) -> Iterator[str]:
 
 
 def continue_table(before: PrintedTable, table: PrintedTable) -> PrintedTable:
-    """A table at the head of a page, with the names of the last table before it, if it continues that."""
+    """A table at the head of a page. It has the names of the last table if it continues that."""
     if any(table.heads):
         is_same = table.heads == before.heads
         return replace(table, corner=before.corner) if is_same and not table.corner else table

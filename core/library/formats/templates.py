@@ -1,4 +1,4 @@
-"""Templates that site generators write between the words: tags, components and pictures, as a reader of the site sees them.
+"""Templates that site generators write between the words, as a reader of the site sees them.
 
 A tag becomes blanks, so every offset and every line stays where it is in the file. Where a tag shows words
 (a caption, the title of a card) they stand in its place, and an inline expression becomes "…". Code stays as

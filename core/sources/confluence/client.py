@@ -1,8 +1,8 @@
-"""Requests to one Confluence, and what they tell in one form for both of its kinds; and its addresses:
-``confluence+https://HOST/CONTEXT/spaces/KEY``, and what people paste for them.
+"""Requests to one Confluence, with answers in one form for both of its kinds, and its addresses.
 
-The context is ``/wiki`` in the cloud, and what the operator of a Data Center chose, often nothing. Without a key every
-space is meant that the account may read. The address of a page means that page and what lies below it.
+An address is ``confluence+https://HOST/CONTEXT/spaces/KEY``, or what people paste for it. The context is ``/wiki`` in
+the cloud, and what the operator of a Data Center chose, often nothing. Without a key every space is meant that the
+account may read. The address of a page means that page and what lies below it.
 
 A file of the cloud lies on another host, to which its address redirects: that host is checked like any other, and
 gets no credentials.
@@ -109,7 +109,7 @@ def _no_address(text: str) -> SettingsError:
 
 
 def _parse(path: str, query: str) -> tuple[str | None, str, str]:
-    """The key of the space, and the id or the title of the page; None for an address that holds no pages."""
+    """The key of the space, and the id or title of the page. None for an address without pages."""
     if path == "/pages/viewpage.action":
         asked = {name: texts[0] for name, texts in parse_qs(query).items()}
         key, page, title = asked.get("spaceKey", ""), asked.get("pageId", ""), asked.get("title", "")

@@ -119,7 +119,7 @@ class PageReaders:
     async def _look_up(
         self, node: ContentParent, *, is_listed: bool = False
     ) -> tuple[ReadRestriction | None, ContentParent | None]:
-        """A restriction that was not listed, and the parent of what has it; neither if it may not be looked at."""
+        """A restriction that was not listed, and its parent. Neither if it may not be looked at."""
         if node.id not in self._looked_up:
             try:
                 restriction = await self.api.restriction_of(node.id)

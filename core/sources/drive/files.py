@@ -1,5 +1,7 @@
-"""Files of the Drive API as values, and a tree of them, from which paths, readers and items follow; and the addresses
-of folders: ``drive:ID`` is a folder or a shared drive, ``drive:`` all that the account may read.
+"""Files of the Drive API as values, a tree of them, and the addresses of folders.
+
+Paths, readers and items follow from the tree. ``drive:ID`` is a folder or a shared drive, ``drive:`` all that the
+account may read.
 
 Fields, types and roles are those of ``File`` and ``Permission`` in the API's discovery document; the formats that
 documents of Google's can be exported in are those of "Export MIME types for Google Workspace documents".

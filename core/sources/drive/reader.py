@@ -1,9 +1,8 @@
-"""Reading the tree of a source from the Drive API: what a folder has, what a change means for it, and the memory of
-the tree that was seen.
+"""Reading the tree of a source from the Drive API: folders, changes, and the memory of the tree.
 
-The documentation on permissions and changes that this follows: a file of My Drive names its permissions itself, to those
-who may share it; a file of a shared drive has those of its folder unless it says that it has its own; and each shared
-drive has a log of changes of its own ("Track changes for users and shared drives").
+The documentation on permissions and changes that this follows: a file of My Drive names its permissions itself, to
+those who may share it; a file of a shared drive has those of its folder unless it says that it has its own; and each
+shared drive has a log of changes of its own ("Track changes for users and shared drives").
 
 The memory is written after the engine took what follows from it, never before: a sync that was cut off sees the same
 changes again. It holds names and addresses of people who may read, no text. It lies in the source's folder, and may

@@ -1,8 +1,10 @@
-"""A change of one file, proposed on the host of its repository: a branch, and a pull request that a person merges or closes.
+"""A change of one file, proposed on the host of its repository: a branch, and a pull request.
+
+A person merges or closes it.
 
 The contracts are those of https://docs.github.com/en/rest (contents, git refs, pulls), of GitLab's "Commits API" and
-"Merge requests API", and of Gitea's `/api/v1`, which Forgejo and Codeberg keep. The same proposal made twice is one: its
-branch says that it was made.
+"Merge requests API", and of Gitea's `/api/v1`, which Forgejo and Codeberg keep. The same proposal made twice is one:
+its branch says that it was made.
 """
 
 import base64

@@ -142,7 +142,7 @@ class GitSource:
         return files, gone
 
     async def _dates(self, since: str | None, tip: str) -> dict[str, float]:
-        """The last change of each document on this branch, in seconds since the epoch, as far as the history is there."""
+        """The last change of each document, in seconds since the epoch, as far as the history is there."""
         newer = (f"^{since}",) if since is not None else ()
         printed = await self.git.read(
             "log", "--first-parent", "--diff-merges=first-parent", f"--max-count={HISTORY}", "-z", "--no-renames",

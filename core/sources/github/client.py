@@ -1,6 +1,6 @@
-"""Requests to GitHub's API, one at a time, as GitHub asks, and the lists that it need not send again; and the addresses
-of lists of issues, ``github+https://HOST/OWNER/NAME/issues``.
+"""Requests to GitHub's API, the lists that it need not send again, and the addresses of lists.
 
+Requests go out one at a time, as GitHub asks. The address of a list is ``github+https://HOST/OWNER/NAME/issues``.
 People type the address of the list on the web. Of a GitHub Enterprise Server it is one where the host is named in
 GIT_TOKENS or PRIVATE_HOSTS.
 
@@ -282,7 +282,7 @@ class GitHubRepository:
         return source.SourceUnavailable(sentence.format(**names))
 
     def _throttle_error(self, response: web.Response) -> source.SourceThrottled | None:
-        """The error for a limit, which GitHub tells by its headers or its message, and for a fault of its own."""
+        """The error for a limit, by the headers or the message, and for a fault of GitHub's own."""
         host, headers = self.address.host, response.headers
         if response.status >= SERVER_FAULT:
             return web.throttle(response, host, pause=FAULT_PAUSE, is_patient=True)

@@ -1,5 +1,4 @@
-"""The issues or the pull requests of a repository on GitHub as a source, each with all that was said about it as one
-text.
+"""The issues or pull requests of a GitHub repository as a source, each with its comments as one text.
 
 A sync asks for what changed since the last one: issues, and comments of any, by their times. Once a day everything is
 listed, as GitHub tells of no deletion and no transfer; a page of the list that is the same costs an answer without a

@@ -1,6 +1,6 @@
-"""Requests to Notion's API, of the version 2025-09-03 with its data sources; and addresses in Notion: ``notion:`` for
-all that is shared with the integration, ``notion:ID`` for a page or a database and what lies below it.
+"""Requests to Notion's API, in its version 2025-09-03 with data sources, and addresses in Notion.
 
+``notion:`` is all that is shared with the integration, ``notion:ID`` a page or a database and what lies below it.
 People may type the address of its page on the web instead. An ID has 32 hexadecimal digits; in addresses they end the
 last part of the path.
 

@@ -55,7 +55,7 @@ def cells_of(properties: Json) -> tuple[Cell, ...]:
 
 
 def text_of(value_of: Json) -> str:
-    """The value of a property, or of a part of one; empty where there is none, or of a kind that is not known."""
+    """The value of a property, or of a part of one. Empty without a value, or for an unknown kind."""
     kind = str(value_of.get("type", ""))
     held, write = value_of.get(kind), PROPERTIES.get(kind)
     return "" if write is None or held is None else write(held).strip()

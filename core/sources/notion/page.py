@@ -1,10 +1,9 @@
-"""A page of Notion as it is listed, its files, and the text that is made of it; and the memory of which pages there
-were, their titles, what lies within them, and their files.
+"""A page of Notion as it is listed, its files, its text, and the memory of pages.
 
-Of the files in its blocks and in properties of a row, those that Notion keeps itself are read. It tells an address of
-each that is signed for an hour, and lets in whoever has it. So it is asked for right before the file is fetched, goes
-to no host but those that Notion serves files from, and is written nowhere.
-https://developers.notion.com/reference/file-object
+The memory holds the pages of the last sync, their titles, what lies within them, and their files. Of the files in its
+blocks and in properties of a row, those that Notion keeps itself are read. It tells an address of each that is signed
+for an hour, and lets in whoever has it. So it is asked for right before the file is fetched, goes to no host but
+those that Notion serves files from, and is written nowhere. https://developers.notion.com/reference/file-object
 
 Notion's search does not promise to list everything, and tells of no deletion. So pages that were listed before and are
 not now are asked for one by one, and pages that others name are looked for. The memory may vanish: then what the search

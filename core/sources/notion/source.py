@@ -1,7 +1,7 @@
-"""Notion as a source: the pages that are shared with an integration, those of data sources among them, and their files.
+"""Notion as a source: the pages that are shared with an integration, and their files.
 
-Each sync lists everything, and reads the blocks of what changed. Notion tells nobody who may read a page: the
-collection decides.
+The pages of data sources are among them. Each sync lists everything, and reads the blocks of what changed. Notion
+tells nobody who may read a page: the collection decides.
 """
 
 import asyncio

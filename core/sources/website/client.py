@@ -1,8 +1,10 @@
-"""Requests to one website, and to nothing else; what its robots.txt allows (RFC 9309); the memory of its reader; and its
-sitemaps, at which a crawl begins.
+"""Requests to one website alone: its robots.txt (RFC 9309), its sitemaps, and the memory of its reader.
 
-The memory holds how far the crawl is, and of each page what makes the next look cheap: addresses and marks of versions,
-no text. It may vanish: then the website is looked at as if for the first time, and what did not change is not read again.
+A crawl begins at the sitemaps.
+
+The memory holds how far the crawl is, and of each page what makes the next look cheap: addresses and marks of
+versions, no text. It may vanish: then the website is looked at as if for the first time, and what did not change is
+not read again.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""A page of a website: its links, its own address, whether it may be kept, and the anchors of its headings; the entries
-of a sitemap (https://www.sitemaps.org/protocol.html); and the addresses of websites, ``site+https://HOST/PATH``, and
-which of their URLs belong to them.
+"""Pages and sitemaps of a website as values, and the addresses of websites.
+
+A page has its links, its own address, whether it may be kept, and the anchors of its headings. Sitemaps follow
+https://www.sitemaps.org/protocol.html. An address is ``site+https://HOST/PATH``; it says which URLs belong to it.
 
 A damaged sitemap is refused whole: what its end would have listed must not be taken for gone.
 
@@ -60,7 +61,7 @@ class WebsiteAddress:
 
     @property
     def url(self) -> str:
-        """The URL of the first page or the sitemap, as it was typed except for a slash at its end."""
+        """The URL of the first page or the sitemap, as typed but for a slash at its end."""
         return f"{self.origin}{self.path or '/'}"
 
     @property
@@ -69,7 +70,7 @@ class WebsiteAddress:
 
     @property
     def folder(self) -> str:
-        """The path below which pages belong to it, without a slash at its end; a sitemap speaks for the whole host."""
+        """The path below which pages belong to it, without a slash at its end. A sitemap speaks for the whole host."""
         if self.is_sitemap:
             return ""
         parent, _, name = self.path.rpartition("/")
@@ -85,7 +86,7 @@ class WebsiteAddress:
         return url.removeprefix(base).removeprefix("/") or "/"
 
     def normal(self, link: str, base: str) -> str | None:
-        """The target of a link as a URL in normal form; None if it is no page of the website."""
+        """The target of a link as a URL in normal form. None if it is no page of the website."""
         url = self.own(link, base)
         if url is None or self.item_of(url) is None:
             return None
@@ -105,7 +106,7 @@ def is_sitemap(path: str) -> bool:
 
 
 def normal_url(link: str, base: str) -> str | None:
-    """A link as a URL in the form of RFC 3986, 6.2.2, without its fragment; None if it is no web address."""
+    """A link as a URL in the form of RFC 3986, 6.2.2, without fragment. None if it is no web address."""
     try:
         url = urlsplit(urljoin(base, _LINE_ENDS.sub("", link).strip()))
         port, host = url.port, canonical((url.hostname or "").encode("idna").decode() if url.hostname else "")

@@ -1,4 +1,4 @@
-"""A website as a source: every page that its links and its sitemap lead to, below the folder of its first page.
+"""A website as a source: every linked or listed page below the folder of its first one.
 
 Each sync is a crawl, and lists everything. It costs little where nothing changed: a page that its sitemap dates is not
 asked for unless the date is new, and any other is asked for with the marks of its last version, and answers that it is
