@@ -97,7 +97,7 @@ class DraftModel:
     def _grades(self, passages: Iterable[PromptBlock]) -> dict[str, Any]:
         used, verdicts = self.item.cited(), []
         for block in passages:
-            is_used = self.item.passage_from_row(block.text) in used
+            is_used = self.item.passage_of(block.text) in used
             evidence = [int(n) for n in _NUMBERED.findall(block.text)] if is_used else []
             relevance = "correct" if is_used else "incorrect"
             verdicts.append({"passage": block.number, "relevance": relevance, "evidence": evidence})
@@ -106,7 +106,7 @@ class DraftModel:
     def _stated(self, sentences: Sequence[PromptBlock], strips: Sequence[PromptBlock]) -> Iterator[list[int]]:
         """Sentence, strip and the line that shows the sentence, as labelled, or where it errs another one."""
         for strip in strips:
-            passage, lines = self.item.passage_from_row(strip.text), dict(_LINE.findall(strip.text))
+            passage, lines = self.item.passage_of(strip.text), dict(_LINE.findall(strip.text))
             for sentence in sentences:
                 labelled = self.item.sentence_of(sentence.text)
                 parts = (

@@ -11,7 +11,7 @@ import pytest
 from fakes.fork_server import run_python
 
 ROOT = Path(__file__).resolve().parents[3]
-TALKS = ROOT / "tests" / "evaluation" / "fastapi_follow_ups.jsonl"
+TALKS = ROOT / "tests" / "benchmarks" / "evaluation" / "fastapi_follow_ups.jsonl"
 
 
 MINILM = "all-MiniLM-L6-v2"
