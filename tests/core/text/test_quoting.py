@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.text.inline import cited
+from core.text.inline import citation_numbers
 from core.text.quoting import as_quoted, is_quotable
 from core.text.sentences import split_units
 
@@ -183,4 +183,4 @@ def test_code_is_shown_to_the_letter_but_for_its_indentation(text):
             lines = [line.strip() for line in text[unit.start : unit.end].splitlines()]
 
             assert [line.strip() for line in quoted.splitlines()][: len(lines)] == lines
-            assert cited(quoted.rpartition("\n")[2]) == (1,)
+            assert citation_numbers(quoted.rpartition("\n")[2]) == (1,)
