@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from itertools import count, cycle
 from pathlib import Path
 
-from security.bombs import BOMBS
+from fakes.bombs import BOMBS
 
 from benchmarks import Say
 from benchmarks.model_server import Scenario, local_model
