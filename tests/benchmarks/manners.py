@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import Say
+from benchmarks import EVALUATION, Say
 from benchmarks.evaluation_sets import lines
 from bots.chat.incoming import Follow, ThreadState
 from bots.testing.report import Section, Table
@@ -26,7 +26,7 @@ from core.graph.context import Deps
 from core.reasoning.reasoner import Reasoner
 from core.settings import Settings
 
-SET = Path(__file__).resolve().parents[1] / "evaluation/manners"
+SET = EVALUATION / "manners"
 LANGUAGES = ("en", "de", "fr", "es")
 HALVES = ("tuning", "heldout")
 

@@ -183,7 +183,7 @@ async def taught(settings, edited_by=""):
             )
             await kept.edit(answer, question=answer.question, text="Olga.", by=edited_by)
             await gaps.mark(["q1"], "answered", author=edited_by, at=1.0, answer=answer.id)
-        (listed,) = await kept.listed()
+        (listed,) = await kept.list_answers()
         return listed.answer, await kept.versions(listed.answer.id), await gaps.marks()
 
 

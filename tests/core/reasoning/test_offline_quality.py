@@ -9,7 +9,7 @@ from pathlib import Path
 from fakes.fork_server import run_python
 
 ROOT = Path(__file__).resolve().parents[3]
-EVERYDAY = ROOT / "tests" / "evaluation" / "fastapi_everyday.jsonl"
+EVERYDAY = ROOT / "tests" / "benchmarks" / "evaluation" / "fastapi_everyday.jsonl"
 
 
 def test_everyday_questions_are_answered_from_the_right_file_or_held_back(shared_data, tmp_path):

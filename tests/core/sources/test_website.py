@@ -82,7 +82,11 @@ async def test_an_unchanged_website_costs_little(desk, site, dated):
 
     assert report == SyncReport(skipped=90)
     assert site.sent <= 0.02 * first
-    assert len(site.asked) <= (looks * 0.25 if dated else looks)
+    assert len(site.asked) <= looks
+    if dated:
+        marked = {path for path in author.live() if site.pages[path].at is not None}
+        assert len(marked) >= 0.75 * len(author.live())
+        assert marked.isdisjoint(site.asked[3:])  # behind the rules, the sitemap and where it begins
     assert set(site.statuses) <= {200, 304, 404}
     assert site.statuses[200] == 1  # robots.txt
 
