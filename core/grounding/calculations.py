@@ -99,7 +99,7 @@ def _calculation(
         spans[number] = (*spans.get(number, ()), span)
     one = Calculation(
         written=text[beside.start : beside.end], shown=shown, inputs="; ".join(each.written for each in chosen),
-        spans=spans, doubts=doubts,
+        places=spans, doubts=doubts,
     )  # fmt: skip
     return one, beside.start, beside.end
 

@@ -143,7 +143,7 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         for (sentence, strip), spans in vote.stated.items()
         if sentence == number
     }
-    computed = {strip: spans for each in statement.calculations for strip, spans in each.spans.items()}
+    computed = {strip: spans for each in statement.calculations for strip, spans in each.places.items()}
     return Verdict(
         is_supported=is_idle or not (judged and is_rejected),
         cites=corrected or statement.cites,

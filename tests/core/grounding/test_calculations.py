@@ -163,7 +163,7 @@ def test_sums_and_means_are_exact(numbers):
     assert total.shown.startswith(exact.rstrip("0").rstrip(".") if "." in exact else exact)
     value = Decimal(mean.shown.split(" ")[0])
     assert abs(value - sum(numbers) / len(numbers)) <= Decimal("0.0000005")
-    assert {each.number: len(total.spans[each.number]) for each in [strip]} == {1: len(numbers)}
+    assert {each.number: len(total.places[each.number]) for each in [strip]} == {1: len(numbers)}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_each_number_is_quoted_from_the_line_that_its_sentence_speaks_of():
 
     _, (one,) = calculate("Revenue grew by {calc: 12.4 - 11.1} from 2022 to 2023. [1]", [strip])
 
-    lines = [strip.text[strip.text.rfind("\n", 0, start) + 1 :].split("\n")[0] for start, _ in one.spans[1]]
+    lines = [strip.text[strip.text.rfind("\n", 0, start) + 1 :].split("\n")[0] for start, _ in one.places[1]]
     assert lines == ["Revenue was 12.4 in 2023.", "Revenue was 11.1 in 2022."]
 
 
