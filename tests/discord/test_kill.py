@@ -8,7 +8,7 @@ import random
 import pytest
 from fakes.discord import Hang
 from fakes.discord_server import Server
-from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE
+from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE
 from fakes.web_servers import FakeSearXNG
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
@@ -151,7 +151,8 @@ async def test_random_kills_under_load_lose_and_double_nothing(server, fake, ask
     asked = await kill_at_random(server, fake, ask, questions=questions, kills=kills)
 
     for each in asked:
-        await server.until_answered(each)
+        # What was cut off twice runs alone, one after the other.
+        await server.until_answered(each, within=PATIENCE + questions)
 
     assert [len(fake.replies(each)) for each in asked] == [1] * questions
     assert len(fake.said()) == questions
