@@ -73,34 +73,30 @@ class Retriever:
         searched = self.store.count_passages(query.scope)
         if not searched:
             return Retrieval()
-        lexical, text = self.store.lexical, query.text
+        lexical, text, history = self.store.lexical, query.text, query.history
         query = replace(query, scope=lexical.look_up(query.scope))
         common = max(1, min(searched // ONE_IN, COUNTED))
         languages = lexical.languages(query.scope, enough=common)
         frequencies_of = partial(lexical.document_frequencies, scope=query.scope)
         own = known_terms(text, languages, frequencies_of)[:TERM_LIMIT]
-        merged = intent.merge_history(text, query.history) if intent.needs_history(text) else text
+        merged = intent.merge_history(text, history) if intent.needs_history(text) else text
         words = list(dict.fromkeys((*own, *known_terms(merged, languages, frequencies_of))))[:TERM_LIMIT]
         frequencies = frequencies_of(words)
         known = {word for word, count in frequencies.items() if count}
-        depends = bool(query.history) and intent.needs_history(text, known)
+        depends = bool(history) and intent.needs_history(text, known)
         points = intent.points_back(text)
         if not depends:
             merged, words = text, own
         rarity = term_weights(words, frequencies, searched)
         limited = limit_history(rarity, own, known, points_back=points)
-        before = (
-            known_terms(intent.recent_questions(query.history), languages, frequencies_of) if depends else ()
-        )
+        before = known_terms(intent.recent_questions(history), languages, frequencies_of) if depends else ()
         weights = rarity if points else limited
         asked = {*own, *before}
         weights = {w: weights[w] * (1 if w in own else HISTORY_WEIGHT) for w in weights if w in asked}
         is_substitution = depends and intent.replaces_subject(text)
         found = self._candidates(query, limited, frequencies, own, merged, is_substitution=is_substitution)
         reorder = self.reranker and partial(_rerank, self.reranker, merged, found.passages)
-        hits = found.best(
-            query.limit, intent.recent_sources(query.history) if points else (), reorder or list
-        )
+        hits = found.best(query.limit, intent.recent_sources(history) if points else (), reorder or list)
         observation = Observation(
             question=text, weights=weights, frequencies=frequencies,
             passages=[hit for hit in hits if hit.passage.id not in found.beside],
