@@ -13,10 +13,9 @@ from bots.chat.indexing import Targets
 from bots.chat.markdown.safe import line
 from bots.chat.texts import language_of_turn, progress_note
 from bots.commands.backend import open_backend
-from bots.mcp.callers import DISCORD, Caller, caller_named
+from bots.mcp.callers import DISCORD, Caller, Note, caller_named
 from bots.mcp.settings import check_extra
 from bots.mcp.tokens import LIFE, McpStore, open_mcp_store
-from bots.mcp.tools import Note
 from bots.page.templating import moment
 from bots.terminal.operations import Backend
 from bots.terminal.screen import Screen

@@ -1,7 +1,7 @@
 """Callers over MCP and their rights, which are decided as in a direct message."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -22,6 +22,9 @@ DISCORD, OF_DISCORD = "discord", "@me"  # every direct message's server
 _SLACK_PERSON = re.compile(r"(?:slack/(T[A-Z0-9]+|E[A-Z0-9]+)/)?([UW][A-Z0-9]{8,})")
 _DISCORD_PERSON = re.compile(r"(?:discord/)?(\d{15,20})")
 _THREAD = re.compile(r"[\w.-]{1,64}", re.ASCII)
+
+#: Takes sentences about the steps that a turn is at.
+Note = Callable[[str], None]
 
 
 @value

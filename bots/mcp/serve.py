@@ -9,12 +9,12 @@ from time import perf_counter
 from uuid import uuid4
 
 from bots.chat.channels import ChannelStore
-from bots.mcp.callers import PLATFORM, Caller, PeopleByEmail
+from bots.mcp.callers import PLATFORM, Caller, Note, PeopleByEmail
 from bots.mcp.http import PATH, McpSite
 from bots.mcp.identity import Identities, Issuer
 from bots.mcp.settings import McpSettings
 from bots.mcp.tokens import open_mcp_store
-from bots.mcp.tools import AGAIN, Note
+from bots.mcp.tools import AGAIN
 from bots.page.threads import PLATFORM as PAGE
 from bots.page.threads import PageThreads
 from core.bootstrap import Footnote, Reads

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from bots.chat.texts import ENGINE_NAMES
 from bots.mcp import results
-from bots.mcp.callers import Caller
+from bots.mcp.callers import Caller, Note
 from core.conversation import (
     QUERY_LIMIT,
     QUESTION_LIMIT,
@@ -55,8 +55,6 @@ ROUNDS = 3  # searches that a person is asked for in one call
 AGAIN = "again-"  # begins, after the prefix, the ids of turns that may be asked for again
 ANSWER = "approval"  # the name of the request for it
 
-#: Sentences of the steps that a turn is at.
-Note = Callable[[str], None]
 Thread = Annotated[
     str | None,
     Field(description="`thread` of an earlier result, to follow up on it; left out: a new conversation"),

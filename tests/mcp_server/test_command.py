@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from bots.cli import build_parser
 from bots.commands import mcp
+from bots.commands.mcp import NO_TOKENS
 from bots.mcp.callers import caller_named
-from bots.mcp.settings import read_mcp_settings
+from bots.mcp.settings import NO_EXTRA, read_mcp_settings
 from core.errors import SettingsError
 from core.settings import Settings
 
@@ -22,6 +28,40 @@ def footnote(tmp_path, capsys):
         return capsys.readouterr().out
 
     return run
+
+
+WITHOUT_EXTRA = """
+import sys
+sys.modules |= dict.fromkeys(("mcp", "mcp_types", "jwt"))  # as where they are not installed
+from bots.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "says"),
+    [
+        (["mcp"], 2, NO_EXTRA),
+        (["run", "--mcp", "127.0.0.1:0"], 2, NO_EXTRA),
+        (["mcp", "--tokens"], 0, NO_TOKENS),
+    ],
+)
+def test_without_the_extra_it_says_what_to_install(tmp_path, typed, code, says):
+    root = Path(__file__).resolve().parents[2]
+
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRA, *typed],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (ran.returncode, says in ran.stdout + ran.stderr) == (code, True)
+
+
+def test_no_folder_of_the_tests_passes_for_the_extra():
+    """In a checkout the folder of the tests is on Python's path."""
+    tests = Path(__file__).resolve().parents[1]
+
+    assert not {"mcp", "mcp_types", "jwt"} & {each.name for each in tests.iterdir()}
 
 
 def test_a_token_is_printed_once_listed_without_it_and_revoked(footnote):
