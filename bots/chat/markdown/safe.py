@@ -61,12 +61,13 @@ _RESERVED = ("alt", "example", "home", "internal", "invalid", "lan", "local", "l
 _NUMBERED = re.compile(
     r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)|(?<![\w:])[0-9a-f:]*::[0-9a-f:]*(?![\w:])"
 )
+_NEEDED = re.compile(rf"[:@{_DOTS}]\S")  # in every address; looked for first, as most sentences have none
 _TRAILING = ".,;:!?'\"*_~]}"  # marks that end a sentence rather than an address
 
 
 def clean(text: str) -> str:
     """The text without control characters, bidirectional overrides and other invisible characters."""
-    if text.isascii() and text.isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     text = _LINE_ENDS.sub("\n", text)
     return "".join(sign for sign in text if sign in _KEPT or unicodedata.category(sign) not in _DROPPED)
@@ -84,6 +85,8 @@ def is_blank(words: str) -> bool:
 
 def addresses(text: str) -> list[tuple[int, int]]:
     """The start and end of each address."""
+    if not _NEEDED.search(text):
+        return []
     found = _looks_like_address().finditer(text)
     return [(each.start(), each.start() + _length(each[0])) for each in found]
 
