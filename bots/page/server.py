@@ -44,7 +44,7 @@ from core.sources.documents import Sightings
 from core.sources.store import SourceStore
 from core.storage.database import AsyncDatabase
 from core.traces.log import QuestionLog
-from core.traces.meters import Gauges, Meters, prometheus
+from core.traces.meters import CONTENT_TYPE, Gauges, Meters, prometheus
 from core.turns.archive import count_unfinished
 from core.turns.messenger import ReplyRoute
 from core.turns.turns import Turns
@@ -212,7 +212,7 @@ class Door:
         if self.site.meters is None:
             return web.Response(status=404, text="Nothing is measured here.\n")
         figures = await asyncio.to_thread(prometheus, self.site.meters)
-        return web.Response(body=figures.encode(), content_type="text/plain", charset="utf-8")
+        return web.Response(body=figures.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _trouble(self) -> str:
         """The reason why stores cannot be read or questions not answered now; empty: they can."""

@@ -7,14 +7,20 @@ from dataclasses import replace
 
 import pytest
 from fakes.cards import ANSWER, IN_PART, PROPOSAL, QUERY, SETTING, decided
+from fakes.discord.limits import check_modal
+from fakes.slack.blocks import view_faults
 from rich.console import Console
 
 from bots.chat.incoming import IncomingMessage, interpret
-from bots.chat.texts import omissions, page_of
+from bots.chat.platform import Excerpt, Footnotes
+from bots.chat.texts import omissions, page_of, say_in
+from bots.discord import render as discord
 from bots.discord.render import LAYOUT as DISCORD
 from bots.record import record_of
+from bots.slack import render as slack
 from bots.terminal import render as terminal
 from core.conversation import Conversation, Omission, Question
+from core.wording import LANGUAGES
 
 HERE = Conversation(platform="x", space="1", channel="2", thread="3")
 
@@ -126,3 +132,32 @@ def test_a_record_and_a_page_say_it_all():
     )
     assert f"> {QUERY}" in page_of(IN_PART)
     assert "Sie werden 90 Tage aufbewahrt." in page_of(IN_PART)
+
+
+QUESTIONS = {
+    "en": "Who reads the logs, and how long are they kept?",
+    "de": "Wer liest die Protokolle, und wie lange werden sie aufbewahrt?",
+    "fr": "Qui lit les journaux, et combien de temps sont-ils conservés ?",
+    "es": "¿Quién lee los registros y cuánto tiempo se guardan?",
+    "pt": "Quem lê os registros e por quanto tempo eles são guardados?",
+    "ja": "ログは誰が読み、どのくらい保存されますか。",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_forms_of_each_language_are_as_short_as_the_platforms_ask(language):
+    proposal = replace(PROPOSAL, question=QUESTIONS[language])
+    shown = tuple(Excerpt(citation=each) for each in ANSWER.citations)
+    footnotes = Footnotes(outcome=replace(IN_PART, language=language), excerpts=shown)
+    windows = [
+        slack.editor(proposal, {}), slack.explanation("q1", language, True, {}), slack.window(footnotes)
+    ]  # fmt: skip
+    forms = [
+        discord.editor(proposal, {}), discord.explanation("q1", language, True, {}), discord.uploading(language)
+    ]  # fmt: skip
+
+    assert [view_faults(view) for view in windows] == [[]] * 3
+    for form in forms:
+        check_modal(form)
+    titles = {form["title"] for form in forms} & {view["title"]["text"] for view in windows}
+    assert titles == {say_in(language)(name) for name in ("edit_title", "what_was_wrong")}

@@ -135,8 +135,12 @@ async def test_readiness_and_figures_are_for_this_machine_by_its_own_name(desk):
         for browser, path, each in product((stranger, editor), paths, (rebound, forwarded))
     ]
     live = await stranger.get("/healthz", headers=rebound)
+    *_, headers = await stranger.send("GET", "/metrics")
 
     assert here == [200, 200]
+    assert (
+        headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    )  # as Prometheus asks for its format
     assert elsewhere == [401] * 2 + [401] * 2 + [401, 200] * 2  # who is in may ask through a proxy
     assert live == (200, "ok\n")
 
