@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from fakes.harbour import Machine
 
-from bots.chat.incoming import _PATTERNS, ChatCommand, IncomingMessage, interpret
+from bots.chat.incoming import ARGUMENTS, ChatCommand, IncomingMessage, interpret
+from bots.chat.texts import say_in
 from bots.cli import build_parser
 from bots.discord.settings import COMMANDS, PERMISSIONS
 from bots.slack.settings import EVENTS, SCOPES
@@ -204,7 +205,10 @@ def test_every_mention_word_is_told_and_understood():
     rows = below.partition("\n\n")[0].splitlines()[2:]
     told = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split("|")[1])]
 
-    assert {understood(word) for word in told} == {name for name, _, _ in _PATTERNS}
+    assert {understood(word) for word in told} == {
+        *say_in("en").entries["words"],
+        *(name for name, _, _ in ARGUMENTS),
+    }
 
 
 def understood(word: str) -> str:

@@ -224,58 +224,52 @@ def interpret(message: IncomingMessage) -> Question | ChatCommand | None:
     )  # fmt: skip
 
 
-_PATTERNS: Sequence[tuple[CommandName, str, bool]] = (
-    ("help", r"help[.!?]?()", True),
-    ("sources", r"sources[.!?]?()", True),
-    ("forget", r"forget(?: this(?: thread)?)?[.!]?()", True),
-    ("forget_channel", r"forget(?: this)? channel[.!]?()", False),
-    ("forget_me", r"forget me[.!]?()", False),
-    ("unlearn", r"forget\s+(\S+)", False),
-    ("stop", r"stop[.!]?()", True),
-    ("follow", r"follow(?:\s+(\w+))?[.!]?", False),
-    ("learn_channel", r"learn(?: this)? channel[.!]?()", False),
-    ("learn_me", r"learn me[.!]?()", False),
-    ("learn", r"learn(?:\s+(https?://\S+))?", False),
-    ("use", r"use(?:\s+([\w.-]*\w))?", False),
-    ("keep", r"keep(?: this)?(?: answer)?[.!]?()", False),
-    ("approve", r"approve[.!:]?()", True),
-    ("deny", r"deny[.!]?()", True),
-    ("approve", r"approve:\s*(\S.*)", True),
-    ("approve", r"approve\s+(\S.*)", False),
-)
-#: What a command looks like, and whether a follow-up may give it without a mention.
-_COMMANDS = tuple(
-    (name, re.compile(looks, re.IGNORECASE | re.DOTALL), is_bare) for name, looks, is_bare in _PATTERNS
+#: Mention words that a follow-up may say without a mention.
+_BARE: frozenset[CommandName] = frozenset({"help", "sources", "forget", "stop", "approve", "deny"})
+#: Those that ask: a question mark after another makes it a question.
+_ASKING: frozenset[CommandName] = frozenset({"help", "sources"})
+#: In English, what follows a word, and whether it is read without a mention.
+ARGUMENTS: Sequence[tuple[CommandName, re.Pattern[str], bool]] = (
+    ("unlearn", re.compile(r"(?is)forget\s+(\S+)"), False),
+    ("follow", re.compile(r"(?i)follow\s+(\w+)[.!]?"), False),
+    ("learn", re.compile(r"(?i)learn\s+(https?://\S+)"), False),
+    ("use", re.compile(r"(?i)use\s+([\w.-]*\w)"), False),
+    ("approve", re.compile(r"(?is)approve:\s*(.*)"), True),
+    ("approve", re.compile(r"(?is)approve\s+(\S.*)"), False),
 )
 _LEARN_FILES = re.compile(r"learn\b.*", re.IGNORECASE | re.DOTALL)
 #: One word after such a name is its argument, even one that it does not take: the reply says which it takes.
-_WITH_ARGUMENT = re.compile(r"(follow|learn|use)\s+(\S*[^\s?])", re.IGNORECASE)
+_ANY_ARGUMENT = re.compile(r"(follow|learn|use)\s+(\S*[^\s?])", re.IGNORECASE)
 _QUOTING = "`'\"‘’“”"
 _ENDING = " .!?。！？"
 
 
 @cache
-def _translations() -> Mapping[str, tuple[str, str]]:
-    """The English name of a command in another language, and the language."""
+def _words() -> Mapping[str, tuple[CommandName, str]]:
+    """The command that a message means which consists of this word, and the language of the word."""
     return {
-        translation: (name, language)
-        for language in LANGUAGES
-        for name, translations in say_in(language).entries["words"].items()
-        for translation in translations
+        word: (name, language)
+        for language in reversed(LANGUAGES)  # English goes first
+        for name, words in say_in(language).entries["words"].items()
+        for word in words
     }
 
 
 def _command_in(text: str, *, has_files: bool, is_called: bool) -> tuple[CommandName, str, str] | None:
     """The command's name, its argument, and its language."""
-    text, language = _translations().get(text.strip(_ENDING).casefold(), (text, ENGLISH))
-    for name, pattern, is_bare in _COMMANDS:
+    if word := _words().get(text.strip(_ENDING).casefold()):
+        name, language = word
+        is_asked = any(sign in text for sign in "?？")
+        if (is_called or name in _BARE) and (not is_asked or name in _ASKING):
+            return name, "", language
+    for name, pattern, is_bare in ARGUMENTS:
         if (is_called or is_bare) and (found := pattern.fullmatch(text)):
-            return name, _argument(name, found[1] or ""), language
+            return name, _argument(name, found[1]), ENGLISH
     if has_files and is_called and _LEARN_FILES.fullmatch(text):
-        return "learn", "", language
-    if is_called and (found := _WITH_ARGUMENT.fullmatch(text)):
+        return "learn", "", ENGLISH
+    if is_called and (found := _ANY_ARGUMENT.fullmatch(text)):
         name = cast("CommandName", found[1].lower())
-        return name, _argument(name, found[2].strip(_QUOTING)), language
+        return name, _argument(name, found[2].strip(_QUOTING)), ENGLISH
     return None
 
 

@@ -13,7 +13,7 @@ from functools import partial
 import discord
 
 from bots.chat.channels import ELSEWHERE, ChannelStore
-from bots.chat.inbox import Inbox
+from bots.chat.inbox import STORED, Inbox
 from bots.chat.incoming import EDIT_LIMIT, ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
 from bots.chat.platform import MALFORMED, Refused, Unreadable, proxy_for
 from bots.chat.texts import ENGLISH, say_in
@@ -40,8 +40,6 @@ _ACKNOWLEDGEMENTS: Mapping[str, str] = {
     "Ask about this": "answered_below",
     KEEP: "noted",
 }
-#: Commands with a private result that takes longer than a response may.
-_DEFERRED = ("learn", "forget")
 
 
 def incoming_of(
@@ -185,7 +183,7 @@ class DiscordListeners:
             elif key:
                 note = LAYOUT.note(say_in(interaction.language)(key))
                 await self.posts.send_ephemeral(interaction.route, note)
-            elif name in _DEFERRED:
+            elif name in STORED:  # its private result takes longer than a response may
                 await self.posts.respond(interaction.route, LATER, {"flags": EPHEMERAL})
             elif not name:
                 await self.posts.respond(interaction.route, UPDATE_LATER)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bots.chat import incoming
 from bots.chat.channels import ELSEWHERE
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord import content
 from bots.discord.route import DIRECT, PLATFORM, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
-from bots.discord.settings import KEEP
+from bots.discord.settings import KEEP, SLASH_COMMANDS
 from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, value
 from core.errors import QuestionRejected
 from core.text.language import language_of
@@ -85,9 +85,17 @@ def read_form(interaction: Interaction) -> Decision | incoming.Feedback | incomi
 
 
 def read_command(interaction: Interaction) -> incoming.Request | None:
-    """QuestionRejected when a question is too long or empty."""
-    read = _COMMANDS.get(str(interaction.data.get("name", "")))
-    return read(interaction) if read else None
+    """A question, or the mention word that a command is named after. QuestionRejected when a question is too long or empty."""
+    name = str(interaction.data.get("name", ""))
+    if name in _READERS:
+        return _READERS[name](interaction)
+    if name not in SLASH_COMMANDS:
+        return None
+    chosen = {str(each.get("value", "")) for each in interaction.data.get("options") or ()}
+    files = {file: each for file, each in interaction.files.items() if file in chosen}
+    argument = interaction.option(SLASH_COMMANDS[name])
+    word = cast("incoming.CommandName", name)
+    return replace(interaction, files=files).command(word, argument, is_private=True)
 
 
 def _ask_about(interaction: Interaction) -> Question:
@@ -96,22 +104,11 @@ def _ask_about(interaction: Interaction) -> Question:
     return interaction.question(interaction.target_text)
 
 
-def _learn(interaction: Interaction) -> incoming.ChatCommand:
-    chosen = interaction.option("file")
-    files = {chosen: interaction.files[chosen]} if chosen in interaction.files else {}
-    return replace(interaction, files=files).command("learn", interaction.option("url"), is_private=True)
-
-
-#: The commands of :mod:`bots.discord.settings`.
-_COMMANDS: Mapping[str, Callable[[Interaction], incoming.Request]] = {
+#: The commands that are not mention words.
+_READERS: Mapping[str, Callable[[Interaction], incoming.Request]] = {
     "ask": lambda interaction: interaction.question(interaction.option("question")),
     "Ask about this": _ask_about,
     KEEP: lambda interaction: interaction.command("keep", interaction.route["message"]),
-    "help": lambda interaction: interaction.command("help", is_private=True),
-    "sources": lambda interaction: interaction.command("sources", is_private=True),
-    "follow": lambda interaction: interaction.command("follow", interaction.option("whom"), is_private=True),
-    "forget": lambda interaction: interaction.command("forget", is_private=True),
-    "learn": _learn,
 }
 
 #: By the interaction's type, "Interaction Type".

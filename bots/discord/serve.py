@@ -238,7 +238,7 @@ async def open_discord(
         messenger = ChatMessenger.over(
             footnote, channel_store, posts=posts, renderer=LAYOUT, people=people,
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,
-            slash_commands=SLASH_COMMANDS,
+            slash_commands=tuple(SLASH_COMMANDS),
         )  # fmt: skip
         yield DiscordServer(
             footnote=footnote, channel_store=channel_store, application=application, client=client, posts=posts,

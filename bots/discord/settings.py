@@ -241,8 +241,12 @@ COMMANDS: Sequence[ApplicationCommand] = (
     {"type": IN_A_MESSAGES_MENU, "name": KEEP, **WHERE_THE_BOT_IS},
 )  # fmt: skip
 
-#: Those that are typed; the others stand in a menu.
-SLASH_COMMANDS = tuple(str(each["name"]) for each in COMMANDS if each.get("type") != IN_A_MESSAGES_MENU)
+#: Those that are typed, each with its option for words; the others stand in a menu.
+SLASH_COMMANDS: Mapping[str, str] = {
+    each["name"]: next((one["name"] for one in each.get("options", ()) if one["type"] == STRING), "")
+    for each in COMMANDS
+    if each.get("type") != IN_A_MESSAGES_MENU
+}
 
 #: Permission that the bot needs -> its bit, "Permissions".
 PERMISSIONS: Mapping[str, int] = {

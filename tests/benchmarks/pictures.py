@@ -148,7 +148,7 @@ def _messages(platform: str, scenes: tuple[tuple[str, Outcome | None], ...]) -> 
 
 
 def _drawn(platform: str, outcome: Outcome | None) -> Iterator[str]:
-    commands = () if platform == "slack" else SLASH_COMMANDS
+    commands = () if platform == "slack" else tuple(SLASH_COMMANDS)
     lines = help_lines("en", collections=("default",), documents=154, age=240.0, slash_commands=commands)
     help_note = Note(text="\n".join(lines))
     if platform == "slack":
