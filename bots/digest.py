@@ -225,7 +225,7 @@ def in_discord(channel: Conversation, after: float) -> DigestTarget:
 
 
 #: By platform: where a digest is posted.
-PLATFORMS: Mapping[str, Callable[[Conversation, float], DigestTarget]] = {
+DIGESTS: Mapping[str, Callable[[Conversation, float], DigestTarget]] = {
     "slack": in_slack,
     "discord": in_discord,
 }

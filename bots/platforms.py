@@ -9,14 +9,14 @@ from bots.chat.access import CHANNEL, GROUP, PERSON
 from bots.chat.addresses import DISCORD_CHANNELS, SLACK_CHANNELS, typed_channel
 from bots.chat.channels import ChannelStore
 from bots.discord import route as discord
-from bots.discord.route import PLATFORM as DISCORD
+from bots.discord.route import DISCORD
 from bots.discord.settings import read_discord_settings
 from bots.slack import route as slack
-from bots.slack.route import PLATFORM as SLACK
+from bots.slack.route import SLACK
 from bots.slack.settings import read_slack_settings
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.source import Credential, SourceGuide, SourceKind
 
 #: Addresses that "Copy link" gives, and that a browser shows, with what is typed in their place.
@@ -40,7 +40,7 @@ def source_kinds(
 
     of_slack = slack_kind(channel_store, interval=0.0 if is_waited_for else INTERVAL)
     return {
-        **KINDS,
+        **SOURCE_KINDS,
         SLACK: replace(of_slack, guide=SLACK_GUIDE),
         DISCORD: replace(discord_kind(channel_store), guide=DISCORD_GUIDE),
     }

@@ -13,7 +13,7 @@ from bots.chat.texts import counted, reason_of, text_of
 from bots.terminal.screen import plain
 from core.conversation import Citation, Outcome, Proposal
 from core.gaps.groups import GapGroup, GapReport
-from core.gaps.questions import LIMIT, GapQuestion
+from core.gaps.questions import GROUPED_QUESTIONS, GapQuestion
 from core.traces.figures import HALF, UNSURE, LoggedQuestion
 from core.traces.search import FoundQuestion
 
@@ -200,7 +200,7 @@ def left_out(report: GapReport) -> tuple[str, ...]:
             f"{counted(report.wordless, 'more question')} whose words are not kept any more (TRACE_DAYS)."
         )
     if report.is_cut:
-        sentences.append(f"Only the newest {LIMIT:,} questions were grouped.")
+        sentences.append(f"Only the newest {GROUPED_QUESTIONS:,} questions were grouped.")
     return tuple(sentences)
 
 

@@ -113,7 +113,7 @@ async def open_footnote(
         answers = open_now.enter_context(open_answers(storage, library, review_after=settings.review_after))
         await asyncio.to_thread(answers.sync)
         store = open_now.enter_context(sources.open_source_store(storage))
-        read = kinds.KINDS if source_kinds is None else source_kinds
+        read = kinds.SOURCE_KINDS if source_kinds is None else source_kinds
         syncs = sources.SourceSyncs(
             library=library, store=store, settings=settings, replicas=replicas, kinds=read
         )

@@ -29,7 +29,7 @@ from core.storage.storage import Storage
 from core.turns.archive import is_stored, turn_and_route
 from core.turns.messenger import ReplyRoute, Unreachable
 
-EVERYONE, CLOSED, CHANNEL, PERSON, GROUP = KINDS = ("everyone", "closed", "channel", "person", "group")
+EVERYONE, CLOSED, CHANNEL, PERSON, GROUP = RULE_KINDS = ("everyone", "closed", "channel", "person", "group")
 
 
 @value
@@ -112,7 +112,7 @@ def access_rules(database: Database, known: Iterable[str]) -> Mapping[str, tuple
     if not found[DEFAULT_COLLECTION]:
         found[DEFAULT_COLLECTION] = [AccessRule(collection=DEFAULT_COLLECTION, kind=EVERYONE)]
     return {
-        name: tuple(sorted(rules, key=lambda rule: (KINDS.index(rule.kind), rule.id)))
+        name: tuple(sorted(rules, key=lambda rule: (RULE_KINDS.index(rule.kind), rule.id)))
         for name, rules in found.items()
     }
 
@@ -171,7 +171,7 @@ def _nothing_under(name: str, parts: Sequence[str]) -> str:
 #: People, roles and user groups by the name of a collection or the id of a channel; "" is for all others.
 Experts = Mapping[str, tuple[str, ...]]
 
-ASKED = "/experts"  # ends the id of the command that asks experts about a turn: it runs once, however often it is pressed
+ASKED_SUFFIX = "/experts"  # ends the id of the command that asks experts about a turn: it runs once, however often it is pressed
 
 NO_EXPERTS = "EXPERTS names nobody, so there is nobody to ask."
 ASKED_ALREADY = "A person was asked about this already."
@@ -196,7 +196,7 @@ def trusted_in(experts: Experts, conversation: Conversation, reads: Collection[s
 
 def asking_once(turn_id: str) -> str:
     """The id under which experts are asked about a turn."""
-    return f"{turn_id}{ASKED}"
+    return f"{turn_id}{ASKED_SUFFIX}"
 
 
 async def experts_about(

@@ -8,8 +8,8 @@ from pathlib import Path
 from core.errors import SettingsError
 from core.library.library import DEFAULT_COLLECTION
 from core.sources import source
-from core.sources.git.address import PAGES, is_repository
-from core.sources.kinds import KINDS
+from core.sources.git.address import FILE_PAGES, is_repository
+from core.sources.kinds import SOURCE_KINDS
 
 
 def _channel_addresses(platform: str, *, ids: str, hint: str) -> source.AddressKind:
@@ -37,7 +37,11 @@ DISCORD_CHANNELS = _channel_addresses(
     ids=r"(?:(?://)?\d{17,20}/)?\d{17,20}",
     hint="with the id that *Copy Channel ID* gives in its menu (User Settings › Advanced › Developer Mode)",
 )
-ADDRESSES: Mapping[str, source.AddressKind] = {**KINDS, "slack": SLACK_CHANNELS, "discord": DISCORD_CHANNELS}
+ADDRESSES: Mapping[str, source.AddressKind] = {
+    **SOURCE_KINDS,
+    "slack": SLACK_CHANNELS,
+    "discord": DISCORD_CHANNELS,
+}
 
 
 def typed_channel(typed: str, addresses: source.AddressKind, link: re.Pattern[str]) -> str:
@@ -71,7 +75,7 @@ def ways_of_reading(name: str) -> str:
     """A sentence about how to name a source that a path or page may mean; empty for none."""
     if name.startswith(("http://", "https://")):
         host, _, path = name.partition("://")[2].partition("/")
-        is_repository_page = host.startswith(tuple(PAGES)) and path.strip("/").count("/") == 1
+        is_repository_page = host.startswith(tuple(FILE_PAGES)) and path.strip("/").count("/") == 1
         if name.startswith("https://") and (path.endswith(".git") or is_repository_page):
             return f"To read the repository: `{_typed(f'git+{name}')}`."
         return f"To read the website: `{_typed(name)} --follow`."

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from bots.chat.incoming import Follow, ThreadState
-from bots.chat.people import TABLE as EMAILS
-from bots.chat.people import emails_of
+from bots.chat.people import EMAILS, emails_of
 from bots.chat.platform import People, Refused
 from core.conversation import Conversation, value
 from core.library.documents import Readable

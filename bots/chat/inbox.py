@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 SILENCE = 1.5  # seconds before a delay is explained: a press must be answered within three
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries; doubled each time
 #: Commands that take long or wait for a turn, also where the reply is private.
-STORED = ("learn", "forget", "learn_channel", "forget_channel", "learn_me", "forget_me")
+STORED_COMMANDS = ("learn", "forget", "learn_channel", "forget_channel", "learn_me", "forget_me")
 DRAIN = 5.0  # seconds that background tasks get to finish at a stop
 
 T = TypeVar("T")
@@ -234,7 +234,7 @@ class Inbox:
             self.begin(self._edit(command, route))
         elif command.name == "stop":
             await self._stop(command, route)
-        elif command.name == "footnotes" or (command.is_private and command.name not in STORED):
+        elif command.name == "footnotes" or (command.is_private and command.name not in STORED_COMMANDS):
             self.begin(self._reply_privately(command, route))
         elif not self.turns.has(command.id) and (refusal := await self._refusal(command, route)):
             await self._tell(command, refusal, route, is_private=True)

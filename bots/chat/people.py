@@ -28,7 +28,7 @@ from core.turns.messenger import ReplyRoute, Unreachable
 
 logger = logging.getLogger(__name__)
 
-TABLE = """
+EMAILS = """
 CREATE TABLE IF NOT EXISTS emails (  -- of people, as an operator says
     person TEXT PRIMARY KEY,  -- an id of the platform, or platform/space/id
     email TEXT NOT NULL       -- in small letters

@@ -17,7 +17,7 @@ from bots.chat.incoming import ChatCommand
 from bots.chat.people import Approval
 from bots.chat.render import Layout
 from bots.chat.texts import clipped, language_of_turn, say_in
-from bots.chat.uploads import READ, with_reading
+from bots.chat.uploads import READ_SUFFIX, with_reading
 from core.conversation import (
     QUESTION_LIMIT,
     Command,
@@ -119,9 +119,9 @@ class Replies(Generic[platform.Shown]):
 
     async def close_offer(self, question: Question, route: ReplyRoute) -> None:
         """Replace the button by who let the files be read, and when."""
-        if not question.id.endswith(READ):
+        if not question.id.endswith(READ_SUFFIX):
             return
-        if offered := await self.outcomes(question.id.removesuffix(READ)):
+        if offered := await self.outcomes(question.id.removesuffix(READ_SUFFIX)):
             card_context = await self.approval.reading_context(route, question)
             await self._replace(question, route, offered, card_context)
 
@@ -144,7 +144,11 @@ class Replies(Generic[platform.Shown]):
         """The outcomes beneath which a search or files wait for somebody to allow them."""
         is_open = {each.id for each in await self.proposals(conversation) if each.is_open}
         outcomes = await outcomes_in(conversation)
-        read = {outcome.turn_id.removesuffix(READ) for outcome in outcomes if outcome.turn_id.endswith(READ)}
+        read = {
+            outcome.turn_id.removesuffix(READ_SUFFIX)
+            for outcome in outcomes
+            if outcome.turn_id.endswith(READ_SUFFIX)
+        }
         searches = [each for each in outcomes if each.proposal and each.proposal.id in is_open]
         files = [each for each in outcomes if not each.proposal and each.unread and each.turn_id not in read]
         return [*searches, *files]

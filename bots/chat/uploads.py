@@ -69,13 +69,17 @@ async def content_of(reply: ClientResponse, name: str) -> bytes:
     return bytes(body)
 
 
-READ = "/read"  # ends the id of a turn that asks a question again, with its attachments read
+READ_SUFFIX = "/read"  # ends the id of a turn that asks a question again, with its attachments read
 
 
 def with_reading(question: Question, allowed_by: str, allowed_at: float) -> Question:
     """The question asked again with its attachments: always the same turn, whoever allows it."""
     return replace(
-        question, id=question.id + READ, reading_allowed_by=allowed_by, asked_at=allowed_at, is_addressed=True
+        question,
+        id=question.id + READ_SUFFIX,
+        reading_allowed_by=allowed_by,
+        asked_at=allowed_at,
+        is_addressed=True,
     )
 
 

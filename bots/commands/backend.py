@@ -13,14 +13,12 @@ from uuid import uuid4
 
 from bots.chat import indexing
 from bots.chat.channels import ChannelStore, open_channel_store
-from bots.mcp.callers import PLATFORM as MCP
-from bots.mcp.callers import remembered_people
-from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import collections_of
+from bots.mcp.callers import MCP, remembered_people
+from bots.page.threads import PAGE, collections_of
 from bots.refresh import IndexRefresher
 from bots.terminal.operations import Backend, Operations, Record, error_in, fingerprints
 from bots.terminal.screen import Screen
-from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
+from bots.terminal.session import CHANNEL, SPACE, TERMINAL, author
 from core.bootstrap import Announce, Footnote, Reads, is_served, open_footnote, open_library, reads_everything
 from core.conversation import Command, Conversation, Outcome, Progress, Proposal, Turn, ignore_progress
 from core.errors import FootnoteError, IndexInUse, SettingsError
@@ -117,7 +115,7 @@ def reads_for(channel_store: ChannelStore, served: Collection[str]) -> Reads:
 
     async def reads(conversation: Conversation, author: str, library: Library) -> Readable:
         """Every collection for the operator; none for a conversation of a platform that is not served."""
-        if conversation.platform in (PLATFORM, PAGE):
+        if conversation.platform in (TERMINAL, PAGE):
             everything = await reads_everything(conversation, author, library)
             named = collections_of(conversation.channel) if conversation.platform == PAGE else None
             if named is None:
@@ -158,7 +156,7 @@ def here_or_beside(
         raise
 
 
-ROUTE: Record = {SHOWN_BY: PLATFORM}
+ROUTE: Record = {SHOWN_BY: TERMINAL}
 SERVER_GONE = "Footnote has ended meanwhile; the work goes on when it is back. Waiting…"
 
 
@@ -188,7 +186,7 @@ class RemoteOperations:
                 ended.update(item)
 
         command_id = f"{OPERATOR}{uuid4().hex}"
-        here = Conversation(platform=PLATFORM, space=SPACE, channel=CHANNEL, thread=command_id)
+        here = Conversation(platform=TERMINAL, space=SPACE, channel=CHANNEL, thread=command_id)
         command = Command(
             id=command_id, conversation=here, author=author(), name=name, details=details, said_at=time.time(),
             is_apart=True,

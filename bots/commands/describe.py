@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from rich.text import Text
 
-from bots.discord.route import PLATFORM as DISCORD
+from bots.discord.route import DISCORD
 from bots.discord.settings import (
     COMMANDS,
     fetch_application,

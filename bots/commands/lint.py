@@ -35,7 +35,7 @@ from core.errors import IndexInUse, SettingsError
 from core.library.library import Library
 from core.library.links import SourceLinks
 from core.library.readers import base_of
-from core.lint.findings import KINDS, TITLES, LintFinding, QuotedPlace
+from core.lint.findings import FINDING_KINDS, TITLES, LintFinding, QuotedPlace
 from core.lint.judging import CALLS, Judged, judge
 from core.lint.lint import LintRun, in_collection, run_lint
 from core.lint.store import USUAL, Accepted, LintStore, read_baseline, single_passages, write_baseline
@@ -62,8 +62,8 @@ class Linted:
 
 async def lint(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
-    if unknown := sorted(set(arguments.kind) - {*KINDS}):
-        raise SettingsError(f"There is no kind {', '.join(unknown)}. There are: {', '.join(KINDS)}.")
+    if unknown := sorted(set(arguments.kind) - {*FINDING_KINDS}):
+        raise SettingsError(f"There is no kind {', '.join(unknown)}. There are: {', '.join(FINDING_KINDS)}.")
     file = Path(arguments.baseline or USUAL)
     accepted = read_baseline(file, must_exist=bool(arguments.baseline) and not arguments.write_baseline)
     async with AsyncExitStack() as open_now:
@@ -138,10 +138,10 @@ async def _linted(arguments: Namespace, opened: Opened, open_now: AsyncExitStack
             judged = await judge(judged.findings, model, store, partial(notify, "judging"))
     with closing(opened.storage.database(log.STORE, log.SCHEMA)) as questions:
         findings = (*judged.findings, *single_passages(questions, store, now))
-    wanted, name = {*arguments.kind} or {*KINDS}, arguments.collection
+    wanted, name = {*arguments.kind} or {*FINDING_KINDS}, arguments.collection
     chosen = [each for each in findings if each.is_shown and each.kind in wanted]
     chosen = [each for each in chosen if name is None or in_collection(each, name)]
-    chosen.sort(key=lambda each: KINDS.index(each.kind))
+    chosen.sort(key=lambda each: FINDING_KINDS.index(each.kind))
     return Linted(
         run=run, findings=tuple(chosen), left=judged.left, trouble=judged.trouble, usage=judged.usage
     )

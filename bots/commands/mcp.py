@@ -19,7 +19,7 @@ from bots.mcp.tokens import LIFE, McpStore, open_mcp_store
 from bots.page.templating import moment
 from bots.terminal.operations import Backend
 from bots.terminal.screen import Screen
-from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author, run_in_order
+from bots.terminal.session import CHANNEL, SPACE, TERMINAL, author, run_in_order
 from core.bootstrap import open_library
 from core.conversation import Conversation, Outcome, Progress, Proposal, Turn
 from core.errors import SettingsError
@@ -88,7 +88,7 @@ async def _serve(settings: Settings) -> int:
     from bots.mcp.server import build_server
     from bots.mcp.tools import Tools
 
-    operator = Caller(platform=PLATFORM, space=SPACE, channel=CHANNEL, author=author())
+    operator = Caller(platform=TERMINAL, space=SPACE, channel=CHANNEL, author=author())
     async with on_demand(settings) as backends:
         server = build_server(
             Tools(OperatorService(settings=settings, backends=backends), lambda _: operator)

@@ -16,8 +16,7 @@ from bots.chat.indexing import embedder_of_index
 from bots.chat.markdown.safe import line
 from bots.commands.backend import RemoteOperations
 from bots.commands.run import Served, serve_until_stopped
-from bots.mcp.callers import PLATFORM as MCP
-from bots.mcp.callers import PeopleByEmail
+from bots.mcp.callers import MCP, PeopleByEmail
 from bots.page.gap_reports import GapReports
 from bots.page.server import link_at, link_note, open_page
 from bots.page.sessions import PageSessions, open_page_store

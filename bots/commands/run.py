@@ -20,21 +20,19 @@ from bots.chat.rechecks import AnswerWatch
 from bots.chat.texts import NOTHING_INDEXED, counted
 from bots.cli import PORT_OF_HOST
 from bots.commands.backend import reads_for, until_free
-from bots.digest import PLATFORMS as DIGESTS
-from bots.digest import GapDigests, channels_of
-from bots.discord.route import PLATFORM as DISCORD
+from bots.digest import DIGESTS, GapDigests, channels_of
+from bots.discord.route import DISCORD
 from bots.discord.serve import DiscordServer, open_discord
 from bots.discord.settings import DiscordSettings, read_discord_settings
 from bots.doctor.checkup import SETTING_NAMES
 from bots.doctor.settings import find_misspellings, read_configuration
-from bots.mcp.callers import PLATFORM as MCP
+from bots.mcp.callers import MCP
 from bots.mcp.settings import McpSettings, check_extra, read_mcp_settings
 from bots.page.gap_reports import GapReports
 from bots.page.server import OwnWork, link_note, open_page
 from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings, read_page_settings
-from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import PageMessenger, PageThreads
+from bots.page.threads import PAGE, PageMessenger, PageThreads
 from bots.platforms import source_kinds
 from bots.process import (
     beside,
@@ -45,14 +43,13 @@ from bots.process import (
     raise_file_limit,
 )
 from bots.refresh import IndexRefresher
-from bots.slack.route import PLATFORM as SLACK
+from bots.slack.route import SLACK
 from bots.slack.serve import SlackServer, open_slack
 from bots.slack.settings import SlackSettings, read_slack_settings
 from bots.terminal.messenger import TerminalMessenger, sweeping
 from bots.terminal.operations import Operations
 from bots.terminal.screen import Screen
-from bots.terminal.session import PLATFORM as TERMINAL
-from bots.terminal.session import fresh_conversation
+from bots.terminal.session import TERMINAL, fresh_conversation
 from core.answers.rechecks import AnswerChecks
 from core.bootstrap import Footnote, Reads, open_footnote
 from core.conversation import Command, Question, value

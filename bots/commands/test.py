@@ -23,10 +23,10 @@ from bots.mcp.callers import EVERYONE, Caller, reader_named, remembered_people
 from bots.record import record_of
 from bots.terminal.operations import Backend
 from bots.terminal.screen import Screen
-from bots.terminal.session import CHANNEL, PLATFORM, SPACE, author
+from bots.terminal.session import CHANNEL, SPACE, TERMINAL, author
 from bots.testing import drafting, junit, last_run, render, report, sections
 from bots.testing.asking import Examiner
-from bots.testing.cases import NAMES, Case, find_files, read_cases
+from bots.testing.cases import CASE_FILES, Case, find_files, read_cases
 from bots.testing.judging import Corpus, Judgement, facts_unsaid, judge, said_by, together
 from core.answers.answers import open_answers
 from core.bootstrap import open_judge, open_library
@@ -87,7 +87,7 @@ def _files(arguments: Namespace, targets: Targets, settings: Settings) -> tuple[
         found = find_files(Path(root) if Path(root).is_dir() else Path(root).parent for root in roots)
     if not found:
         raise SettingsError(
-            f"There is no {NAMES[0]} here or beside the documents; `footnote test --from questions` writes a first one "
+            f"There is no {CASE_FILES[0]} here or beside the documents; `footnote test --from questions` writes a first one "
             "of what was asked."
         )
     return found
@@ -96,7 +96,7 @@ def _files(arguments: Namespace, targets: Targets, settings: Settings) -> tuple[
 def _callers(asked: Mapping[Path, Sequence[Case]], whom: str | None, backend: Backend) -> dict[str, Caller]:
     """The callers by the ``as`` of the questions. ``whom`` asks those without one; None: the operator."""
     collections = set(map(base_of, backend.library.store.collections()))
-    operator = Caller(platform=PLATFORM, space=SPACE, channel=CHANNEL, author=author())
+    operator = Caller(platform=TERMINAL, space=SPACE, channel=CHANNEL, author=author())
     callers = {"": operator if whom is None else reader_named(whom, author(), collections)}
     for file, cases in asked.items():
         for case in cases:
@@ -128,7 +128,7 @@ async def _draft(arguments: Namespace, settings: Settings) -> int:
 
 
 def _new_file(name: str | None) -> Path:
-    file = Path(name or NAMES[0])
+    file = Path(name or CASE_FILES[0])
     if file.exists():
         raise SettingsError(f"{file} is there already: --out names another.")
     return file

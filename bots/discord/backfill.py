@@ -24,7 +24,7 @@ from bots.chat.channels import ChannelStore, channel_at, source_of
 from bots.chat.platform import Unreadable
 from bots.discord.calls import MESSAGES_PAGE
 from bots.discord.content import items_at, thread_items
-from bots.discord.route import PLATFORM, first_id_at, said_at
+from bots.discord.route import DISCORD, first_id_at, said_at
 from core.sources.sources import SourceSchedule
 from core.turns.turns import TurnsClosed
 
@@ -52,9 +52,9 @@ class Watermark:
 
         Not that of the first message: Discord may break the connection before it has delivered any.
         """
-        if (last := await channel_store.watermark(PLATFORM)) is None:
+        if (last := await channel_store.watermark(DISCORD)) is None:
             last = int(first_id_at(now))
-            await channel_store.set_watermark(PLATFORM, last)
+            await channel_store.set_watermark(DISCORD, last)
         return cls(channel_store, last)
 
     def hold(self, first: int) -> None:
@@ -67,7 +67,7 @@ class Watermark:
         self._newest = max(self._newest, newest)
         if watermark := min([self._newest, *(held - 1 for held in self._held)]):
             self.last = max(self.last, watermark)
-            await self.channel_store.set_watermark(PLATFORM, watermark)
+            await self.channel_store.set_watermark(DISCORD, watermark)
 
 
 def backfill_start(watermark: int, now: float) -> int:
@@ -220,7 +220,7 @@ class ChannelFollower:
 
 
 def _address(server: int, channel: int | str) -> str:
-    return source_of(channel_at(PLATFORM, str(server), str(channel)))
+    return source_of(channel_at(DISCORD, str(server), str(channel)))
 
 
 def _thread_item(channel: Channel) -> tuple[str, ...]:
@@ -257,7 +257,7 @@ class ChannelEvents(discord.Client):
     def follow(self, act: Callable[[ChannelFollower], Awaitable[None]]) -> None:
         """Run ``act`` in the background, if a channel of Discord is a source."""
         if self.follower is not None:
-            self.follower.schedule.follow(f"{PLATFORM}:", partial(_followed, self.follower, act))
+            self.follower.schedule.follow(f"{DISCORD}:", partial(_followed, self.follower, act))
 
     async def on_thread_create(self, thread: discord.Thread) -> None:
         self.follow(lambda follower: follower.thread_changed(thread, "new"))

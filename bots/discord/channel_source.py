@@ -17,7 +17,7 @@ from bots.chat.platform import Refused
 from bots.discord import content
 from bots.discord.calls import CHANNEL, MESSAGES, MESSAGES_PAGE, UNKNOWN_CHANNEL, DiscordCalls
 from bots.discord.people import DiscordPeople
-from bots.discord.route import PLATFORM, Me, first_id_at
+from bots.discord.route import DISCORD, Me, first_id_at
 from bots.discord.serve import open_client
 from bots.discord.settings import SERVERS_PAGE, VIEW, Application, read_application, read_discord_settings
 from core.conversation import value
@@ -165,7 +165,7 @@ class DiscordChannel:
 
 def discord_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
     return channel_source.ChannelSources(
-        platform=PLATFORM, channel_store=channel_store, connect=_calls, find=_find,
+        platform=DISCORD, channel_store=channel_store, connect=_calls, find=_find,
         look_up=lambda calls, *ids: _known(PacedCalls(calls=calls, interval=interval), *ids),
     ).kind()  # fmt: skip
 
@@ -287,7 +287,7 @@ async def _servers(api: PacedCalls) -> AsyncIterator[str]:
 @asynccontextmanager
 async def _calls(channel_store: ChannelStore | None) -> AsyncIterator[DiscordCalls]:
     """The calls of the bot that is served here; else of the one that DISCORD_TOKEN names."""
-    served = channel_store.people.get(PLATFORM) if channel_store else None
+    served = channel_store.people.get(DISCORD) if channel_store else None
     if isinstance(served, DiscordPeople):
         yield served.calls
         return

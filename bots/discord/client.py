@@ -13,7 +13,7 @@ from functools import partial
 import discord
 
 from bots.chat.channels import ELSEWHERE, ChannelStore
-from bots.chat.inbox import STORED, Inbox
+from bots.chat.inbox import STORED_COMMANDS, Inbox
 from bots.chat.incoming import EDIT_LIMIT, ChatCommand, Feedback, Incoming, Rejection, Request, ThreadState
 from bots.chat.platform import MALFORMED, Refused, Unreadable, proxy_for
 from bots.chat.texts import ENGLISH, say_in
@@ -22,7 +22,7 @@ from bots.discord.backfill import Backfill, ChannelEvents, ChannelFollower, Wate
 from bots.discord.calls import EPHEMERAL, LATER, MODAL, UPDATE_LATER
 from bots.discord.post import DiscordPosts
 from bots.discord.render import LAYOUT, LEARNED, uploading
-from bots.discord.route import DIRECT, PLATFORM, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
+from bots.discord.route import DIRECT, DISCORD, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
 from bots.discord.settings import KEEP, Application, DiscordSettings
 from core.errors import QuestionRejected
 from core.sources.sources import SourceSchedule
@@ -132,7 +132,7 @@ class DiscordListeners:
         route.pop("opens", None)
         if not receive.is_called(event, me):
             may_be_for_me = event.is_thread and thread.may_follow(event.author, said_at(event.id))
-            once = f"{PLATFORM}/{route['server']}/cannot read"
+            once = f"{DISCORD}/{route['server']}/cannot read"
             if not may_be_for_me or not await self.channel_store.is_first(once):
                 return
         self.inbox.begin(self.inbox.messenger.replies.send_ephemeral(route, say_in(ENGLISH)("cannot_read")))
@@ -183,7 +183,7 @@ class DiscordListeners:
             elif key:
                 note = LAYOUT.note(say_in(interaction.language)(key))
                 await self.posts.send_ephemeral(interaction.route, note)
-            elif name in STORED:  # its private result takes longer than a response may
+            elif name in STORED_COMMANDS:  # its private result takes longer than a response may
                 await self.posts.respond(interaction.route, LATER, {"flags": EPHEMERAL})
             elif not name:
                 await self.posts.respond(interaction.route, UPDATE_LATER)
@@ -266,7 +266,7 @@ class FootnoteClient(ChannelEvents):
         self.follow(lambda follower: follower.server_changed(guild.id))
 
     async def on_ready(self) -> None:
-        direct = await self.listeners.channel_store.threads_of(PLATFORM, DIRECT) if self.listeners else ()
+        direct = await self.listeners.channel_store.threads_of(DISCORD, DIRECT) if self.listeners else ()
         channels = [int(each.channel) for each in direct]
         self._start_backfill(DIRECT_MESSAGES, lambda backfill: backfill.of_direct_messages(self, channels))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
 from bots.chat.platform import Said
-from bots.discord.route import PLATFORM, Me, key_of, said_at
+from bots.discord.route import DISCORD, Me, key_of, said_at
 from bots.discord.settings import HISTORY, VIEW, channel_permissions, names, server_permissions
 from core.conversation import ThreadMessage, value
 
@@ -175,7 +175,7 @@ def channel_message(message: Json, channel: DiscordChannelInfo, *, title: str = 
         return None
     return ChannelMessage(
         id=message["id"],
-        author=person_of(PLATFORM, author["id"]),
+        author=person_of(DISCORD, author["id"]),
         name=_name_of(author),
         said_at=said_at(message["id"]),
         text=f"{title}\n\n{text}".strip(),

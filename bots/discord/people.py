@@ -13,7 +13,7 @@ from bots.chat.uploads import content_of
 from bots.discord.calls import CHANNEL, MESSAGES, DiscordCalls
 from bots.discord.content import PRIVATE_THREAD, permissions_in
 from bots.discord.receive import attachment_of
-from bots.discord.route import DIRECT, PLATFORM, DiscordRoute
+from bots.discord.route import DIRECT, DISCORD, DiscordRoute
 from bots.discord.settings import VIEW, DiscordSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
@@ -87,7 +87,7 @@ class DiscordPeople:
         servers: dict[str, set[str]] = {}
         for rule in among:
             platform, _, role = rule.partition("/")
-            if platform == PLATFORM:
+            if platform == DISCORD:
                 servers.setdefault(role.partition("/")[0], set()).add(rule)
         found: set[str] = set()
         for server, rules in servers.items():

@@ -13,7 +13,7 @@ from bots.chat import incoming
 from bots.chat.channels import ELSEWHERE
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord import content
-from bots.discord.route import DIRECT, PLATFORM, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
+from bots.discord.route import DIRECT, DISCORD, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
 from bots.discord.settings import KEEP, SLASH_COMMANDS
 from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, value
 from core.errors import QuestionRejected
@@ -185,7 +185,7 @@ def channel_name(message: discord.Message) -> dict[str, str]:
     channel: Any = message.channel
     own = _channel_of(channel)
     named = channel if str(channel.id) == own else getattr(channel, "parent", None)
-    return {f"{PLATFORM}/{message.guild.id}/{own}": named.name} if named else {}
+    return {f"{DISCORD}/{message.guild.id}/{own}": named.name} if named else {}
 
 
 def _quoted(message: discord.Message, reply: discord.Message | None, me: Me) -> tuple[ThreadMessage, ...]:

@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 
 from core.conversation import Conversation, value
 
-PLATFORM = "discord"
+DISCORD = "discord"
 DIRECT = "@me"  # in place of a server, as in the URLs of Discord
 EPOCH_MS = 1_420_070_400_000  # the first of January 2015, from which ids count ("Snowflakes")
 TALK = "talk"  # the one thread of a direct message
@@ -44,7 +44,7 @@ class Me:
 
 def conversation_of(route: Mapping[str, Any]) -> Conversation:
     return Conversation(
-        platform=PLATFORM, space=route["server"], channel=route["channel"], thread=route["thread"]
+        platform=DISCORD, space=route["server"], channel=route["channel"], thread=route["thread"]
     )
 
 
@@ -63,7 +63,7 @@ def access_id(kind: str, written: str) -> str | None:
         return None
     server, known = found[1] or found[4], found[2] or found[3] or found[5]
     if kind == "group":
-        return f"{PLATFORM}/{server}/{known}" if server else None
+        return f"{DISCORD}/{server}/{known}" if server else None
     return str(known)
 
 
@@ -74,12 +74,12 @@ def is_outside_thread(route: Mapping[str, Any]) -> bool:
 
 def turn_id(route: Mapping[str, Any], event_id: str) -> str:
     """``event_id`` is the id of the message or of the interaction."""
-    return f"{PLATFORM}/{route['server']}/{route['channel']}/{event_id}"
+    return f"{DISCORD}/{route['server']}/{route['channel']}/{event_id}"
 
 
 def key_of(message: str) -> str:
     """The key of a message in all of Discord: ids are unique."""
-    return f"{PLATFORM}/{message}"
+    return f"{DISCORD}/{message}"
 
 
 def first_id_at(moment: float) -> str:

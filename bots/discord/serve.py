@@ -29,7 +29,7 @@ from bots.discord.client import DiscordListeners, FootnoteClient
 from bots.discord.people import DiscordPeople, DiscordUploads
 from bots.discord.post import DiscordPosts
 from bots.discord.render import LAYOUT, Message
-from bots.discord.route import PLATFORM
+from bots.discord.route import DISCORD
 from bots.discord.settings import API_URL, SLASH_COMMANDS, Application, DiscordSettings, fetch_application
 from core.bootstrap import Footnote
 from core.errors import SettingsError
@@ -234,7 +234,7 @@ async def open_discord(
         posts = DiscordPosts(
             calls=calls, channel_store=channel_store, my_user_id=str(client.user.id), unreadable=client.unreadable
         )  # fmt: skip
-        people = channel_store.people[PLATFORM] = DiscordPeople(calls=calls)
+        people = channel_store.people[DISCORD] = DiscordPeople(calls=calls)
         messenger = ChatMessenger.over(
             footnote, channel_store, posts=posts, renderer=LAYOUT, people=people,
             uploads=DiscordUploads(settings=settings, calls=calls), refresh=REFRESH,

@@ -198,7 +198,7 @@ KEEP = "Keep this answer"  # in the menu of a message
 
 ApplicationCommand = Mapping[str, Any]
 
-FOLLOWED = {
+FOLLOW_LABELS = {
     "mention": "only who mentions me",
     "asker": "whoever asked first",
     "thread": "everybody in the thread",
@@ -230,7 +230,7 @@ COMMANDS: Sequence[ApplicationCommand] = (
         "follow", "Which messages of a thread I answer without a mention",
         _option(
             STRING, "whom", "In this channel",
-            choices=[{"name": label, "value": value} for value, label in FOLLOWED.items()],
+            choices=[{"name": label, "value": value} for value, label in FOLLOW_LABELS.items()],
         ),
     ),
     _command(
@@ -274,7 +274,7 @@ VIEW, SEND, HISTORY, OPEN, SEND_IN_THREADS = (
 )  # fmt: skip
 
 #: What a channel's type needs, "Channel Types"; others hold no messages.
-NEEDED: Mapping[int, tuple[str, ...]] = {
+NEEDED_PERMISSIONS: Mapping[int, tuple[str, ...]] = {
     0: (VIEW, SEND, HISTORY, OPEN, SEND_IN_THREADS),  # text
     2: (VIEW, SEND, HISTORY),  # voice
     5: (VIEW, SEND, HISTORY, OPEN, SEND_IN_THREADS),  # announcements
@@ -326,7 +326,7 @@ def obstacle(refused: Refused, channel: Mapping[str, Any], permissions: int, say
     if refused.code in BLOCKED:
         return say("blocked_by_rule")
     is_thread = channel["type"] in THREADS
-    needed = (VIEW, SEND_IN_THREADS) if is_thread else NEEDED.get(channel["type"], (VIEW, SEND))
+    needed = (VIEW, SEND_IN_THREADS) if is_thread else NEEDED_PERMISSIONS.get(channel["type"], (VIEW, SEND))
     lacking = [name for name in needed if name != HISTORY and name not in names(permissions)]
     if lacking:
         return say("may_not_write", rights=", ".join(lacking))

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from bots.doctor import discord, index, models, search, settings, slack, sources, stores
 from bots.doctor.findings import Finding, failed, skipped, warning
-from bots.doctor.settings import NAMES, SECRETS, Configuration
-from bots.mcp.settings import NAMES as MCP_SETTINGS
-from bots.page.settings import NAMES as PAGE_SETTINGS
+from bots.doctor.settings import CORE_SETTINGS, SECRETS, Configuration
+from bots.mcp.settings import MCP_SETTINGS
+from bots.page.settings import PAGE_SETTINGS
 from bots.platforms import source_kinds
 from core.conversation import value
 
@@ -39,10 +39,10 @@ class PlatformDoctor(Protocol):
 
 
 #: By the name that is typed. Another platform is another entry.
-PLATFORMS: Mapping[str, PlatformDoctor] = {"slack": slack, "discord": discord}
+PLATFORM_DOCTORS: Mapping[str, PlatformDoctor] = {"slack": slack, "discord": discord}
 
-_PLATFORM_SETTINGS = tuple(name for platform in PLATFORMS.values() for name in platform.SETTINGS)
-SETTING_NAMES = (*NAMES, *PAGE_SETTINGS, *MCP_SETTINGS, *_PLATFORM_SETTINGS)
+_PLATFORM_SETTINGS = tuple(name for platform in PLATFORM_DOCTORS.values() for name in platform.SETTINGS)
+SETTING_NAMES = (*CORE_SETTINGS, *PAGE_SETTINGS, *MCP_SETTINGS, *_PLATFORM_SETTINGS)
 SECRET_NAMES = (*SECRETS, *_PLATFORM_SETTINGS)
 STORE_SETTINGS = ("DATA_DIR", "DATABASE_URL")
 MODEL_SETTINGS = ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "CHAT_MODEL", "GRADER_MODEL", "MODEL_TIMEOUT")
@@ -99,7 +99,7 @@ def checks_for(names: Collection[str]) -> tuple[Check, ...]:
             reads=STORE_SETTINGS,
             after=folder.name,
         ),
-        *(_platform_check(platform, is_named=name in names) for name, platform in PLATFORMS.items()),
+        *(_platform_check(platform, is_named=name in names) for name, platform in PLATFORM_DOCTORS.items()),
         Check(name=PEOPLE, examine=examine_people),
     )
 
@@ -169,7 +169,7 @@ def _is_used(platform: PlatformDoctor, configuration: Configuration) -> bool:
 
 async def examine_people(configuration: Configuration) -> list[Finding]:
     """Names in WEB_APPROVERS, LEARNERS and EXPERTS where an id is needed; nothing is found where no platform is set up."""
-    platforms = [platform for platform in PLATFORMS.values() if _is_used(platform, configuration)]
+    platforms = [platform for platform in PLATFORM_DOCTORS.values() if _is_used(platform, configuration)]
     if not platforms:
         return []
     owners = " or ".join(f"{platform.TITLE}'s" for platform in platforms)

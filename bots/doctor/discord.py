@@ -14,7 +14,7 @@ from typing import Any
 from bots.chat.platform import Refused
 from bots.chat.texts import counted
 from bots.discord import settings as discord
-from bots.discord.route import DIRECT, PLATFORM, TALK, said_at
+from bots.discord.route import DIRECT, DISCORD, TALK, said_at
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
 from bots.doctor.settings import Configuration, faults_by_setting
 from bots.doctor.stores import report_events, thread_ids
@@ -122,7 +122,7 @@ def _check_shape(token: str) -> Iterator[Finding]:
 
 def _events(settings: Settings, servers: Collection[str] | None) -> Finding:
     """``servers``: those of the bot; None if unknown."""
-    prefixes = [PLATFORM] if servers is None else [f"{PLATFORM}/{server}" for server in (*servers, DIRECT)]
+    prefixes = [DISCORD] if servers is None else [f"{DISCORD}/{server}" for server in (*servers, DIRECT)]
     threads = [thread for prefix in prefixes for thread in thread_ids(settings, prefix)]
     if began := [said_at(thread) for thread in threads if ID.fullmatch(thread)]:
         return report_events(EVENTS, began)
@@ -358,9 +358,9 @@ async def _examine(
         return [skipped(SERVERS, f"{known['name']}: Discord did not answer within {PATIENCE:g} s.")]
     permissions = discord.server_permissions(about, member)
     visible = tuple(
-        ServerChannel(name=f"#{channel['name']}", needs=discord.NEEDED[channel["type"]], may=may)
+        ServerChannel(name=f"#{channel['name']}", needs=discord.NEEDED_PERMISSIONS[channel["type"]], may=may)
         for channel in channels
-        if channel["type"] in discord.NEEDED
+        if channel["type"] in discord.NEEDED_PERMISSIONS
         and discord.VIEW
         in (may := discord.names(discord.channel_permissions(channel, member, bot.user_id, permissions)))
     )

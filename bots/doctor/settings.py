@@ -13,7 +13,7 @@ from core.library.data_lock import PRIVATE_UMASK
 from core.settings import ENV_FILE, Settings, broken_lines, read_env_file, read_settings
 
 #: Core's settings as they are written, and those of them that hold a secret.
-NAMES = tuple(each.name.upper() for each in fields(Settings))
+CORE_SETTINGS = tuple(each.name.upper() for each in fields(Settings))
 SECRETS = tuple(each.name.upper() for each in fields(Settings) if not each.repr)
 
 _NEEDED_FOR = re.compile(r" for (\w+)=")  # "TAVILY_API_KEY is needed for WEB_SEARCH=tavily"
@@ -46,7 +46,7 @@ def read_configuration(environment: Mapping[str, str], env_file: Path = ENV_FILE
         in_file = read_env_file(env_file)
     except SettingsError as fault:
         file_fault = str(fault)
-    values = {name: raw for name in NAMES if (raw := {**in_file, **environment}.get(name, ""))}
+    values = {name: raw for name in CORE_SETTINGS if (raw := {**in_file, **environment}.get(name, ""))}
     faults = {name: sentence for name, raw in values.items() if (sentence := _fault_of(name, raw))}
     sound = {name: raw for name, raw in values.items() if name not in faults}
     missing = _find_missing(sound)

@@ -26,7 +26,7 @@ from bots.doctor.settings import Configuration, faults_by_setting
 from bots.doctor.stores import find_owner, report_events, stored_rows, thread_ids
 from bots.slack import settings as slack
 from bots.slack.calls import open_calls
-from bots.slack.route import PLATFORM
+from bots.slack.route import SLACK
 from core.errors import SettingsError
 from core.settings import Settings
 from core.storage.storage import file_of
@@ -410,7 +410,7 @@ def _fix_of(name: str, configuration: Configuration) -> str:
 
 
 def _events(bot: Bot | None, settings: Settings) -> Finding:
-    prefix = f"{PLATFORM}/{bot.team_id}" if bot else PLATFORM
+    prefix = f"{SLACK}/{bot.team_id}" if bot else SLACK
     began = [float(ts) for ts in thread_ids(settings, prefix) if _TS.fullmatch(ts)]
     if began:
         return report_events(EVENTS, began)

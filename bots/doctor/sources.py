@@ -18,7 +18,7 @@ from bots.doctor.settings import Configuration
 from bots.doctor.stores import server_rows
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
-from core.sources.kinds import KINDS, as_typed, check
+from core.sources.kinds import SOURCE_KINDS, as_typed, check
 from core.sources.source import Credential, SourceKind, SourceThrottled, kind_of, read_owner_only
 from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
 from core.storage.database import Database, Dialect, Row, version_in
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 async def examine(
-    configuration: Configuration, *, is_named: bool = False, kinds: Mapping[str, SourceKind] = KINDS
+    configuration: Configuration, *, is_named: bool = False, kinds: Mapping[str, SourceKind] = SOURCE_KINDS
 ) -> list[Finding]:
     """``is_named``: whether an operator asked for the sources, so that none is a finding too."""
     settings = configuration.settings

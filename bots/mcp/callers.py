@@ -6,14 +6,13 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from bots.chat.platform import Approver, People
-from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import named_channel
+from bots.page.threads import PAGE, named_channel
 from core.conversation import Conversation, value
 from core.errors import SettingsError
 from core.library.readers import whole_address
 from core.turns.messenger import ReplyRoute, Unreachable
 
-PLATFORM = "mcp"
+MCP = "mcp"
 BY_EMAIL = "email"  # the space of people who are known by an address alone
 #: Begins the channel of a person of Slack: what is open to them in a direct message is. Ids of channels have no small
 #: letters, so that it is none of Slack's.
@@ -60,7 +59,7 @@ def person_by_email(address: str) -> Caller:
     whole = whole_address(address)
     if not whole:
         raise SettingsError(f"{address} is no e-mail address.")
-    return Caller(platform=PLATFORM, space=BY_EMAIL, channel=quote(whole, safe=""), author=whole)
+    return Caller(platform=MCP, space=BY_EMAIL, channel=quote(whole, safe=""), author=whole)
 
 
 def caller_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
@@ -72,14 +71,14 @@ def caller_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
     if found := _SLACK_PERSON.fullmatch(typed):
         return person_of_slack(found[1] or "", found[2])
     if found := _DISCORD_PERSON.fullmatch(typed):
-        return Caller(platform=DISCORD, space=OF_DISCORD, channel=f"{PLATFORM}{found[1]}", author=found[1])
+        return Caller(platform=DISCORD, space=OF_DISCORD, channel=f"{MCP}{found[1]}", author=found[1])
     if "@" in typed:
         return person_by_email(typed)
     if typed not in (known := set(collections)):
         raise SettingsError(
             f"{typed} is no person's id, no e-mail address and no collection; there is {', '.join(sorted(known))}."
         )
-    space = f"{PLATFORM}-{quote(name, safe='')}"  # tokens of one collection share no conversation
+    space = f"{MCP}-{quote(name, safe='')}"  # tokens of one collection share no conversation
     return Caller(platform=PAGE, space=space, channel=named_channel({typed}), author=name)
 
 
@@ -93,7 +92,7 @@ EVERYONE, ANYWHERE = "everyone", "-"
 def reader_named(typed: str, name: str, collections: Iterable[str]) -> Caller:
     """The caller with whose rights a question is tested: of ``--as``, ``everyone``, or a channel."""
     if typed == EVERYONE:
-        return Caller(platform=PLATFORM, space=EVERYONE, channel=EVERYONE, author=EVERYONE)
+        return Caller(platform=MCP, space=EVERYONE, channel=EVERYONE, author=EVERYONE)
     for platform, pattern in _CHANNELS:
         if found := pattern.fullmatch(typed):
             return Caller(platform=platform, space=found[1] or ANYWHERE, channel=found[2], author=name)
@@ -141,7 +140,7 @@ class RememberedPeople(PeopleByEmail):
     """The People of a platform that is not asked: rules for ids and stated addresses count."""
 
     def is_direct_message(self, conversation: Conversation) -> bool:
-        return conversation.channel.startswith((OF_SLACK, PLATFORM))
+        return conversation.channel.startswith((OF_SLACK, MCP))
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - a port
         raise Unreachable
@@ -152,4 +151,4 @@ class RememberedPeople(PeopleByEmail):
 
 def remembered_people() -> dict[str, People]:
     """People of every platform, for a process that serves none."""
-    return {SLACK: RememberedPeople(), DISCORD: RememberedPeople(), PLATFORM: PeopleByEmail()}
+    return {SLACK: RememberedPeople(), DISCORD: RememberedPeople(), MCP: PeopleByEmail()}

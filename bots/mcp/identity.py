@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import jwt
 
-from bots.mcp.callers import PLATFORM, SLACK, Caller, person_by_email, person_of_slack
-from bots.mcp.tokens import PREFIX, McpStore
+from bots.mcp.callers import MCP, SLACK, Caller, person_by_email, person_of_slack
+from bots.mcp.tokens import BEARER_PREFIX, McpStore
 from bots.slack.settings import CLOCK_SKEW, skew_of
 from core.errors import FootnoteError, SettingsError
 
@@ -24,7 +24,7 @@ HARMLESS = frozenset(
     }
 )  # fmt: skip
 #: Whoever sends that, where Slack does not say for whom.
-NOBODY = Caller(platform=PLATFORM, space=SLACK, channel="nobody", author="nobody")
+NOBODY = Caller(platform=MCP, space=SLACK, channel="nobody", author="nobody")
 BEARER = "bearer "
 ALGORITHMS = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA")
 ISSUER_TIMEOUT = 10.0  # seconds
@@ -116,9 +116,9 @@ class Identities:
         if is_signed or not token.lower().startswith(BEARER):
             raise UnknownCaller("Say who asks: with a token of `footnote mcp --token`, or through Slack.")
         token = token[len(BEARER) :].strip()
-        caller = await self.store.caller_of(token) if token.startswith(PREFIX) else None
+        caller = await self.store.caller_of(token) if token.startswith(BEARER_PREFIX) else None
         if caller is None:
-            if self.issuer is None or token.startswith(PREFIX):
+            if self.issuer is None or token.startswith(BEARER_PREFIX):
                 raise UnknownCaller("This token is unknown, revoked or expired.")
             caller = await self.issuer.caller_of(token)
         # A person of Slack without a workspace is of the only one that is served.

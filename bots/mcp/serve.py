@@ -9,14 +9,13 @@ from time import perf_counter
 from uuid import uuid4
 
 from bots.chat.channels import ChannelStore
-from bots.mcp.callers import PLATFORM, Caller, Note, PeopleByEmail
+from bots.mcp.callers import MCP, Caller, Note, PeopleByEmail
 from bots.mcp.http import PATH, McpSite
 from bots.mcp.identity import Identities, Issuer
 from bots.mcp.settings import McpSettings
 from bots.mcp.tokens import open_mcp_store
 from bots.mcp.tools import AGAIN
-from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import PageThreads
+from bots.page.threads import PAGE, PageThreads
 from core.bootstrap import Footnote, Reads
 from core.conversation import Conversation, Outcome, Proposal, Question, Turn
 from core.errors import FootnoteError, QuestionRejected
@@ -155,7 +154,7 @@ async def open_mcp(
     spaces: Callable[[], tuple[str, ...]],
 ) -> AsyncIterator[tuple[McpSite, str]]:
     """The site and the key of its states. ``spaces``: Slack's workspaces that are served."""
-    channels.people[PLATFORM] = PeopleByEmail()
+    channels.people[MCP] = PeopleByEmail()
     issuer = (
         Issuer(address=settings.issuer, audience=f"{settings.http.url}{PATH}") if settings.issuer else None
     )

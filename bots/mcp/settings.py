@@ -12,7 +12,7 @@ from core.setting_values import is_address
 from core.settings import ENV_FILE, read_env_file
 
 NO_EXTRA = "The MCP server needs its extra: pip install 'footnote[mcp]', or uv run --extra mcp footnote mcp."
-NAMES = ("MCP_URL", "MCP_ISSUER")
+MCP_SETTINGS = ("MCP_URL", "MCP_ISSUER")
 
 
 @value

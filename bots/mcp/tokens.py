@@ -15,7 +15,7 @@ from core.storage.database import AsyncDatabase, Schema
 from core.storage.storage import Storage
 
 STORE = "mcp"
-PREFIX = "fnt_"  # begins a token, so that scanners of secrets can find it
+BEARER_PREFIX = "fnt_"  # begins a token, so that scanners of secrets can find it
 TOKEN_BYTES = 32
 NAME_LIMIT = 40  # characters
 LIFE = 90 * 86_400.0  # seconds, of a token for which nothing else is said
@@ -57,7 +57,7 @@ class McpStore:
         """Make a token, shown only now; SettingsError if the name is taken or invalid."""
         if not name or len(name) > NAME_LIMIT or not name.isprintable():
             raise SettingsError(f"A token's name has 1 to {NAME_LIMIT} printable characters.")
-        token, now = f"{PREFIX}{secrets.token_urlsafe(TOKEN_BYTES)}", self.now()
+        token, now = f"{BEARER_PREFIX}{secrets.token_urlsafe(TOKEN_BYTES)}", self.now()
         await self.database.write("DELETE FROM tokens WHERE expires_at <= ?", (now,))
         made = await self.database.write(
             "INSERT INTO tokens (name, digest, caller, stands_for, made_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)"

@@ -7,8 +7,8 @@ from bots.chat.access import CHANNEL, CLOSED, EVERYONE, PERSON, access_rules, re
 from bots.chat.channels import AccessRule, channel_of, own_collection, thread_collection
 from bots.page.sessions import PageSession
 from bots.page.site import Asker, Site, Visit, nobody_in
-from bots.page.threads import PLATFORM, SPACE, collections_of
-from bots.terminal.session import PLATFORM as TERMINAL
+from bots.page.threads import PAGE, SPACE, collections_of
+from bots.terminal.session import TERMINAL
 from core.conversation import Conversation, value
 from core.gaps.questions import GapQuestion
 from core.library.library import DEFAULT_COLLECTION
@@ -25,7 +25,7 @@ async def reads_in(site: Site, askers: Iterable[Asker]) -> dict[Asker, frozenset
         conversation, author = Conversation.parse(asker[0]), asker[1]
         if conversation.platform == TERMINAL:
             reads[asker] = everything
-        elif conversation.platform == PLATFORM:
+        elif conversation.platform == PAGE:
             named = collections_of(conversation.channel)
             reads[asker] = everything if named is None else everything & named
         else:
@@ -68,7 +68,7 @@ def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Tra
 def shown_channel(session: PageSession, channel: str) -> str:
     """A channel as the session may see it; another session's is named without its collections."""
     space, _, name = channel.rpartition("/")
-    if space != f"{PLATFORM}/{SPACE}" or session.may_read(collections_of(name) or ()):
+    if space != f"{PAGE}/{SPACE}" or session.may_read(collections_of(name) or ()):
         return channel
     return space
 
@@ -107,7 +107,7 @@ async def audiences_of(visit: Visit, questions: Sequence[GapQuestion]) -> tuple[
     turns: dict[str, set[str]] = {}
     for each in questions:
         conversation, own = Conversation.parse(each.conversation), reads[each.conversation, each.author]
-        if conversation.platform not in (PLATFORM, TERMINAL):
+        if conversation.platform not in (PAGE, TERMINAL):
             own = (own | {own_collection(conversation)}) - {thread_collection(conversation)}
         for collection in own:
             turns.setdefault(collection, set()).add(each.turn)

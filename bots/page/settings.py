@@ -13,7 +13,7 @@ from core.settings import ENV_FILE, read_env_file
 
 LOOPBACK = "127.0.0.1"
 PORT = 8467  # of `footnote page` where no other is given
-NAMES = ("PAGE_URL", "PAGE_PROXIES", "PAGE_PROBES")
+PAGE_SETTINGS = ("PAGE_URL", "PAGE_PROXIES", "PAGE_PROBES")
 
 Network = IPv4Network | IPv6Network
 

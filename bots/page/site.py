@@ -19,8 +19,8 @@ from bots.chat.channels import ChannelStore
 from bots.page.gap_reports import GapReports
 from bots.page.sessions import PageChanges, PageSession, PageSessions
 from bots.page.settings import PageSettings
-from bots.page.threads import PLATFORM, PageThreads, collections_of
-from bots.terminal.session import PLATFORM as TERMINAL
+from bots.page.threads import PAGE, PageThreads, collections_of
+from bots.terminal.session import TERMINAL
 from core.answers.answers import Answers
 from core.conversation import Command, Conversation, Turn, value
 from core.errors import FootnoteError
@@ -120,7 +120,7 @@ def _own_name(conversation: Conversation) -> str:
     """The name of a channel that is on no platform."""
     if conversation.platform == TERMINAL:
         return "terminal"
-    if conversation.platform != PLATFORM:
+    if conversation.platform != PAGE:
         return ""
     named = collections_of(conversation.channel)
     return "page" if named is None else f"page, {', '.join(sorted(named))} only"

@@ -156,7 +156,7 @@ def _summary(conversation: str, began_at: float, turns: int, content: str) -> Th
     )
 
 
-PLATFORM, SPACE = "page", "local"
+PAGE, SPACE = "page", "local"
 EVERYTHING = "everything"
 _THREAD = re.compile(r"[0-9a-f]{12}")
 
@@ -165,7 +165,7 @@ def conversation_of(session: PageSession, thread: str) -> Conversation | None:
     """A thread that reads what the session reads; None for an invalid name."""
     if not _THREAD.fullmatch(thread):
         return None
-    return Conversation(platform=PLATFORM, space=SPACE, channel=channel_of(session), thread=thread)
+    return Conversation(platform=PAGE, space=SPACE, channel=channel_of(session), thread=thread)
 
 
 def channel_of(session: PageSession) -> str:
@@ -179,7 +179,7 @@ def named_channel(collections: Iterable[str]) -> str:
 
 
 def channel_id(session: PageSession) -> str:
-    return f"{PLATFORM}/{SPACE}/{channel_of(session)}"
+    return f"{PAGE}/{SPACE}/{channel_of(session)}"
 
 
 def collections_of(channel: str) -> frozenset[str] | None:

@@ -18,7 +18,7 @@ from bots.chat.channels import ChannelStore
 from bots.slack.calls import Installation, NotAuthorized, Passing, Reply, SlackCalls, SlackRefused, open_calls
 from bots.slack.content import SlackChannelInfo, channel_entry, channel_message, people_in
 from bots.slack.people import SlackPeople
-from bots.slack.route import PLATFORM, Payload
+from bots.slack.route import SLACK, Payload
 from bots.slack.settings import read_slack_settings
 from core.conversation import value
 from core.sources.source import SourceKind, SourceThrottled, SourceUnavailable, SourceWithdrawn
@@ -134,7 +134,7 @@ class SlackChannel:
 
 def slack_kind(channel_store: ChannelStore | None, *, interval: float = INTERVAL) -> SourceKind:
     return channel_source.ChannelSources(
-        platform=PLATFORM, channel_store=channel_store, connect=_people,
+        platform=SLACK, channel_store=channel_store, connect=_people,
         look_up=partial(_look_up, interval=interval), find=_find,
     ).kind()  # fmt: skip
 
@@ -214,7 +214,7 @@ async def _channel_id(api: SlackApi, channel: str) -> str | None:
 @asynccontextmanager
 async def _people(channel_store: ChannelStore | None) -> AsyncIterator[SlackPeople]:
     """The people of the app that is served here; else of the one that SLACK_BOT_TOKEN names."""
-    served = channel_store.people.get(PLATFORM) if channel_store else None
+    served = channel_store.people.get(SLACK) if channel_store else None
     if isinstance(served, SlackPeople):
         yield served
         return

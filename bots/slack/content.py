@@ -13,7 +13,7 @@ from typing import Any
 
 from bots.chat.channel_source import DAY, ChannelEntry, ChannelMessage, date_of, person_of
 from bots.chat.platform import Said
-from bots.slack.route import DIRECT, ESCAPES, PLATFORM, Me, Payload, key_of, spoken
+from bots.slack.route import DIRECT, ESCAPES, SLACK, Me, Payload, key_of, spoken
 from core.conversation import ThreadMessage, value
 
 #: Message subtypes that people write; all others are notices, edits and other bots. A reply that is also
@@ -215,7 +215,7 @@ def channel_message(
     markup, user, ts = written(message), str(message["user"]), str(message["ts"])
     return ChannelMessage(
         id=ts,
-        author=person_of(PLATFORM, user),
+        author=person_of(SLACK, user),
         name=names.get(user, user),
         said_at=moment(ts),
         text=markdown_of(markup, {**names, channel.me.user_id: ""}),

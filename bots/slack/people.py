@@ -12,7 +12,7 @@ from bots.chat.platform import Approver
 from bots.chat.uploads import content_of
 from bots.slack.calls import MissingScope, SlackCalls, SlackRefused
 from bots.slack.receive import attachment_of
-from bots.slack.route import DIRECT, PLATFORM, SlackRoute
+from bots.slack.route import DIRECT, SLACK, SlackRoute
 from bots.slack.settings import SlackSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
@@ -98,7 +98,7 @@ class SlackPeople:
 
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """The groups of access rules that a person is in; those of other workspaces have no members here."""
-        prefix = f"{PLATFORM}/{space}/"
+        prefix = f"{SLACK}/{space}/"
         ours = {rule: rule.removeprefix(prefix) for rule in among}
         groups = {rule: group for rule, group in ours.items() if group.startswith("S")}
         members = self._members

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 from core.conversation import Conversation, value
 
-PLATFORM = "slack"
+SLACK = "slack"
 DIRECT = "D"  # how the ids of conversations between two begin; one of several people is a channel to us
 
 Payload = Mapping[str, Any]
@@ -110,9 +110,7 @@ def metadata_of(proposal_id: str, route: Mapping[str, Any]) -> str:
 
 
 def conversation_of(route: SlackRoute) -> Conversation:
-    return Conversation(
-        platform=PLATFORM, space=route["team"], channel=route["channel"], thread=route["thread"]
-    )
+    return Conversation(platform=SLACK, space=route["team"], channel=route["channel"], thread=route["thread"])
 
 
 #: How the ids of what an access rule names begin, "Slack IDs".
@@ -133,16 +131,16 @@ def access_id(kind: str, written: str) -> str | None:
     space, known = found[1] or found[4] or "", found[2] or found[3] or found[5] or found[6]
     if known[0] not in _BEGINNINGS[kind]:
         return None
-    return f"{PLATFORM}/{space}/{known}" if space else known
+    return f"{SLACK}/{space}/{known}" if space else known
 
 
 def id_of(route: SlackRoute) -> str:
-    return f"{PLATFORM}/{route['team']}/{route['channel']}/{route['message']}"
+    return f"{SLACK}/{route['team']}/{route['channel']}/{route['message']}"
 
 
 def key_of(team: str, channel: str, message: str) -> str:
     """The key of a message among those of all workspaces."""
-    return f"{PLATFORM}/{team}/{channel}/{message}"
+    return f"{SLACK}/{team}/{channel}/{message}"
 
 
 # The markup of incoming messages. Source: "Formatting text for app surfaces".

@@ -27,7 +27,7 @@ from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
 from bots.slack.receive import conversation_in, deleted, receive
 from bots.slack.render import LAYOUT, Message
-from bots.slack.route import PLATFORM, Payload, key_of, spaces_of
+from bots.slack.route import SLACK, Payload, key_of, spaces_of
 from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, SlackSettings, needed_scopes, skew_of
 from core.bootstrap import Footnote
 from core.errors import SettingsError, StoreUnavailable
@@ -81,7 +81,7 @@ class SlackListeners:
         except MALFORMED as fault:
             self.unreadable.count(fault)
             return {}
-        self.schedule.follow(f"{PLATFORM}:", partial(self._follow_channel, payload))
+        self.schedule.follow(f"{SLACK}:", partial(self._follow_channel, payload))
         if incoming is None:
             return {}
         if isinstance(incoming.request, Rejection) and payload.get("type") == "view_submission":
@@ -132,7 +132,7 @@ class SlackListeners:
         if installation is None or change is None:
             return
         space = installation.me.space
-        address = source_of(channel_at(PLATFORM, space, change.channel))
+        address = source_of(channel_at(SLACK, space, change.channel))
         await self.schedule.look_again(address, change.items, change.id)
 
     async def _forget_if_revoked(self, installation: Installation) -> None:
@@ -227,7 +227,7 @@ async def open_slack(
             oauth = await opened.enter_async_context(open_oauth(settings, footnote.storage, calls, scopes))
         uploads = SlackUploads(settings=settings, calls=calls)
         unreadable = Unreadable()
-        people = channel_store.people[PLATFORM] = SlackPeople(calls=calls, shown_names=footnote.log.names)
+        people = channel_store.people[SLACK] = SlackPeople(calls=calls, shown_names=footnote.log.names)
         messenger = ChatMessenger.over(
             footnote, channel_store, posts=SlackPosts(calls=calls, unreadable=unreadable), renderer=LAYOUT,
             people=people, uploads=uploads, refresh=REFRESH,

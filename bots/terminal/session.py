@@ -30,16 +30,16 @@ from core.turns.messenger import Report
 from core.turns.remote import OPERATOR
 from core.wording import in_language
 
-PLATFORM, SPACE, CHANNEL = "cli", "local", "terminal"
+TERMINAL, SPACE, CHANNEL = "cli", "local", "terminal"
 THREAD_LIMIT = 200  # characters of a thread's name
 
 
 def conversation_named(name: str) -> Conversation:
     """The conversation of a thread's name, or of the full id that ``--json`` prints."""
-    thread = name.strip().removeprefix(f"{PLATFORM}/{SPACE}/{CHANNEL}/")
+    thread = name.strip().removeprefix(f"{TERMINAL}/{SPACE}/{CHANNEL}/")
     if not thread or len(thread) > THREAD_LIMIT or not thread.isprintable():
         raise SettingsError(f"A thread's name has 1 to {THREAD_LIMIT} printable characters.")
-    return Conversation(platform=PLATFORM, space=SPACE, channel=CHANNEL, thread=thread)
+    return Conversation(platform=TERMINAL, space=SPACE, channel=CHANNEL, thread=thread)
 
 
 def fresh_conversation() -> Conversation:

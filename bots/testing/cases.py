@@ -19,7 +19,7 @@ from core.conversation import check_question, value
 from core.errors import FootnoteError, SettingsError
 
 #: Looked for where no file is named.
-NAMES = ("footnote-test.yaml", "footnote-test.yml", "footnote-test.jsonl")
+CASE_FILES = ("footnote-test.yaml", "footnote-test.yml", "footnote-test.jsonl")
 FILE_LIMIT = 4_000_000  # bytes
 DEPTH_LIMIT = 8  # of lists and mappings within each other; a list in a question is the third
 
@@ -66,7 +66,7 @@ SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, 
 
 def find_files(folders: Iterable[Path]) -> tuple[Path, ...]:
     """The files in these folders that are named as such a file is."""
-    found = (folder / name for folder in folders for name in NAMES)
+    found = (folder / name for folder in folders for name in CASE_FILES)
     return tuple(dict.fromkeys(file.resolve() for file in found if file.is_file()))
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from bots.mcp.callers import Caller
 from bots.terminal.screen import line
-from bots.terminal.session import PLATFORM as TERMINAL
+from bots.terminal.session import TERMINAL
 from bots.testing.judging import normalized
 from core.answers.answers import Answers
 from core.conversation import value

@@ -162,15 +162,13 @@ SCHEMA = Schema(
 #: What forgetting deletes from.
 ERASED = ("answers", "answer_versions", "answer_uses", "answer_disputes", "expert_requests")
 
-COLUMNS = column_names(KeptAnswer)
-_CHANGED = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
+ANSWER_COLUMNS = column_names(KeptAnswer)
+_CHANGED = ", ".join(f"{name} = excluded.{name}" for name in ANSWER_COLUMNS if name != "id")
 _PUT = (
-    f"INSERT INTO answers ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+    f"INSERT INTO answers ({', '.join(ANSWER_COLUMNS)}) VALUES ({', '.join('?' * len(ANSWER_COLUMNS))})"
     f" ON CONFLICT (id) DO UPDATE SET {_CHANGED}"
 )
-_CHANGE = (
-    f"UPDATE answers SET {', '.join(f'{name} = ?' for name in COLUMNS[1:])} WHERE id = ? AND revision = ?"
-)
+_CHANGE = f"UPDATE answers SET {', '.join(f'{name} = ?' for name in ANSWER_COLUMNS[1:])} WHERE id = ? AND revision = ?"
 _VERSION = "INSERT INTO answer_versions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _RECORDED = (
     "SELECT count(*) FROM answer_versions WHERE answer = ? AND revision = ? AND change = ? AND name = ?"
@@ -228,7 +226,7 @@ def put(database: Database, answer: KeptAnswer) -> KeptAnswer:
         revision, *before = writing.execute(query, (answer.id,)).fetchone() or (0,)
         is_new = before != [answer.question, answer.text, answer.collection]
         answer = replace(answer, revision=revision + is_new)
-        writing.execute(_PUT, [getattr(answer, name) for name in COLUMNS])
+        writing.execute(_PUT, [getattr(answer, name) for name in ANSWER_COLUMNS])
         if is_new:
             change = Change(change="kept", name=answer.name, changed_at=answer.kept_at)
             writing.execute(_VERSION, _version_row(answer, change))
@@ -237,7 +235,7 @@ def put(database: Database, answer: KeptAnswer) -> KeptAnswer:
 
 def change(database: Database, answer: KeptAnswer, done: Change) -> bool:
     """Write the revision after the stored one; False after another. A repeat changes nothing."""
-    values, row = [getattr(answer, name) for name in COLUMNS[1:]], _version_row(answer, done)
+    values, row = [getattr(answer, name) for name in ANSWER_COLUMNS[1:]], _version_row(answer, done)
     with database.transaction() as writing:
         if writing.execute(_CHANGE, [*values, answer.id, answer.revision - 1]).rowcount:
             writing.execute(_VERSION, row)
@@ -253,7 +251,7 @@ def _version_row(answer: KeptAnswer, done: Change) -> tuple[object, ...]:
 
 def select(database: Database, where: str = "TRUE", values: Sequence[object] = ()) -> list[KeptAnswer]:
     """The answers that meet a condition, those kept last first."""
-    query = f"SELECT {', '.join(COLUMNS)} FROM answers WHERE {where} ORDER BY kept_at DESC, id"
+    query = f"SELECT {', '.join(ANSWER_COLUMNS)} FROM answers WHERE {where} ORDER BY kept_at DESC, id"
     return rows_as(KeptAnswer, database.rows(query, values))
 
 
@@ -291,7 +289,9 @@ def list_answers(database: Database, ids: Sequence[str]) -> list[ListedAnswer]:
     query = "SELECT answer, source FROM answer_disputes WHERE answer {} ORDER BY found_at"
     for answer, source in rows_among(database, query, ids):
         disputes.setdefault(answer, []).append(source)
-    rows = rows_among(database, f"SELECT {', '.join(COLUMNS)}, {_USES} FROM answers WHERE id {{}}", ids)
+    rows = rows_among(
+        database, f"SELECT {', '.join(ANSWER_COLUMNS)}, {_USES} FROM answers WHERE id {{}}", ids
+    )
     answers = zip(rows_as(KeptAnswer, (row[:-1] for row in rows)), rows, strict=True)
     found = {
         each.id: ListedAnswer(answer=each, used=int(row[-1]), disputed_by=tuple(disputes.get(each.id, ())))

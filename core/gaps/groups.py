@@ -212,7 +212,7 @@ class GapFinder:
         """The gaps of a span beside those of the span before, among what may be read. Grouping thousands of
         questions takes seconds, so a thread does it; a rough report takes the newest alone, in milliseconds."""
         both = span if is_rough else TimeSpan(since=span.before.since, until=span.until)
-        limit = ROUGHLY if is_rough else asked.LIMIT
+        limit = ROUGHLY if is_rough else asked.GROUPED_QUESTIONS
         found = await asyncio.to_thread(asked.read_gaps, self.questions.database, both, limit=limit)
         allowed = await may_read(found.questions)
         readable = [each for each in found.questions if each.turn in allowed]

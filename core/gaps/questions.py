@@ -20,7 +20,9 @@ from core.traces.log import QuestionLog
 from core.traces.search import ALL, QuestionFilter, search
 from core.traces.trace import record_of
 
-LIMIT = 5_000  # questions that are grouped, the newest ones: time and memory grow with their square
+GROUPED_QUESTIONS = (
+    5_000  # questions that are grouped, the newest ones: time and memory grow with their square
+)
 NEAR = 5  # passages whose documents count as near
 LOOKED_AT = 4  # questions that may count, for one that is wanted
 LOOKED_THROUGH = 1_000  # newest questions of a channel that a kept reply may answer too
@@ -78,7 +80,7 @@ class FoundGaps:
 
     questions: tuple[GapQuestion, ...]  #: newest first
     wordless: tuple[float, ...] = ()  #: when others were asked, whose words are not kept any more
-    is_cut: bool = False  #: whether there were more than LIMIT
+    is_cut: bool = False  #: whether there were more than GROUPED_QUESTIONS
 
 
 _RATED_DOWN = "EXISTS (SELECT 1 FROM ratings r WHERE r.turn = q.turn AND r.is_positive = 0)"
@@ -100,9 +102,9 @@ _TRACES = "SELECT turn, content FROM traces WHERE turn {}"
 _FAULTS = "SELECT turn, fault, remark FROM ratings WHERE is_positive = 0 AND turn {} ORDER BY given_at"
 
 
-def read_gaps(database: Database, span: TimeSpan, *, limit: int = LIMIT) -> FoundGaps:
-    """The questions of a span that count, from the log; fewer than LIMIT where so many are decided."""
-    looked = ALL if limit == LIMIT else LOOKED_AT * limit
+def read_gaps(database: Database, span: TimeSpan, *, limit: int = GROUPED_QUESTIONS) -> FoundGaps:
+    """The questions of a span that count, from the log; fewer than GROUPED_QUESTIONS where so many are decided."""
+    looked = ALL if limit == GROUPED_QUESTIONS else LOOKED_AT * limit
     ended = database.rows(_ENDED, (span.since, span.until, looked))
     oldest = ended[-1][6] if ended else span.until
     decided = {row[0]: row[1:] for row in database.rows(_DECIDED, (oldest,))}  # the last decision counts

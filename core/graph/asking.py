@@ -15,7 +15,7 @@ from core.graph.state import State, Work, history_before
 from core.grounding.claims import claims_of
 from core.grounding.strips import refine
 from core.library.documents import Retrieved
-from core.reasoning.reasoner import DOCUMENTS, Ask, Draft, Grades, Strips
+from core.reasoning.reasoner import DOCUMENT_ROUTES, Ask, Draft, Grades, Strips
 from core.text.language import language_of
 
 AROUND = 1  # sentences on each side of the evidence that a composing writer reads too
@@ -91,7 +91,7 @@ async def with_draft(work: Work, writing: asyncio.Future[Draft] | None, deps: De
     """The graded work, with the draft ahead if it is kept; one that cannot be kept is not awaited."""
     if writing is None or work.next != "generate":
         return work
-    if route_of(work, deps.policy, has_web=deps.web is not None) in DOCUMENTS:
+    if route_of(work, deps.policy, has_web=deps.web is not None) in DOCUMENT_ROUTES:
         deps.early.count(work, strips_ahead(work))
     try:
         draft = await writing

@@ -30,7 +30,7 @@ from core.grounding.claims import claims_of
 from core.grounding.verdicts import Edited, remove_unsupported, rests_on_any, statements_of, verdicts_on
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
-from core.reasoning.reasoner import DOCUMENTS, Draft, Plan, Rejected, Strips
+from core.reasoning.reasoner import DOCUMENT_ROUTES, Draft, Plan, Rejected, Strips
 from core.text.intent import asks_for_calculation, small_talk
 from core.wording import Sentence
 
@@ -192,7 +192,7 @@ async def after_open(state: State, runtime: Runtime[Deps]) -> str:
         return END
     work, deps = state["work"], runtime.context
     route = routing.route_of(work, deps.policy, has_web=deps.web is not None)
-    if route in DOCUMENTS:
+    if route in DOCUMENT_ROUTES:
         return "verify" if work.is_ahead else await after(state)
     return {"none": "converse", "clarify": "clarify"}.get(route, "propose")
 

@@ -107,7 +107,7 @@ def is_for_bot(work: Work, policy: Policy) -> bool:
     """True if such a question may be answered, by its plan and what was found."""
     if work.plan is None or not work.plan.is_for_assistant or work.next != "generate":
         return False
-    return route_of(work, policy, has_web=True) in reasoner.DOCUMENTS
+    return route_of(work, policy, has_web=True) in reasoner.DOCUMENT_ROUTES
 
 
 def is_plain_answer(outcome: Outcome | None) -> bool:

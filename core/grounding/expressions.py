@@ -13,7 +13,7 @@ from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from typing import Literal, NoReturn
 
 from core.conversation import value
-from core.grounding.quantities import PERCENT, POINTS, SHARED, Quantity, quantity_at, vocabulary
+from core.grounding.quantities import PERCENT, POINTS, SHARED_SCALE, Quantity, quantity_at, vocabulary
 from core.wording import Sentence
 
 LENGTH = 300  # characters of an expression
@@ -176,7 +176,7 @@ class _Carrying:
     def _both(self, sign: Sign, one: Amount, other: Amount) -> Amount:
         smaller, larger = sorted((one, other), key=lambda each: each.scale)
         is_share = smaller.unit in (PERCENT, POINTS, RATIO, DIFFERENCE)
-        is_uneven = not (smaller.scale or is_share) and larger.scale and 0 < abs(smaller.worth) < SHARED
+        is_uneven = not (smaller.scale or is_share) and larger.scale and 0 < abs(smaller.worth) < SHARED_SCALE
         if sign in ("+", "-"):
             if is_uneven:
                 raise _apart(one, other)  # 12.4 million and 900: nobody says of what

@@ -23,7 +23,7 @@ PERCENT, POINTS = "%", "points"
 DIGITS = 24  # characters of one number
 ABOVE = 300  # characters before a table that may say its scale
 NUMBERS = 400  # of one strip
-SHARED = 1_000  # below it a number takes the scale of the next one: "from 11.1 to 12.4 million"
+SHARED_SCALE = 1_000  # below it a number takes the scale of the next one: "from 11.1 to 12.4 million"
 
 #: Languages that write 12,4, where nothing else in the text tells.
 _COMMA = frozenset({
@@ -66,7 +66,7 @@ class Quantity:
     @property
     def is_grouped(self) -> bool:
         """True if a sign stands between its thousands."""
-        return max(self.readings) >= SHARED and _GROUPED.search(self.digits) is not None
+        return max(self.readings) >= SHARED_SCALE and _GROUPED.search(self.digits) is not None
 
     @property
     def worth(self) -> Decimal:
@@ -239,7 +239,7 @@ def _numbers(text: str, *, is_comma: bool, is_cell: bool) -> list[Quantity]:
     for number in reversed([*filter(None, map(_quantity, vocabulary().number.finditer(text)))]):
         reading = (min if ("," in number.digits) == is_comma else max)(number.readings)
         is_bare = not (number.scale or number.unit)
-        shares = last and is_bare and reading < SHARED and _TO.fullmatch(text, number.end, last.start)
+        shares = last and is_bare and reading < SHARED_SCALE and _TO.fullmatch(text, number.end, last.start)
         of = last if last and shares else number
         # With a minus, or alone in the parentheses of accounts: (1,234).
         before, after = (

@@ -23,7 +23,7 @@ ASIDE = 0.7  # share that counts of a picture, a caption, and of code where the 
 GAIN = 0.15  # share of a sentence's weight that a neighbour must add to be quoted too
 FURTHER = 0.1  # share that what is quoted apart must hold, for a number, code or identifier of the sentence
 APART = 0.3  # share that it must add else
-NAMED = 3  # parts that a judge named, or items of other lists that the sentence names
+NAMED_PARTS = 3  # parts that a judge named, or items of other lists that the sentence names
 ITEMS = 8  # of one list that the sentence names
 PRECISE = 0.2  # share of a piece's rank that its words lose which the sentence does not have
 UNMATCHED = 400  # characters of a quote that has no word of its sentence
@@ -213,7 +213,7 @@ def _further(pieces: Sequence[_Piece], chosen: Sequence[int], sought: Sought) ->
         for number, piece in enumerate(pieces)
         if piece.is_said and number != most and any(sought.weights[key] >= 1 for key in new[number])
     ]
-    return ([] if most is None else [most]) + named[:NAMED]
+    return ([] if most is None else [most]) + named[:NAMED_PARTS]
 
 
 def _may_join(piece: _Piece, sought: Sought) -> bool:

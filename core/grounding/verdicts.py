@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from core.conversation import Omission
 from core.grounding.claims import Claim, claims_of, dependent, marks_of, rewritten, without_lost_code
 from core.grounding.doubts import doubts_of
-from core.grounding.quotes import NAMED, Stated, likeness
+from core.grounding.quotes import NAMED_PARTS, Stated, likeness
 from core.library.documents import is_kept
 from core.reasoning.reasoner import Calculation, Grounded, Span, Statement, Statements, Strip
 from core.text.language import sure_language
@@ -138,7 +138,7 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
     corrected = tuple(strip for strip, count in named.items() if 2 * count > len(agreeing))
     is_idle = _is_most(number in vote.idle for vote in judged)
     stated = {
-        strip: spans[:NAMED]
+        strip: spans[:NAMED_PARTS]
         for vote in agreeing
         for (sentence, strip), spans in vote.stated.items()
         if sentence == number

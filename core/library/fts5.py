@@ -20,7 +20,7 @@ from typing import Literal, Self
 from core.conversation import value
 from core.library.documents import Scope
 from core.library.lexical import FREQUENT_LIMIT, RARE_LIMIT, Indexed, Words, by_rarity
-from core.library.readers import MARK, base_of, bases_of, is_restricted
+from core.library.readers import READERS_MARK, base_of, bases_of, is_restricted
 from core.library.roots import ancestors
 from core.library.tables import WORDS_TABLE
 from core.storage.database import Connection, Database, among
@@ -365,6 +365,6 @@ class Fts5Index:
         rows = self.database.rows(
             "SELECT b.number, count(*) FROM json_each(?) base CROSS JOIN collections b ON b.number = base.value"
             " CROSS JOIN collections c ON c.name > b.name || ? AND c.name < b.name || ? GROUP BY b.number",
-            (json.dumps(sorted(numbered.many)), MARK, chr(ord(MARK) + 1)),
+            (json.dumps(sorted(numbered.many)), READERS_MARK, chr(ord(READERS_MARK) + 1)),
         )
         return frozenset(base for base, count in rows if count <= SHARE * len(numbered.sets[base]))

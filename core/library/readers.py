@@ -45,18 +45,18 @@ def scope_condition(dialect: Dialect, scope: Scope) -> tuple[str, tuple[object, 
     return f"{condition} AND {within}", (names, spans)
 
 
-MARK = "\x1f"  # the unit separator, between a base and its readers: names that people choose have printable signs
+READERS_MARK = "\x1f"  # the unit separator, between a base and its readers: names that people choose have printable signs
 _READER = re.compile(r"[^@\s]*@[^@\s]+")
 
 
 def base_of(collection: str) -> str:
     """The collection as people know it."""
-    return collection.partition(MARK)[0]
+    return collection.partition(READERS_MARK)[0]
 
 
 def is_restricted(collection: str) -> bool:
     """True if only some people of its base may read it."""
-    return MARK in collection
+    return READERS_MARK in collection
 
 
 def collection_for(base: str, readers: Collection[str] | None) -> str:
@@ -64,7 +64,7 @@ def collection_for(base: str, readers: Collection[str] | None) -> str:
     if readers is None:
         return base
     digest = sha256("\n".join(sorted(_whole(readers))).encode()).hexdigest()
-    return f"{base}{MARK}{digest[:32]}"
+    return f"{base}{READERS_MARK}{digest[:32]}"
 
 
 def bases_of(numbers: Mapping[str, int]) -> dict[int, int]:
@@ -78,7 +78,7 @@ def bases_of(numbers: Mapping[str, int]) -> dict[int, int]:
 
 def in_family(base: str) -> tuple[str, tuple[object, ...]]:
     """SQL over ``c`` (collections): a collection, or one of those beside it; and its values."""
-    beside = base + MARK
+    beside = base + READERS_MARK
     return "(c.name = ? OR substr(c.name, 1, ?) = ?)", (base, len(beside), beside)
 
 

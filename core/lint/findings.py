@@ -10,7 +10,7 @@ from core.text.inline import as_words
 from core.text.sentences import split_units
 
 Kind = Literal["contradiction", "drift", "copy", "link", "spelling", "outdated", "single", "private"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+FINDING_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: What each kind is, as people read it.
 TITLES: Mapping[Kind, str] = {

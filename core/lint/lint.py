@@ -24,7 +24,7 @@ from core.lint.private import private_words
 from core.lint.spellings import spellings
 from core.lint.store import RULES, STATE, LintStore
 from core.priority import throttle
-from core.sources.kinds import KINDS as SOURCES
+from core.sources.kinds import SOURCE_KINDS
 
 #: Kinds that are looked for again at every change.
 ALL_PAGES: Sequence[Kind] = ("link", "outdated", "spelling", "private")
@@ -80,7 +80,9 @@ def run_lint(
 def is_document(entry: Entry) -> bool:
     """True unless it is what people say to each other, as in a channel."""
     scheme = entry.address.partition(":")[0]
-    return scheme not in TALK and (scheme in ("http", "https", "answer", *SOURCES) or scheme.startswith("/"))
+    return scheme not in TALK and (
+        scheme in ("http", "https", "answer", *SOURCE_KINDS) or scheme.startswith("/")
+    )
 
 
 def contradictions(claims: Sequence[Assertion], changed: Collection[int]) -> tuple[list[LintFinding], int]:

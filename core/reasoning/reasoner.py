@@ -21,7 +21,7 @@ SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
 Span = tuple[int, int]
 """(start, end), characters into a source's extracted text."""
 
-DOCUMENTS: frozenset[Route] = frozenset({"documents", "multi_hop"})
+DOCUMENT_ROUTES: frozenset[Route] = frozenset({"documents", "multi_hop"})
 
 Relevance = Literal["correct", "ambiguous", "incorrect"]
 BY_WORTH: tuple[Relevance, ...] = ("incorrect", "ambiguous", "correct")

@@ -27,7 +27,7 @@ from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
 from core.settings import Settings
 from core.sources import source as port
-from core.sources.kinds import KINDS, as_typed, source_labels
+from core.sources.kinds import SOURCE_KINDS, as_typed, source_labels
 from core.sources.store import SCHEMA, STORE, SourceCounts, SourceRecord, SourceStore
 from core.sources.sync import IN_FLIGHT, LONGEST_WAIT, WAITS, SourceForgotten, SyncRun, documents_of, withdraw
 from core.storage.storage import Storage
@@ -48,7 +48,7 @@ class SourceSyncs:
     store: SourceStore
     settings: Settings
     replicas: Replicas = ALONE
-    kinds: Mapping[str, port.SourceKind] = field(default_factory=lambda: KINDS)
+    kinds: Mapping[str, port.SourceKind] = field(default_factory=lambda: SOURCE_KINDS)
     now: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     #: set when one became due by what was asked here
@@ -229,7 +229,7 @@ def forget_in_sources(
     data_dir: Path,
     *,
     collection: str | None = None,
-    kinds: Mapping[str, port.AddressKind] = KINDS,
+    kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS,
 ) -> bool:
     """Forget what a person means by a name, before the library does; True if a whole source was meant."""
     labels = source_labels(store, collection=collection, kinds=kinds)

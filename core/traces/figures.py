@@ -93,7 +93,7 @@ class LoggedQuestion:
         return UNSURE if not self.is_sure else self.outcome if self.is_whole else HALF
 
 
-COLUMNS = column_names(LoggedQuestion)
+QUESTION_COLUMNS = column_names(LoggedQuestion)
 
 
 @value

@@ -20,7 +20,7 @@ from core.storage.storage import Storage
 from core.text.terms import comparable
 from core.traces import figures, names, quoted
 from core.traces import trace as traced
-from core.traces.figures import COLUMNS, LoggedQuestion
+from core.traces.figures import QUESTION_COLUMNS, LoggedQuestion
 from core.traces.trace import Trace
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ Fault = Literal["wrong", "outdated", "incomplete", "unrelated"]
 
 
 _RECORD = (
-    f"INSERT INTO questions ({', '.join(COLUMNS)}, words) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
+    f"INSERT INTO questions ({', '.join(QUESTION_COLUMNS)}, words) VALUES ({', '.join('?' * len(QUESTION_COLUMNS))}, ?)"
     " ON CONFLICT (turn) DO NOTHING"
 )
 
@@ -229,7 +229,7 @@ class QuestionLog(Log):
 
     async def questions(self, turns: Sequence[str]) -> dict[str, LoggedQuestion]:
         """The logged ones of these turns."""
-        query = f"SELECT {', '.join(COLUMNS)} FROM questions WHERE turn {{}}"
+        query = f"SELECT {', '.join(QUESTION_COLUMNS)} FROM questions WHERE turn {{}}"
         rows = await self.database.call(rows_among, self.database.database, query, turns)
         return {each.turn: each for each in map(parse_row, rows)}
 
@@ -306,7 +306,7 @@ def forget_texts(
 
 
 def parse_row(row: Sequence[Any]) -> LoggedQuestion:
-    """The columns of :data:`COLUMNS`."""
+    """The columns of :data:`QUESTION_COLUMNS`."""
     (read,) = rows_as(LoggedQuestion, [tuple(row)])
     return replace(read, is_sure=bool(read.is_sure), is_whole=bool(read.is_whole))
 

@@ -7,7 +7,7 @@ from typing import Literal
 from core.conversation import value
 from core.storage.database import Database, Dialect
 from core.text.terms import comparable
-from core.traces.figures import COLUMNS, HALF, UNSURE, LoggedQuestion
+from core.traces.figures import HALF, QUESTION_COLUMNS, UNSURE, LoggedQuestion
 from core.traces.log import QuestionLog, parse_row
 
 LIKE: dict[Dialect, str] = {"sqlite": "LIKE", "postgresql": "ILIKE"}  # without regard to case
@@ -60,7 +60,7 @@ async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int = ALL) 
     """Newest first."""
     conditions = list(_conditions(wanted, log.database.database.dialect))
     where = " AND ".join(condition for condition, _ in conditions) or "TRUE"
-    columns = ", ".join(f"q.{name}" for name in COLUMNS)
+    columns = ", ".join(f"q.{name}" for name in QUESTION_COLUMNS)
     rows = await log.database.rows(
         f"SELECT {columns},"
         " (SELECT count(*) FROM ratings r WHERE r.turn = q.turn AND r.is_positive = 1),"
@@ -83,7 +83,8 @@ async def search(log: QuestionLog, wanted: QuestionFilter, *, limit: int = ALL) 
 async def same_question(log: QuestionLog, about: str) -> tuple[LoggedQuestion, ...]:
     """The turns about one question, oldest first: the question itself, and decisions about searches for it."""
     rows = await log.database.rows(
-        f"SELECT {', '.join(COLUMNS)} FROM questions WHERE about = ? ORDER BY asked_at, turn", (about,)
+        f"SELECT {', '.join(QUESTION_COLUMNS)} FROM questions WHERE about = ? ORDER BY asked_at, turn",
+        (about,),
     )
     return tuple(map(parse_row, rows))
 

@@ -17,7 +17,7 @@ from bots.platforms import source_kinds
 from bots.terminal.screen import Screen
 from core.errors import SettingsError
 from core.settings import Settings
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.source import Credential, SourceGuide, SourceUnavailable
 
 MENU = "or an address or a path › "
@@ -71,7 +71,7 @@ def guided(shelf, *, needs_token=False):
         credentials=credentials,
         every="2h",
     )
-    return {**KINDS, "shelf": replace(shelf.kinds["shelf"], guide=guide)}
+    return {**SOURCE_KINDS, "shelf": replace(shelf.kinds["shelf"], guide=guide)}
 
 
 def questions(shelf, *replies, settings=(), **more):

@@ -18,7 +18,7 @@ from fakes.served import FERRY, PATIENCE, environment
 from bots.discord.settings import (
     COMMANDS,
     HISTORY,
-    NEEDED,
+    NEEDED_PERMISSIONS,
     PERMISSIONS,
     SEND,
     SEND_IN_THREADS,
@@ -447,14 +447,14 @@ TEXT, VOICE, FORUM = 0, 2, 15
     [
         (TEXT, {VIEW, SEND}, True),
         (TEXT, {VIEW, SEND_IN_THREADS}, False),
-        (TEXT, {*NEEDED[TEXT]} - {SEND}, True),
+        (TEXT, {*NEEDED_PERMISSIONS[TEXT]} - {SEND}, True),
         (VOICE, {VIEW, SEND_IN_THREADS}, False),
         (FORUM, {VIEW, SEND}, False),
         (FORUM, {VIEW, SEND_IN_THREADS, HISTORY}, True),
     ],
 )
 def test_an_answer_finds_its_way_into_the_channel_or_a_thread_of_it(kind, may, is_answered):
-    channel = ServerChannel(name="#here", needs=NEEDED[kind], may=frozenset(may))
+    channel = ServerChannel(name="#here", needs=NEEDED_PERMISSIONS[kind], may=frozenset(may))
 
     assert channel.is_answered_in is is_answered
 

@@ -32,8 +32,7 @@ from bots.mcp.settings import McpSettings
 from bots.mcp.tokens import McpStore, open_mcp_store
 from bots.page.sessions import open_page_store
 from bots.page.settings import PageSettings
-from bots.page.threads import PLATFORM as PAGE
-from bots.page.threads import PageMessenger, PageThreads
+from bots.page.threads import PAGE, PageMessenger, PageThreads
 from bots.refresh import IndexRefresher
 from core.bootstrap import Footnote, open_footnote
 from core.library.data_lock import SERVING

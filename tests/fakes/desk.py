@@ -19,7 +19,7 @@ from bots.page.gap_reports import GapReports
 from bots.page.server import COOKIE, OwnWork, open_page
 from bots.page.sessions import PageSessions, open_page_store
 from bots.page.settings import PageSettings
-from bots.page.threads import PLATFORM, PageMessenger, PageThreads
+from bots.page.threads import PAGE, PageMessenger, PageThreads
 from bots.page.views import VIEWS
 from bots.refresh import IndexRefresher
 from bots.terminal.operations import Operations
@@ -123,7 +123,7 @@ async def open_desk(folder, page=None, *, patience=None, **settings):
                 threads = PageThreads(database)
                 prepare_file(queue_url(chosen))
                 async with open_turns(
-                    footnote.assistant, {PLATFORM: PageMessenger(threads)}, database_url=queue_url(chosen)
+                    footnote.assistant, {PAGE: PageMessenger(threads)}, database_url=queue_url(chosen)
                 ) as turns:
                     operations = Operations(
                         footnote=footnote, refresher=IndexRefresher(settings=chosen), channel_store=channels

@@ -34,7 +34,7 @@ from core.bootstrap import open_library
 from core.library.data_lock import make_data_dir
 from core.settings import Settings, read_settings
 from core.sources.git import client as git
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.source import SourceBatch, SourceItem, SourceKind
 from core.sources.sources import SourceSyncs, open_source_store
 from core.sources.store import SourceStore
@@ -159,8 +159,11 @@ def shelf_at(address: str) -> Shelf:
 
 def kinds_with(options: Mapping[str, Mapping[str, Any]]) -> dict[str, SourceKind]:
     """The kinds of sources, of which some are opened otherwise: "notion": {"origin": "http://127.0.0.1:…"}."""
-    opened = {name: partial(KINDS[name].open, **more) for name, more in options.items()}
-    return {**KINDS, **{name: replace(KINDS[name], open=open_it) for name, open_it in opened.items()}}
+    opened = {name: partial(SOURCE_KINDS[name].open, **more) for name, more in options.items()}
+    return {
+        **SOURCE_KINDS,
+        **{name: replace(SOURCE_KINDS[name], open=open_it) for name, open_it in opened.items()},
+    }
 
 
 async def sync(settings: Settings, address: str, kinds: Mapping[str, SourceKind]) -> None:

@@ -21,7 +21,7 @@ from core import priority
 from core.bootstrap import open_footnote
 from core.conversation import Conversation, Decision, Question
 from core.graph.rights import WITHHELD
-from core.library.readers import MARK
+from core.library.readers import READERS_MARK
 from core.settings import Settings
 from core.sources.sources import SourceSyncs
 from core.turns.archive import plain
@@ -98,8 +98,8 @@ async def test_no_canary_of_a_source_reaches_whom_it_does_not_name(items, count,
             faults += [fault for one, shown in seen for fault in across(harbour, one, shown, secrets)]
             listed = await listed_for(footnote, channels, question)
             faults += across(harbour, question, listed, names)
-            assert MARK not in listed
-            assert repr(MARK)[1:-1] not in listed
+            assert READERS_MARK not in listed
+            assert repr(READERS_MARK)[1:-1] not in listed
         sets = {entry.collection for entry in footnote.library.store.entries()}
 
     print(f"{count} questions, {items} items in {len(sets)} sets: {told} told, {len(faults)} across")

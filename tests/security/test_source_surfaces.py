@@ -15,10 +15,10 @@ from fakes.sources import ADDRESS
 from bots.digest import GapDigests, Week, channels_of, digest_of, in_slack
 from core.conversation import Question
 from core.gaps.questions import TimeSpan
-from core.library.readers import MARK
+from core.library.readers import READERS_MARK
 from core.sources.sources import SourceSyncs
 
-HIDDEN = (MARK, quote(MARK), "\\x1f", "\\u001f")
+HIDDEN = (READERS_MARK, quote(READERS_MARK), "\\x1f", "\\u001f")
 
 
 async def fill_log(desk, harbour, count):

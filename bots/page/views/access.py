@@ -19,7 +19,7 @@ from core.library.overview import collection_sizes
 
 OFFERED = 200  # channels that have a name
 # by the field in which they are typed
-KINDS = {"channels": access.CHANNEL, "people": access.PERSON, "groups": access.GROUP}
+FIELD_KINDS = {"channels": access.CHANNEL, "people": access.PERSON, "groups": access.GROUP}
 NOT_THERE = "There is no such collection, or who reads it is not yours to change."
 UNCHANGED = "Nothing would change."
 MEANWHILE = "Somebody changed who reads this after you opened the page. What stands below is how it is now."
@@ -29,7 +29,7 @@ MEANWHILE = "Somebody changed who reads this after you opened the page. What sta
 async def show_access(
     visit: Visit, typed: Mapping[str, str] | None = None, *, fault: str = "", status: int = 200
 ) -> web.Response:
-    """``typed``: an editor's form, by the names of KINDS, and what is wrong with it."""
+    """``typed``: an editor's form, by the names of FIELD_KINDS, and what is wrong with it."""
     rules = await _rules(visit)
     name = visit.request.query.get("collection", "")
     if name not in rules:
@@ -53,7 +53,7 @@ async def change(visit: Visit) -> web.StreamResponse:
     if name not in rules or not visit.session.may_change_all:
         return visit.sorry(NOT_THERE)
     own, form = rules[name], await visit.form()
-    typed = {field: form.get(field, "") for field in KINDS}
+    typed = {field: form.get(field, "") for field in FIELD_KINDS}
     if form.get("seen") != _digest(own):
         return await show_access(visit, typed, fault=MEANWHILE, status=409)
     try:
@@ -77,7 +77,7 @@ def _change(
     own: Iterable[AccessRule], form: Mapping[str, str], kept: Collection[str], opened: Iterable[str]
 ) -> access.AccessChange:
     """The change in the form; SettingsError for an invalid id. ``kept``: rules as "kind id"; ``opened``: by name."""
-    fields = {kind: form.get(field, "").replace(",", " ").split() for field, kind in KINDS.items()}
+    fields = {kind: form.get(field, "").replace(",", " ").split() for field, kind in FIELD_KINDS.items()}
     typed = [(kind, each) for kind, parts in fields.items() for each in ids_of(kind, parts)]
     stay = [(each.kind, each.id) for each in own if f"{each.kind} {each.id}" in kept]
     chosen = [(access.CHANNEL, each) for each in opened if each.count("/") == 2]
@@ -110,7 +110,7 @@ def meaning(
 
 def _beside(rules: Iterable[AccessRule], others: Collection[AccessRule]) -> list[AccessRule]:
     """The rules that name somebody and are not among the others."""
-    return [each for each in rules if each not in others and each.kind in KINDS.values()]
+    return [each for each in rules if each not in others and each.kind in FIELD_KINDS.values()]
 
 
 def _who(rule: AccessRule, called: Mapping[str, str]) -> str:

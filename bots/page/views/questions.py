@@ -30,7 +30,7 @@ from core.traces.trace import Step, Trace, TracedPassage, TracedStrip
 SHOWN = 50  # questions on one page
 LOOKED = 1_000  # that are looked through for one page
 EXPORTED = 50_000  # rows of a file, the newest; a spreadsheet holds a million
-KINDS = ("question", "approve", "deny")
+TURN_KINDS = ("question", "approve", "deny")
 RATINGS = ("up", "down", "any")
 FIELDS = ("text", "outcome", "channel", "author", "rated", "kind", "days", "since", "until", "zone")
 
@@ -56,7 +56,7 @@ async def show_questions(visit: Visit) -> web.Response:
     older = urlencode({**kept, "before": f"{page.after[0]!r} {page.after[1]}"}) if page.after else ""
     return visit.show(
         "questions.html", title="Questions", found=page.found, allowed=page.allowed, typed=typed,
-        older=older, is_first=not visit.query("before"), newest=urlencode(kept), kinds=KINDS,
+        older=older, is_first=not visit.query("before"), newest=urlencode(kept), kinds=TURN_KINDS,
         zone=str(zone_of(typed["zone"])), ratings=RATINGS,
         narrowed=lambda name, content: urlencode({**kept, name: content}),
         names=await visit.site.names.of(
@@ -133,7 +133,7 @@ def _filter(visit: Visit, typed: Mapping[str, str], before: str) -> QuestionFilt
     days, wanted = number_in(typed["days"], 0), typed["outcome"]
     lately = visit.site.log.now() - days * DAY if days in RANGES else None
     return QuestionFilter(
-        kind=typed["kind"] if typed["kind"] in KINDS else "", ending=wanted if wanted in ENDINGS else "",
+        kind=typed["kind"] if typed["kind"] in TURN_KINDS else "", ending=wanted if wanted in ENDINGS else "",
         channel=typed["channel"], author=typed["author"],
         by_name=visit.session.collections is None,  # others could find out names by looking for them
         rated=cast("RatedAs", typed["rated"] if typed["rated"] in RATINGS else ""),

@@ -14,7 +14,7 @@ from core.library.embedding.hub import ENDPOINT, Hub
 from core.library.embedding.minilm import minilm
 from core.library.embedding.network import OnnxEmbedder
 from core.library.embedding.provider import connect
-from core.library.embedding.repository import PREFIX, Repository, naming
+from core.library.embedding.repository import HUB_PREFIX, Repository, naming
 from core.library.embedding.scale import REFERENCE, CosineRange, network_name, rescale
 
 GEMINI = "google_genai:gemini-embedding-001"
@@ -102,7 +102,7 @@ def embedder_for(
             return _minilm(announce, progress, is_optional=choice == "auto")
         case folder if Path(folder).expanduser().is_dir():
             return OnnxEmbedder(Path(folder).expanduser())
-        case name if name.startswith(PREFIX):
+        case name if name.startswith(HUB_PREFIX):
             return _of_hub(name, Hub(endpoint=hub), announce, progress)
         case name if ":" in name:
             return connected(name)

@@ -19,7 +19,7 @@ from core.library.embedding import download
 from core.library.embedding.hub import Hub, HubFile, Snapshot
 from core.library.embedding.layout import MODELS, TOKENIZER, Unusable, read_layout
 
-PREFIX = "hf:"
+HUB_PREFIX = "hf:"
 NEWEST = "main"  # the branch that a repository opens with
 REVISIONS = "revisions.json"  # commits by the revision that was asked for
 RESUMPTIONS = 50  # of one file in one download; each must have brought something
@@ -53,7 +53,9 @@ class Repository:
         """``hf:OWNER/NAME``, ``hf:OWNER/NAME/PATH.onnx``, each with ``@REVISION`` or without. Raises ValueError."""
         found = _SETTING.fullmatch(setting)
         if found is None or ".." in setting:
-            raise ValueError(f"must be {PREFIX}OWNER/NAME or {PREFIX}OWNER/NAME@REVISION, not “{setting}”")
+            raise ValueError(
+                f"must be {HUB_PREFIX}OWNER/NAME or {HUB_PREFIX}OWNER/NAME@REVISION, not “{setting}”"
+            )
         return cls(
             repo=found["repo"], revision=found["revision"] or NEWEST, model=found["model"] or "",
             is_ranking=is_ranking,
@@ -82,7 +84,7 @@ class Repository:
     @property
     def name(self) -> str:
         """The setting that pins what is here."""
-        return f"{PREFIX}{self.repo}{f'/{self.model}' if self.model else ''}@{self.commit}"
+        return f"{HUB_PREFIX}{self.repo}{f'/{self.model}' if self.model else ''}@{self.commit}"
 
     @property
     def _repo_folder(self) -> Path:
@@ -134,7 +136,7 @@ def choose(snapshot: Snapshot, model: str = "") -> tuple[Sequence[str], Sequence
     chosen = next((path for path in (model, *reversed(MODELS)) if path in paths), "")
     if (model and chosen != model) or not chosen:
         others = sorted(path for path in paths if path.endswith(".onnx"))
-        named = f"; {PREFIX}{snapshot.repo}/{others[0]} names one that it has" if others else ""
+        named = f"; {HUB_PREFIX}{snapshot.repo}/{others[0]} names one that it has" if others else ""
         raise download.DownloadError(
             f"{snapshot.repo} has no ONNX file {model or ' or '.join(reversed(MODELS))}{named}"
         )

@@ -13,7 +13,7 @@ from core.errors import SettingsError
 from core.library.embedding.download import Announce, Progress
 from core.library.embedding.hub import Hub
 from core.library.embedding.layout import read_layout
-from core.library.embedding.repository import PREFIX, Repository, naming
+from core.library.embedding.repository import HUB_PREFIX, Repository, naming
 from core.library.embedding.session import NetworkSession, open_session
 
 logger = logging.getLogger(__name__)
@@ -83,6 +83,6 @@ def reranker_for(setting: str) -> Reranker | None:
     if setting == "off":
         return None
     with naming(f"RERANKER={setting}"):
-        is_hub = setting.startswith(PREFIX)
+        is_hub = setting.startswith(HUB_PREFIX)
         location = Repository.from_setting(setting, is_ranking=True) if is_hub else Path(setting).expanduser()
     return Reranker(setting=setting, location=location)

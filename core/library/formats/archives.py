@@ -27,7 +27,7 @@ MEMBER_LIMIT = 1_000  # files of an archive, those of archives within it too
 DEPTH_LIMIT = 2  # archives within one another
 NAME_LIMIT = 200  # characters of a member's name that are shown
 
-KINDS: Mapping[str, str] = {
+FORMAT_NAMES: Mapping[str, str] = {
     ".docx": "a Word document",
     ".pptx": "a presentation",
     ".xlsx": "a workbook",
@@ -87,7 +87,7 @@ def refuse_bombs(data: bytes, *, suffix: str) -> list[zipfile.ZipInfo]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
     except zipfile.BadZipFile as error:
-        raise DocumentError(f"is not {KINDS[suffix]} though it is named {suffix}") from error
+        raise DocumentError(f"is not {FORMAT_NAMES[suffix]} though it is named {suffix}") from error
     if sum(entry.file_size for entry in entries) > UNPACKED_LIMIT:
         raise DocumentError(f"unpacks to more than {UNPACKED_LIMIT // 1_000_000} MB")
     for entry in entries:

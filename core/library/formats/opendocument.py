@@ -59,7 +59,7 @@ def parse(data: bytes, *, suffix: str, name: str) -> Document:
     if b"encryption-data" in manifest:
         raise DocumentError("is encrypted; save it without a password first")
     if not content:
-        raise DocumentError(f"is not {archives.KINDS[suffix]} though it is named {suffix}")
+        raise DocumentError(f"is not {archives.FORMAT_NAMES[suffix]} though it is named {suffix}")
     root = ET.fromstring(content)  # noqa: S314 - expat bounds what entities grow to, and reads nothing from outside
     declared = ET.fromstring(b"<t>%s</t>" % found[1]).text or "" if (found := _TITLE.search(meta)) else ""  # noqa: S314
     document = _READERS[suffix](root, " ".join(declared.split()), name)

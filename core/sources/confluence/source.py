@@ -32,7 +32,7 @@ from core.sources.http import Json, open_http
 DEFAULT_GROUP = "confluence-users"  # into which every new user comes
 SUFFIX = ".confluence"  # of the names of pages, which no file has
 FOLDERS: Mapping[cloud.ContentKind, str] = {"page": "pages", "blogpost": "blog"}
-KINDS: Mapping[str, cloud.ContentKind] = {folder: kind for kind, folder in FOLDERS.items()}
+CONTENT_KINDS: Mapping[str, cloud.ContentKind] = {folder: kind for kind, folder in FOLDERS.items()}
 MENTIONS = 100  # people of one page whose names are asked for
 
 
@@ -161,7 +161,9 @@ class ConfluenceSource:
         if now is None or now.readers != item.readers:
             raise source.ItemGone("It is not there any more, or for others; what is there is listed.")
         if item.name.endswith(SUFFIX):
-            return await self._page(space, parts[-1], KINDS.get(parts[-2] if len(parts) > 1 else "", "page"))
+            return await self._page(
+                space, parts[-1], CONTENT_KINDS.get(parts[-2] if len(parts) > 1 else "", "page")
+            )
         return await self.api.client.read(self.api.file_of(parts[-2], parts[-1], item.name))
 
     async def _page(self, space: cloud.ConfluenceSpace, content: str, kind: cloud.ContentKind) -> bytes:

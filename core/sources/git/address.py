@@ -24,7 +24,7 @@ PREFIXES = ("git+https://", "git+ssh://", "git+file://")
 Scheme = Literal["https", "ssh", "file"]
 
 #: The page of a file at a commit, by how the name of the host begins. Other hosts are not linked to.
-PAGES: Mapping[str, str] = {
+FILE_PAGES: Mapping[str, str] = {
     "github.": "/blob/{commit}/{path}", "gitlab.": "/-/blob/{commit}/{path}",
     "gitea.": "/src/commit/{commit}/{path}", "forgejo.": "/src/commit/{commit}/{path}",
     "codeberg.org": "/src/commit/{commit}/{path}", "bitbucket.org": "/src/{commit}/{path}",
@@ -81,7 +81,7 @@ class GitAddress:
 
     def page_of(self, path: str, commit: str) -> str | None:
         """The page of a file of the repository; None where that is not known."""
-        page = next((page for begin, page in PAGES.items() if self.host.startswith(begin)), None)
+        page = next((page for begin, page in FILE_PAGES.items() if self.host.startswith(begin)), None)
         if page is None:
             return None
         netloc = self.netloc if self.scheme == "https" else self.host

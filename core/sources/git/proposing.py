@@ -215,12 +215,12 @@ class Gitea(_Api):
             raise self.to_refusal(made)
 
 
-KINDS: Sequence[type[GitHub | GitLab | Gitea]] = (GitLab, Gitea, GitHub)
+HOST_KINDS: Sequence[type[GitHub | GitLab | Gitea]] = (GitLab, Gitea, GitHub)
 
 
 async def _kind_at(client: HostClient, url: str) -> type[GitHub | GitLab | Gitea]:
     """The kind of a host, by what it says of its version. ProposalRefused."""
-    for kind in KINDS:
+    for kind in HOST_KINDS:
         path, field = kind.version
         if field in (await client.ask(f"{url}{kind.api}{path}")).fields():
             return kind

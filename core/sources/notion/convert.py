@@ -104,7 +104,7 @@ LISTS = frozenset({"bulleted_list_item", "numbered_list_item", "to_do", "toggle"
 FRAMES = frozenset({"column_list", "column", "synced_block", "tab"})
 #: Blocks without a text of their own.
 SILENT = frozenset({"breadcrumb", "table_of_contents", "unsupported", "table_row", "link_to_page"})
-FILES = frozenset({"image", "video", "audio", "file", "pdf"})
+FILE_BLOCKS = frozenset({"image", "video", "audio", "file", "pdf"})
 LINKS = frozenset({"bookmark", "embed", "link_preview"})
 CHILDREN = frozenset({"child_page", "child_database"})  #: are pages of their own, and only named
 
@@ -234,7 +234,7 @@ BLOCKS: Mapping[str, Callable[[PageBlock], str]] = {
     "paragraph": lambda block: _with_children(inline(block.content.get("rich_text") or ()), block),
     **dict.fromkeys(HEADINGS, _heading), **dict.fromkeys(("quote", "callout"), _quote), "code": _code,
     "equation": lambda block: f"$$\n{block.content.get('expression') or ''}\n$$",
-    "divider": lambda _block: "---", "table": _table, **dict.fromkeys(FILES, _file),
+    "divider": lambda _block: "---", "table": _table, **dict.fromkeys(FILE_BLOCKS, _file),
     **dict.fromkeys(LINKS, _link), **dict.fromkeys(CHILDREN, _child),
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ from core.library.sync import printable
 from core.sources.documents import AnchoredPart, AnchoredText, join_parts
 from core.sources.http import Json
 from core.sources.notion.client import LABEL, bare_id
-from core.sources.notion.convert import FILES, Cell, PageBlock, cells_of, parts_of, table, title_of
+from core.sources.notion.convert import FILE_BLOCKS, Cell, PageBlock, cells_of, parts_of, table, title_of
 from core.sources.source import Memory, SourceItem, parse_moment
 
 #: Where Notion keeps files: its buckets in Amazon S3, of each region, and its own hosts.
@@ -66,7 +66,7 @@ def file_of_block(data: Json, serves: Serves = is_of_notion) -> NotionFile | Non
     """The file of a block; None of one without, or whose file is not read."""
     kind = str(data.get("type") or "")
     held = data.get(kind)
-    if kind not in FILES or not isinstance(held, dict):
+    if kind not in FILE_BLOCKS or not isinstance(held, dict):
         return None
     found = _file(held, serves)
     return None if found is None else replace(found[0], block=bare_id(str(data["id"])))

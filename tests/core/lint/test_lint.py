@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.shelf import open_library, write
 
-from core.lint.findings import KINDS
+from core.lint.findings import FINDING_KINDS
 from core.lint.lint import in_collection, run_lint
 from core.lint.store import LintStore, new_findings
 
@@ -40,7 +40,7 @@ def lint(library, tmp_path):
         library.ingest([tmp_path / "docs"])
         run_lint(library.store, everybody=everybody, now=at)
         found = LintStore(library.store).findings()
-        return [each for each in found if each.is_shown and each.kind in (kinds or KINDS)]
+        return [each for each in found if each.is_shown and each.kind in (kinds or FINDING_KINDS)]
 
     return run
 

@@ -27,7 +27,17 @@ from core.reasoning import faults
 from core.reasoning.calls import Limits
 from core.reasoning.chat_model import ChatModels
 from core.reasoning.providers import GOOGLE_URL, Access, connect, split_name
-from core.reasoning.reasoner import DOCUMENTS, Ask, Draft, Grade, Grades, Grounded, Plan, Rejected, Strip
+from core.reasoning.reasoner import (
+    DOCUMENT_ROUTES,
+    Ask,
+    Draft,
+    Grade,
+    Grades,
+    Grounded,
+    Plan,
+    Rejected,
+    Strip,
+)
 from core.reasoning.replies import to_draft
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
@@ -730,7 +740,7 @@ def test_whatever_the_model_replies_can_be_used_or_is_trouble(loop, reply):
 def is_usable_plan(plan):
     one_liners = (plan.standalone, plan.web_query, plan.reply, *plan.queries, *plan.options)
     return (
-        bool(plan.standalone and (plan.web_query or plan.route in DOCUMENTS))
+        bool(plan.standalone and (plan.web_query or plan.route in DOCUMENT_ROUTES))
         and len(plan.standalone) <= QUESTION_LIMIT
         and len(plan.queries) <= 3
         and all(len(query) <= QUERY_LIMIT for query in (plan.web_query, *plan.queries))

@@ -13,12 +13,12 @@ from fakes.source_desk import Clock, Desk, Follower, open_desk
 
 from core.settings import Settings
 from core.sources.drive.source import open_drive
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.source import SourceContext
 from core.web.fetch import default_tls
 
 #: How files of tests begin that are about one kind of source.
-READERS = tuple(f"test_{kind}" for kind in KINDS)
+READERS = tuple(f"test_{kind}" for kind in SOURCE_KINDS)
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +89,10 @@ def drive_settings(settings, tmp_path) -> Settings:
 @pytest.fixture
 def drive_desk(drive_settings, clock, google) -> Iterator[Desk]:
     """A desk that reads a Google Drive of ours."""
-    kinds = {**KINDS, "drive": replace(KINDS["drive"], open=partial(open_drive, base=google.base))}
+    kinds = {
+        **SOURCE_KINDS,
+        "drive": replace(SOURCE_KINDS["drive"], open=partial(open_drive, base=google.base)),
+    }
     with open_desk(drive_settings, clock, kinds) as desk:
         yield desk
 

@@ -17,7 +17,7 @@ from fakes.source_desk import open_desk
 from core.library.sync import SyncReport
 from core.sources.drive.client import RATE_PAUSE, read_account
 from core.sources.drive.source import open_drive
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.source import SourceUnavailable
 
 
@@ -229,7 +229,10 @@ async def test_keys_and_tokens_are_written_nowhere(drive_desk, google, author, d
 
 
 async def test_a_host_that_is_not_public_is_asked_only_if_it_is_named(drive_settings, clock, google, author):
-    kinds = {**KINDS, "drive": replace(KINDS["drive"], open=partial(open_drive, base=google.base))}
+    kinds = {
+        **SOURCE_KINDS,
+        "drive": replace(SOURCE_KINDS["drive"], open=partial(open_drive, base=google.base)),
+    }
     with open_desk(replace(drive_settings, private_hosts=()), clock, kinds) as desk:
         report = await ingest(desk, author.root)
 

@@ -13,7 +13,7 @@ from fakes.source_desk import open_desk
 
 from core.errors import SettingsError
 from core.library.sync import SyncReport
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.store import overlap
 
 
@@ -352,8 +352,8 @@ async def test_a_source_within_another_is_refused(desk, server, repository):
 )
 def test_two_addresses_of_the_same_files_are_known(one, other, is_same):
     places = (
-        KINDS["git"].identity(KINDS["git"].canonical(one)),
-        KINDS["git"].identity(KINDS["git"].canonical(other)),
+        SOURCE_KINDS["git"].identity(SOURCE_KINDS["git"].canonical(one)),
+        SOURCE_KINDS["git"].identity(SOURCE_KINDS["git"].canonical(other)),
     )
 
     assert (overlap(*places), overlap(*reversed(places))) == (is_same, is_same)

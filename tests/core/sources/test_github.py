@@ -16,7 +16,7 @@ from core.library.links import SourceLinks
 from core.library.sync import SyncReport
 from core.sources.github.client import parse
 from core.sources.github.source import close_fences, open_github, text_of_issue
-from core.sources.kinds import KINDS, source_address
+from core.sources.kinds import SOURCE_KINDS, source_address
 
 ISSUES = "github+https://github.com/acme/handbook/issues"
 PULLS = "github+https://github.com/acme/handbook/pulls"
@@ -31,8 +31,10 @@ async def github():
 @pytest.fixture
 def kinds(github, clock):
     return {
-        **KINDS,
-        "github": replace(KINDS["github"], open=partial(open_github, origin=github.url, now=clock.now)),
+        **SOURCE_KINDS,
+        "github": replace(
+            SOURCE_KINDS["github"], open=partial(open_github, origin=github.url, now=clock.now)
+        ),
     }
 
 

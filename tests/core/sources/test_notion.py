@@ -13,7 +13,7 @@ from fakes.source_desk import open_desk
 from core.conversation import Citation, Outcome
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
-from core.sources.kinds import KINDS, source_address
+from core.sources.kinds import SOURCE_KINDS, source_address
 from core.sources.notion.source import open_notion
 
 
@@ -27,8 +27,8 @@ async def notion():
 @pytest.fixture
 def kinds(notion, clock):
     return {
-        **KINDS,
-        "notion": replace(KINDS["notion"], open=partial(open_notion, origin=notion.url, interval=0.0)),
+        **SOURCE_KINDS,
+        "notion": replace(SOURCE_KINDS["notion"], open=partial(open_notion, origin=notion.url, interval=0.0)),
     }
 
 

@@ -14,7 +14,7 @@ from fakes.source_desk import Clock, open_desk
 from core.library.sync import SyncReport
 from core.settings import Settings
 from core.sources import http
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.notion.page import file_of_block, is_of_notion
 from core.sources.notion.source import open_notion
 
@@ -43,7 +43,9 @@ def desk(settings, notion, clock):
         return url.startswith(notion.media.url)
 
     opened = partial(open_notion, origin=notion.url, interval=0.0, serves=serves)
-    with open_desk(settings, clock, {**KINDS, "notion": replace(KINDS["notion"], open=opened)}) as desk:
+    with open_desk(
+        settings, clock, {**SOURCE_KINDS, "notion": replace(SOURCE_KINDS["notion"], open=opened)}
+    ) as desk:
         yield desk
 
 

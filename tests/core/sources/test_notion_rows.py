@@ -11,7 +11,7 @@ from fakes.notion import TOKEN, FakeNotion
 from fakes.source_desk import Clock, open_desk
 
 from core.settings import Settings
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.notion.source import open_notion
 from core.sources.source import SourceContext
 
@@ -32,7 +32,9 @@ def settings(tmp_path):
 @pytest.fixture
 def desk(settings, notion):
     opened = partial(open_notion, origin=notion.url, interval=0.0)
-    with open_desk(settings, Clock(), {**KINDS, "notion": replace(KINDS["notion"], open=opened)}) as desk:
+    with open_desk(
+        settings, Clock(), {**SOURCE_KINDS, "notion": replace(SOURCE_KINDS["notion"], open=opened)}
+    ) as desk:
         yield desk
 
 

@@ -14,7 +14,7 @@ from fakes.website import FakeWebsite, html
 from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.git.address import credentials_of, typed_address
-from core.sources.kinds import KINDS, Glimpse, check, probe
+from core.sources.kinds import SOURCE_KINDS, Glimpse, check, probe
 from core.sources.source import SourceThrottled, SourceUnavailable, kind_of
 
 
@@ -181,7 +181,7 @@ def test_repositories_by_ssh_and_on_this_disk_need_no_token(tmp_path):
 
 
 def test_each_kind_has_a_guide_that_takes_its_own_example():
-    for name, kind in KINDS.items():
+    for name, kind in SOURCE_KINDS.items():
         assert kind.guide is not None, name
         address = kind.guide.address(kind.guide.example)
         assert address.startswith(kind.prefixes)
@@ -214,7 +214,7 @@ def test_each_kind_has_a_guide_that_takes_its_own_example():
     ],
 )
 def test_sources_are_named_as_people_copy_them(kind, typed, kept):
-    assert KINDS[kind].guide.address(typed) == kept
+    assert SOURCE_KINDS[kind].guide.address(typed) == kept
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_sources_are_named_as_people_copy_them(kind, typed, kept):
     ],
 )
 def test_what_a_source_cannot_be_read_without_is_named_with_where_it_is_made(address, entry, made_at, given):
-    kind = kind_of(address, KINDS)
+    kind = kind_of(address, SOURCE_KINDS)
     (unset,), (found,) = (kind.guide.credentials(address, each) for each in (Settings(), Settings(**given)))
 
     assert (f"{unset.setting}={unset.entry}", unset.made_at) == (entry, made_at)

@@ -10,7 +10,7 @@ from fakes.sources import ADDRESS, Shelf
 from bots.chat.access import AccessChange, access_rules, change_access, forget_documents
 from bots.chat.channels import open_channel_store
 from core.library.overview import as_listed, collection_sizes
-from core.library.readers import MARK, ReaderSets, base_of, collection_for
+from core.library.readers import READERS_MARK, ReaderSets, base_of, collection_for
 from core.library.sync import SyncReport
 from core.sources.source import ItemUnreadable
 
@@ -224,7 +224,7 @@ async def test_lists_name_the_collection_that_people_know(desk, shelf):
     assert {entry.collection for entry in listed} == {"default"}
     assert (size.name, size.documents, open_size.documents) == ("default", 8, 6)
     assert {base_of(name) for name in desk.library.store.collections()} == {"default"}
-    assert any(MARK in name for name in desk.library.store.collections())
+    assert any(READERS_MARK in name for name in desk.library.store.collections())
 
 
 async def test_what_was_forgotten_stays_out_whoever_might_read_it(desk, shelf, settings):

@@ -19,7 +19,7 @@ from core.conversation import Citation, Outcome
 from core.library.formats.read import parse_html
 from core.library.links import SourceLinks
 from core.library.sync import SyncReport
-from core.sources.kinds import KINDS
+from core.sources.kinds import SOURCE_KINDS
 from core.sources.sources import forget_in_sources
 from core.sources.sync import WAITS
 from core.sources.website.source import open_website
@@ -36,7 +36,10 @@ def address_of(site, path="") -> str:
 
 
 def kinds_with(**options):
-    return {**KINDS, "website": replace(KINDS["website"], open=partial(open_website, **options))}
+    return {
+        **SOURCE_KINDS,
+        "website": replace(SOURCE_KINDS["website"], open=partial(open_website, **options)),
+    }
 
 
 async def ingest(desk, address, **more) -> SyncReport:

@@ -16,7 +16,7 @@ from fakes.patience import PATIENCE
 from fakes.scripted import TOWER, ScriptedDocuments, ScriptedReasoner, assistant_over, question
 
 from bots.terminal.messenger import TerminalMessenger, sweep
-from bots.terminal.session import PLATFORM
+from bots.terminal.session import TERMINAL
 from core.conversation import Command, Conversation, Outcome
 from core.errors import NotFound, VersionMismatch
 from core.settings import Settings
@@ -27,8 +27,8 @@ from core.turns.messenger import SHOWN_BY
 from core.turns.remote import OPERATOR, ServerGone, open_remote_queue
 from core.turns.turns import open_turns
 
-ROUTE = {SHOWN_BY: PLATFORM}
-HERE = Conversation(platform=PLATFORM, space="local", channel="terminal", thread="t")
+ROUTE = {SHOWN_BY: TERMINAL}
+HERE = Conversation(platform=TERMINAL, space="local", channel="terminal", thread="t")
 
 
 @dataclass
@@ -70,7 +70,7 @@ async def serving(url, folder, operations=None, **messengers):
     """A process that serves."""
     documents = ScriptedDocuments(default=(TOWER,))
     if operations is not None:
-        messengers[PLATFORM] = TerminalMessenger(operations=operations)
+        messengers[TERMINAL] = TerminalMessenger(operations=operations)
     async with (
         assistant_over(folder, ScriptedReasoner(), documents) as assistant,
         open_turns(assistant, messengers, database_url=url, drain=0.1) as turns,
