@@ -20,7 +20,7 @@ from core.answers import store as answers
 from core.conversation import Conversation, value
 from core.errors import FootnoteError
 from core.gaps.groups import GapFinder, GapReport
-from core.gaps.questions import GapQuestion, TimeSpan, still_open
+from core.gaps.questions import GapQuestion, TimeSpan, readable_turns
 from core.library.library import Library
 from core.lint.findings import LintFinding
 from core.lint.lint import run_lint
@@ -135,19 +135,12 @@ class GapDigests:
         """The questions of this channel, and of public ones that read nothing else than it does."""
         here = (await self.channel_store.reads(channel, "", self.library)).collections
         seen = {each: await self._is_seen(channel, each) for each in {asked.channel for asked in questions}}
-        reads: dict[tuple[str, str], bool] = {}
-        for each in questions:
-            key = each.conversation, each.author
-            if seen[each.channel] and key not in reads:
-                there = Conversation.parse(each.conversation)
-                read = await self.channel_store.reads(there, each.author, self.library)
-                reads[key] = here.issuperset(read.collections)
-        open_here = [
-            each
-            for each in questions
-            if reads.get((each.conversation, each.author)) and here.issuperset(each.collections)
-        ]
-        return await asyncio.to_thread(still_open, self.library.store.database, open_here, here)
+        questions = [each for each in questions if seen[each.channel]]
+        reads: dict[tuple[str, str], frozenset[str]] = {}
+        for where, author in {(each.conversation, each.author) for each in questions}:
+            found = await self.channel_store.reads(Conversation.parse(where), author, self.library)
+            reads[where, author] = found.collections
+        return await asyncio.to_thread(readable_turns, self.library.store.database, questions, reads, here)
 
     async def _is_seen(self, channel: Conversation, other: str) -> bool:
         """True if the people of a channel see what is said in another: the same, or a public one beside it."""

@@ -19,7 +19,6 @@ from bots.page.threads import PAGE, PageThreads
 from core.bootstrap import Footnote, Reads
 from core.conversation import Conversation, Outcome, Proposal, Question, Turn
 from core.errors import FootnoteError, QuestionRejected
-from core.graph.rights import outcome_within
 from core.library.library import Library, Refresh
 from core.library.passage_search import Hits
 from core.settings import WebSearch
@@ -75,7 +74,7 @@ class ServedService:
                     await asyncio.shield(self._stop(turn))
                 raise
         readable = await self.reads(turn.conversation, turn.author, self.footnote.library)
-        return outcome_within(outcome, readable.collections)
+        return await self.footnote.answers.within(outcome, readable.collections)
 
     async def _stop(self, turn: Turn) -> None:
         """Ends the turn if it has begun: else another one of its conversation runs."""

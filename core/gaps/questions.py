@@ -5,7 +5,7 @@ Groups are made again each time, so a decision is stored for each question that 
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from typing import Any, Literal, get_args
@@ -179,14 +179,20 @@ async def find_answered(log: QuestionLog, answer: KeptAnswer, *, asked: str = ""
     return frozenset(turns or (in_thread if len(in_thread) == 1 else ()))
 
 
-def still_open(
-    database: Database, questions: Sequence[GapQuestion], readable: Collection[str]
-) -> frozenset[str]:
-    """The turns whose documents these collections still read. ``database``: the library's. Blocks."""
-    sources = {each.source for question in questions for each in question.closest}
-    behind = {name for question in questions for name in question.collections}
+def readable_turns(
+    database: Database, questions: Sequence[GapQuestion], reads: Mapping[tuple[str, str], frozenset[str]],
+    readable: frozenset[str],
+) -> frozenset[str]:  # fmt: skip
+    """The turns that may be shown where these collections are readable. They read nothing else when they were
+    asked, their conversations and authors, whose rights are ``reads``, read nothing else now, and these collections
+    still read their documents. ``database``: the library's. Blocks."""
+    within = [
+        each for each in questions if readable >= each.collections | reads[each.conversation, each.author]
+    ]
+    sources = {each.source for question in within for each in question.closest}
+    behind = {name for question in within for name in question.collections}
     closed = ReaderSets(database).withdrawn(sources, behind, readable)
-    is_open = {each.turn: all(near.source not in closed for near in each.closest) for each in questions}
+    is_open = {each.turn: all(near.source not in closed for near in each.closest) for each in within}
     return frozenset(turn for turn in is_open if is_open[turn])
 
 

@@ -96,10 +96,17 @@ async def _shown_thread(visit: Visit, conversation: Conversation) -> tuple[Shown
     turns = await visit.site.threads.turns(conversation)
     here = conversation.id, ""
     collections = (await reads_in(visit.site, [here]))[here]
-    return tuple([await asyncio.to_thread(_shown, visit.site, each, turns, collections) for each in turns])
+    shown = []
+    for held in turns:
+        by_now = held.outcome and await visit.site.answers.within(held.outcome, collections)
+        shown.append(await asyncio.to_thread(_shown, visit.site, held, by_now, turns, collections))
+    return tuple(shown)
 
 
-def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: frozenset[str]) -> ShownTurn:
+def _shown(
+    site: Site, held: PageTurn, by_now: Outcome | None, turns: Sequence[PageTurn], collections: frozenset[str]
+) -> ShownTurn:
+    """``by_now``: its outcome as far as it may still be read."""
     turn, outcome = held.turn, held.outcome
     basis = ShownTurn(
         id=turn.id, author=turn.author,
@@ -112,17 +119,18 @@ def _shown(site: Site, held: PageTurn, turns: Sequence[PageTurn], collections: f
         outcome = Outcome(kind="answered", turn_id=turn.id, answer=held.beginning, language=basis.language)
     if outcome is None:
         return basis
-    answer = merge_footnotes(outcome.answer) if outcome.answer else None
-    cited = answer.citations if answer else outcome.closest
+    cited = outcome.answer.citations if outcome.answer else outcome.closest
     read_from = {*outcome.collections, *(each.collection for each in cited)} - {""}
     if closed := read_from - collections:
         names = ", ".join(sorted(set(map(base_of, closed))))
         return replace(basis, reason=f"This read {names}, which you may not read any more.")
+    outcome = by_now or outcome
+    answer = merge_footnotes(outcome.answer) if outcome.answer else None
     shown = footnotes_of(outcome, site.library.store, collections)
     return replace(
         basis,
         lead=texts.provenance(outcome, outcome.answer) if outcome.answer else "",
-        answer=to_html(answer.text, turn=basis.id, numbers={each.number for each in cited}) if answer else Markup(""),
+        answer=to_html(answer.text, turn=basis.id, numbers={each.number for each in answer.citations}) if answer else Markup(""),
         reason=outcome.reason or "",
         notes=(*texts.remarks(outcome), *texts.omissions(outcome)),
         quotes=tuple(_quote(citation, excerpts, outcome.language) for citation, excerpts in excerpts_by_citation(shown)),

@@ -20,7 +20,7 @@ from core.answers.store import KeptAnswer
 from core.conversation import QUESTION_LIMIT, Command
 from core.errors import FootnoteError
 from core.gaps.groups import GapGroup, GapReport, MayRead
-from core.gaps.questions import STATES, GapMark, GapQuestion, still_open
+from core.gaps.questions import STATES, GapMark, GapQuestion, readable_turns
 from core.traces.log import DAY
 from core.traces.search import has_all, typed_words
 from core.turns import archive
@@ -185,7 +185,7 @@ async def export(visit: Visit) -> web.Response:
 
 def _wanted(visit: Visit) -> tuple[ReportKey, MayRead]:
     """The key of the report, and the check of what the session may read."""
-    return (visit.days * DAY, visit.session.collections), partial(readable_turns, visit)
+    return (visit.days * DAY, visit.session.collections), partial(turns_for, visit)
 
 
 async def report_soon(visit: Visit) -> GapReport | None:
@@ -202,16 +202,11 @@ def _holding(report: GapReport, turn: str) -> GapGroup | None:
     return next((group for group in report.groups if turn in group.turns), None)
 
 
-async def readable_turns(visit: Visit, questions: Sequence[GapQuestion]) -> frozenset[str]:
+async def turns_for(visit: Visit, questions: Sequence[GapQuestion]) -> frozenset[str]:
     """The questions of conversations that read nothing else than the session does."""
     session = visit.session
     if session.collections is None:
         return frozenset(each.turn for each in questions)
     reads = await reads_in(visit.site, ((each.conversation, each.author) for each in questions))
-    open_here = [
-        each
-        for each in questions
-        if session.may_read(reads[each.conversation, each.author]) and session.may_read(each.collections)
-    ]
     database = visit.site.library.store.database
-    return await asyncio.to_thread(still_open, database, open_here, session.collections)
+    return await asyncio.to_thread(readable_turns, database, questions, reads, session.collections)
