@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from random import Random
 from urllib.parse import quote, urlencode
@@ -119,3 +120,23 @@ async def test_a_reader_of_the_collection_sees_nothing_of_what_few_may_read_of_i
     assert shown > 3
     assert by_editor & closed  # an editor who reads everything reads this too
     assert [path for path, page in (*pages, *every) for sign in HIDDEN if sign in page] == []
+
+
+async def test_an_answer_on_the_page_is_withheld_once_few_may_read_its_document(tmp_path):
+    harbour = Harbour(random=Random(23), items=8)
+    opened = min(number for number in range(8) if f"m{number}" not in harbour.shelf.restricted)
+    async with open_desk(tmp_path, web_search="off") as desk:
+        syncs = SourceSyncs(
+            library=desk.footnote.library, store=desk.footnote.sources.store,
+            settings=desk.footnote.settings, kinds=harbour.shelf.kinds,
+        )  # fmt: skip
+        await syncs.ingest(ADDRESS, collection="default")
+        reader = await desk.browser("editor", collections=frozenset({"default"}))
+        before = await ask_on_page(desk, reader, f"What is the passphrase of the {name(opened)} mooring?")
+        harbour.shelf.restrict(frozenset({"p1@harbour.example"}), f"m{opened}")
+        await syncs.ingest(ADDRESS, collection="default")
+        _, thread, _ = re.split(r'data-thread="([^"]+)"', before)
+        after = (await reader.get(f"/threads/{thread}"))[1]
+
+    assert secret(opened) in before
+    assert secret(opened) not in after
