@@ -121,7 +121,11 @@ class Teaching(Generic[Shown]):
         if not question:
             return "no_question_to_keep"
         answer = await answers.keep(await self._answer(command.conversation, route, reply, question))
-        await self._show(answer, route)
+        card, shown = _card_of(answer), self.replies.renderer.kept(answer)
+        if handle := await self.replies.posts.find(route, card, 0):  # it was kept before
+            await self.replies.posts.change(route, handle, card, 0, shown)
+        else:
+            await self.replies.posts.say(route, card, 0, shown, is_again=False)
         await answers.use(answer.id)
         # What was not answered where the reply was said is answered now, for who reads it there.
         asked = request.turn if request and question == request.question else ""
@@ -145,14 +149,6 @@ class Teaching(Generic[Shown]):
             collection=own_collection(conversation), language=language_of(question), said_at=reply.said_at,
             kept_at=now, valid_until=now,
         )  # fmt: skip
-
-    async def _show(self, answer: KeptAnswer, route: ReplyRoute) -> None:
-        """Show the kept answer in its thread; in the same message if it was kept before."""
-        card, shown = _card_of(answer), self.replies.renderer.kept(answer)
-        if handle := await self.replies.posts.find(route, card, 0):
-            await self.replies.posts.change(route, handle, card, 0, shown)
-        else:
-            await self.replies.posts.say(route, card, 0, shown, is_again=False)
 
     async def _unkeep(self, command: ChatCommand, route: ReplyRoute) -> str:
         """Forget a kept answer. Its card says so first, so a kill in between changes nothing."""

@@ -94,18 +94,14 @@ async def doctor(arguments: Namespace, _settings: Settings) -> int:
     async for finding in examine(checks_for(arguments.platforms), configuration):
         found.append(findings.conceal(finding, secrets))
         if not arguments.json:
-            _show(found[-1], console)
+            width = get_terminal_size().columns if console.is_terminal else None
+            for number, each in enumerate(findings.format_lines(found[-1], width)):
+                text = Text(each)
+                if number == 0:
+                    text.stylize(STYLES[found[-1].state], 0, 1)
+                console.print(text, soft_wrap=True)
     if arguments.json:
         print(json.dumps(findings.to_record(found)))  # noqa: T201 - this is the output
     else:
         console.print(f"\n{findings.summary(found)}")
     return 0 if findings.all_work(found) else 1
-
-
-def _show(finding: findings.Finding, console: SafeConsole) -> None:
-    width = get_terminal_size().columns if console.is_terminal else None
-    for number, each in enumerate(findings.format_lines(finding, width)):
-        text = Text(each)
-        if number == 0:
-            text.stylize(STYLES[finding.state], 0, 1)
-        console.print(text, soft_wrap=True)

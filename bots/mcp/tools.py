@@ -202,18 +202,14 @@ class Tools:
 
     async def _read(self, number: str, ctx: Context[Any, Any]) -> str:
         try:
-            return await self._text_of(number, await self.service.collections(self._caller_of(ctx)))
+            scope = Scope(collections=await self.service.collections(self._caller_of(ctx)))
+            async with self.service.library() as library:
+                text = await asyncio.to_thread(text_of_document, library.store, number, scope)
+            if text is None:
+                raise ResourceNotFoundError("There is no such document.")
+            return text
         except FootnoteError as error:
             raise ResourceError(str(error)) from error
-
-    async def _text_of(self, number: str, collections: frozenset[str]) -> str:
-        async with self.service.library() as library:
-            text = await asyncio.to_thread(
-                text_of_document, library.store, number, Scope(collections=collections)
-            )
-        if text is None:
-            raise ResourceNotFoundError("There is no such document.")
-        return text
 
     async def _entries(self, caller: Caller) -> list[Entry]:
         collections = await self.service.collections(caller)
@@ -229,7 +225,16 @@ class Tools:
         proposal = outcome.proposal
         if proposal is None or not proposal.is_open or not _can_ask(ctx) or not rounds:
             return await self._result(caller, turn.conversation, outcome)
-        request = ElicitRequestFormParams(message=self._question(proposal), requested_schema=_form(proposal))
+        field = {
+            "type": "string", "title": "Query", "description": "Sent as it stands here", "default": proposal.query,
+            "maxLength": QUERY_LIMIT,
+        }  # fmt: skip
+        engine = ENGINE_NAMES[self.service.web_search]
+        would = f"Footnote would search {engine} for:\n{proposal.query}"
+        request = ElicitRequestFormParams(
+            message=f"{proposal.reason}\n\n{would}\n\nNothing is sent until you allow it.",
+            requested_schema={"type": "object", "properties": {"query": field}},
+        )
         if is_version_at_least(ctx.protocol_version or "", ASKS_BY_RESULT):
             state = {
                 "conversation": turn.conversation.id,
@@ -327,11 +332,6 @@ class Tools:
             documents=numbers,
         )
 
-    def _question(self, proposal: Proposal) -> str:
-        engine = ENGINE_NAMES[self.service.web_search]
-        would = f"Footnote would search {engine} for:\n{proposal.query}"
-        return f"{proposal.reason}\n\n{would}\n\nNothing is sent until you allow it."
-
 
 def _turn_id(prefix: str, caller: Caller, request_id: str | None, question: str, thread: str | None) -> str:
     """The id of a turn: the same each time a request with the same id asks the same."""
@@ -365,11 +365,3 @@ def _can_ask(ctx: Context[Any, Any]) -> bool:
     if elicitation is None or (elicitation.form is None and elicitation.url is not None):
         return False
     return is_version_at_least(ctx.protocol_version or "", ASKS_BY_RESULT) or ctx.session.can_send_request
-
-
-def _form(proposal: Proposal) -> dict[str, Any]:
-    field = {
-        "type": "string", "title": "Query", "description": "Sent as it stands here", "default": proposal.query,
-        "maxLength": QUERY_LIMIT,
-    }  # fmt: skip
-    return {"type": "object", "properties": {"query": field}}

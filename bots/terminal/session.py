@@ -167,7 +167,13 @@ class Session:
             for proposal in proposals:
                 if proposal.id == turn.proposal_id and not proposal.is_open:
                     self.screen.note(texts.decided(proposal))
-        self._show(outcome)
+        context = self._context()
+        if self.screen.is_drawn:
+            self.screen.blank()
+            self.screen.show(render.write(outcome, context))
+        else:
+            self.screen.write(texts.page_of(outcome, engine=context.engine))
+        self.screen.blank()
         decided = turn.proposal_id if isinstance(turn, Decision) else None
         awaited = outcome.proposal.id if outcome.proposal else decided
         now = self._situation().now
@@ -188,15 +194,6 @@ class Session:
                     if not pressed:
                         raise
                     return None
-
-    def _show(self, outcome: Outcome) -> None:
-        context = self._context()
-        if self.screen.is_drawn:
-            self.screen.blank()
-            self.screen.show(render.write(outcome, context))
-        else:
-            self.screen.write(texts.page_of(outcome, engine=context.engine))
-        self.screen.blank()
 
     def _context(self) -> render.ScreenContext:
         files = {entry.source: entry.address for entry in self.library.store.entries()}

@@ -185,7 +185,12 @@ class Worker:
         """The reply; Ended when there is none, after which the worker is of no use."""
         deadline = time.monotonic() + request["seconds"] + 10.0  # to start, to send and to receive
         try:
-            self._write(frame(request, data), deadline)
+            assert self.process.stdin is not None
+            os.set_blocking(self.process.stdin.fileno(), False)
+            unsent = memoryview(frame(request, data))
+            while unsent:
+                _await(self.process.stdin, select.POLLOUT, deadline)
+                unsent = unsent[self.process.stdin.write(unsent) or 0 :]
             while "pages_read" in (reply := self._header(deadline)):
                 report_progress(*reply["pages_read"])
             reply["text"] = self._receive(reply["size"], deadline).decode()
@@ -200,14 +205,6 @@ class Worker:
         (length,) = LENGTH.unpack(self._receive(LENGTH.size, deadline))
         header: dict[str, Any] = json.loads(self._receive(length, deadline))
         return header
-
-    def _write(self, everything: bytes, deadline: float) -> None:
-        assert self.process.stdin is not None
-        os.set_blocking(self.process.stdin.fileno(), False)
-        unsent = memoryview(everything)
-        while unsent:
-            _await(self.process.stdin, select.POLLOUT, deadline)
-            unsent = unsent[self.process.stdin.write(unsent) or 0 :]
 
     def _receive(self, size: int, deadline: float) -> bytes:
         assert self.process.stdout is not None
