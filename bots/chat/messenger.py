@@ -36,7 +36,7 @@ from core.conversation import (
 )
 from core.errors import FootnoteError, for_people
 from core.graph.rights import outcome_within
-from core.turns.messenger import NOWHERE, ReplyRoute, Report, Unreachable
+from core.turns.messenger import NotShown, ReplyRoute, Report, Unreachable
 from core.turns.replicas import OWNERSHIP
 
 BETWEEN = 1.5  # seconds between two edits; Slack and Discord take about one message a second in a channel
@@ -231,7 +231,7 @@ class ChatMessenger(Generic[Shown]):
             async with self._once(turn, route):
                 handle = await self._progress_notes.begin(turn, route, proposal, is_again=is_again)
         except Refused as refused:
-            return f"{NOWHERE} {refused.code} {refused.text}"
+            return str(NotShown(code=refused.code, text=refused.text))
         if isinstance(turn, Decision) and proposal is not None:
             await self.replies.settle(turn, route, proposal)
         return handle
@@ -291,9 +291,8 @@ class ChatMessenger(Generic[Shown]):
             is_new = await store.note_unasked(turn.id, turn.conversation, turn.asked_at)
             if is_new and self.count is not None:
                 await self.count(turn)  # once, however often it is delivered
-        if handle.startswith(NOWHERE):
-            _, code, text = f"{handle}  ".split(" ", 2)
-            await self.replies.explain(turn, route, Refused(code, text.strip()), outcome.language)
+        if why := NotShown.parse(handle):
+            await self.replies.explain(turn, route, Refused(why.code, why.text), outcome.language)
         elif handle == PRIVATELY:
             await self.replies.deliver(turn, route, outcome)
         elif isinstance(turn, Decision) and turn.verdict == "expire":

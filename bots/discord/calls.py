@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 from bots.chat.platform import Refused
 from bots.chat.texts import clipped
 from bots.discord.render import Message
-from bots.discord.route import InteractionToken
+from bots.discord.route import Handle, InteractionToken, origin_of
 from core.characters import plain
 from core.turns.messenger import Unreachable
 from core.turns.replicas import OWNERSHIP
@@ -125,11 +125,6 @@ def is_note(message: Mapping[str, Any]) -> bool:
     return str(message["components"][-1].get("content", "")).rstrip().endswith("…")
 
 
-def origin_of(turn: str) -> str:
-    """The id of the message or interaction that a turn began with: ``discord/server/channel/id~2``."""
-    return turn.split("/")[3].partition("~")[0]
-
-
 def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]:
     """The message as the API takes it; an edit without ``allowed_mentions`` would notify people."""
     users = [one.id for one in message.pings if not one.is_group]
@@ -144,7 +139,7 @@ def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordChannels:
-    """Messages in channels and threads; a handle is "channel/message". Raises Refused and Unreachable."""
+    """Messages in channels and threads, by the texts of their handles. Raises Refused and Unreachable."""
 
     calls: DiscordCalls
     my_user_id: str
@@ -162,15 +157,12 @@ class DiscordChannels:
         return await self._reopening(channel, partial(self._post, channel, content))
 
     async def edit(self, handle: str, message: Message) -> None:
-        channel, _, message_id = handle.partition("/")
-        ids, content = {"channel_id": channel, "message_id": message_id}, content_of(message)
-        path = f"{MESSAGES}/{{message_id}}"
-        await self._reopening(channel, lambda: self.calls.call("PATCH", path, **ids, json=content))
+        there, path, content = Handle.parse(handle), f"{MESSAGES}/{{message_id}}", content_of(message)
+        edit = partial(self.calls.call, "PATCH", path, **there.ids, json=content)
+        await self._reopening(there.channel, edit)
 
     async def delete(self, handle: str) -> None:
-        channel, _, message = handle.partition("/")
-        path = f"{MESSAGES}/{{message_id}}"
-        await self.calls.call("DELETE", path, channel_id=channel, message_id=message)
+        await self.calls.call("DELETE", f"{MESSAGES}/{{message_id}}", **Handle.parse(handle).ids)
 
     async def _reopening(self, thread: str, act: Callable[[], Awaitable[T]]) -> T:
         """Reopen a thread that is archived and try again: an edit does not reopen it."""
@@ -207,11 +199,12 @@ class DiscordChannels:
             shown.get(mark_in(message, self.my_user_id), []).append(message)
         ended = [each for each in shown.values() if not all(map(is_note, each))]
         kept = {next(each["id"] for each in messages if not is_note(each)) for messages in ended}
-        return [f"{channel}/{each['id']}" for part in ended for each in part if each["id"] not in kept]
+        doubled = (each["id"] for part in ended for each in part if each["id"] not in kept)
+        return [str(Handle(channel, each)) for each in doubled]
 
     async def _post(self, channel: str, content: Mapping[str, Any]) -> str:
         message: Any = await self.calls.call("POST", MESSAGES, channel_id=channel, json=dict(content))
-        return f"{channel}/{message['id']}"
+        return str(Handle(channel, message["id"]))
 
     async def _messages(self, channel: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
         for _ in range(PAGES):

@@ -4,9 +4,10 @@ A parameter called ``words`` or ``label`` takes untrusted text; ``markdown`` is 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from textwrap import wrap
+from typing import Any
 from urllib.parse import urlsplit
 
 from bots.chat.markdown.inline import Terms, prose
@@ -88,6 +89,12 @@ def button(label: str, action: str, value: str, *, is_primary: bool = False) -> 
 
 def custom_id(action: str, value: str) -> str:
     return f"{action}:{value}"[:CUSTOM_ID]
+
+
+def read_custom_id(data: Mapping[str, Any]) -> tuple[str, str]:
+    """The action of a component or a form, and the value."""
+    action, _, value = str(data.get("custom_id", "")).partition(":")
+    return action, value
 
 
 def feedback(turn_id: str, say: Wording) -> tuple[Block, Block]:

@@ -13,7 +13,7 @@ from bots.chat.uploads import content_of
 from bots.discord.calls import CHANNEL, MESSAGES, DiscordCalls
 from bots.discord.content import PRIVATE_THREAD, permissions_in
 from bots.discord.receive import attachment_of
-from bots.discord.route import DIRECT, DISCORD, DiscordRoute
+from bots.discord.route import DIRECT, DISCORD, DiscordRoute, Handle
 from bots.discord.settings import VIEW, DiscordSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError
@@ -162,11 +162,9 @@ class DiscordUploads:
         return file.name, content
 
     async def _look_up(self, file: Attachment) -> Attachment:
-        channel, _, message_id = file.found_in.partition("/")
+        ids = Handle.parse(file.found_in).ids
         try:
-            message: Any = await self.calls.call(
-                "GET", f"{MESSAGES}/{{message_id}}", channel_id=channel, message_id=message_id
-            )
+            message: Any = await self.calls.call("GET", f"{MESSAGES}/{{message_id}}", **ids)
         except Refused as refused:
             raise DocumentError(f"{file.name} could not be fetched: its message is gone.") from refused
         for found in message["attachments"]:

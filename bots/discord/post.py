@@ -22,7 +22,7 @@ from bots.discord.calls import (
 from bots.discord.content import said, thread_message
 from bots.discord.parts import lines
 from bots.discord.render import LAYOUT, Message
-from bots.discord.route import DIRECT, Me, conversation_of, is_outside_thread
+from bots.discord.route import DIRECT, Handle, Me, conversation_of, is_outside_thread
 from bots.discord.settings import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute, Unreachable
@@ -92,7 +92,7 @@ class DiscordPosts:
         for channel in dict.fromkeys((await self._home(route), route["place"])):
             with suppress(Refused):  # where it may not read, it may still write in the other
                 if found := await self._channels.find(channel, turn, part):
-                    return f"{channel}/{found}"
+                    return str(Handle(channel, found))
         return None
 
     async def send_ephemeral(self, route: ReplyRoute, message: Message) -> None:
@@ -159,7 +159,7 @@ class DiscordPosts:
             return ""
         handle = await self.say(route, turn, 0, LAYOUT.note(work.sentence), is_again=is_again)
         with suppress(Refused, Unreachable):  # the message is there without
-            await self.calls.call("POST", TYPING, channel_id=handle.partition("/")[0])
+            await self.calls.call("POST", TYPING, channel_id=Handle.parse(handle).channel)
         return handle
 
     async def progress(
@@ -304,7 +304,7 @@ class DiscordPosts:
         question = Message(text=route["says"], components=(*lines([route["says"]]),))
         question, nonce = add_mark(question, turn, 0), nonce_of(turn, 0)
         handle = await self._post(route["place"], route, turn, question, nonce=nonce)
-        return handle.partition("/")[2]
+        return Handle.parse(handle).message
 
     async def _send_private(self, route: ReplyRoute, turn: str, message: Message) -> Refused | None:
         """Respond to the interaction or send a direct message; returns the refusal if neither was possible."""

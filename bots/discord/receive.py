@@ -13,7 +13,18 @@ from bots.chat import incoming
 from bots.chat.channels import ELSEWHERE
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord import content
-from bots.discord.route import DIRECT, DISCORD, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
+from bots.discord.parts import read_custom_id
+from bots.discord.route import (
+    DIRECT,
+    DISCORD,
+    TALK,
+    DiscordRoute,
+    Handle,
+    Me,
+    conversation_of,
+    said_at,
+    turn_id,
+)
 from bots.discord.settings import KEEP, SLASH_COMMANDS
 from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, value
 from core.errors import QuestionRejected
@@ -60,13 +71,13 @@ class Interaction:
 
 def read_press(interaction: Interaction) -> incoming.Request | None:
     """The request of a pressed button, None if it is unknown; its id begins with what it does."""
-    action, _, argument = str(interaction.data.get("custom_id", "")).partition(":")
+    action, argument = read_custom_id(interaction.data)
     return incoming.pressed(interaction.press, action, argument)
 
 
 def read_form(interaction: Interaction) -> Decision | incoming.Feedback | incoming.ChatCommand | None:
     """The edited query of a form, what was wrong, or what to learn; QuestionRejected when a query is empty or too long."""
-    name, _, about = str(interaction.data.get("custom_id", "")).partition(":")
+    name, about = read_custom_id(interaction.data)
     entered: dict[str, Mapping[str, Any]] = {}  # by the name of the field
     for each in interaction.data.get("components") or ():
         inner: Mapping[str, Any] = each.get("component") or next(iter(each.get("components") or ()), {})
@@ -169,7 +180,8 @@ def message_event(message: discord.Message, my_user_id: str, *, is_edit: bool = 
         answers_me=answers_me,
         answers=_first_of(reply) if reply is not None else None,
         files=tuple(
-            attachment_of(file.to_dict(), f"{channel.id}/{message.id}") for file in message.attachments
+            attachment_of(file.to_dict(), Handle(str(channel.id), str(message.id)))
+            for file in message.attachments
         ),
         title=channel.name if begins_post else "",
         quoted=_quoted(message, None if answers_me else reply, Me(user_id=my_user_id)),
@@ -225,11 +237,11 @@ def _names(message: discord.Message) -> dict[str, str]:
     return people | roles | channels
 
 
-def attachment_of(file: Mapping[str, Any], found_in: str = "") -> Attachment:
-    """``found_in`` is "channel/message"; empty for a file that came with a command."""
+def attachment_of(file: Mapping[str, Any], found_in: Handle | None = None) -> Attachment:
+    """``found_in``: its message; None for a file that came with a command."""
     return Attachment(
         id=str(file["id"]), name=file["filename"], url=file["url"], media_type=file.get("content_type") or "",
-        size=int(file.get("size") or 0), found_in=found_in,
+        size=int(file.get("size") or 0), found_in=str(found_in or ""),
     )  # fmt: skip
 
 
@@ -239,13 +251,14 @@ def interaction_event(interaction: discord.Interaction, me: Me) -> Interaction:
     user: Any = interaction.user
     target, route = _target(data) or {}, _route_of_interaction(interaction, data, me)
     files = () if route["server"] == ELSEWHERE else target.get("attachments", ())
+    there = Handle(target["channel_id"], target["id"]) if files else None
     return Interaction(
         id=str(interaction.id),
         data=data,
         route=route,
         roles=tuple(str(role.id) for role in getattr(user, "roles", ())),
         target_text=content.text_of(target, me),
-        target_files=tuple(attachment_of(file, f"{target['channel_id']}/{target['id']}") for file in files),
+        target_files=tuple(attachment_of(file, there) for file in files),
         language=str(interaction.locale)[:2],
         files={file["id"]: attachment_of(file) for file in _resolved(data, "attachments").values()},
     )
