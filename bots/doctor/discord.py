@@ -5,7 +5,6 @@ It only reads, and gives every request a few seconds. It opens the gateway witho
 """
 
 import asyncio
-import json
 import re
 from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from bots.chat.texts import counted
 from bots.discord import settings as discord
 from bots.discord.route import DIRECT, DISCORD, TALK, said_at
 from bots.doctor.findings import Finding, failed, ok, skipped, warning
+from bots.doctor.platforms import first_message, untold
 from bots.doctor.settings import Configuration, faults_by_setting
 from bots.doctor.stores import report_events, thread_ids
 from core.conversation import value
@@ -75,7 +75,6 @@ _OPTION: Mapping[str, Any] = {
 
 HELLO = 10  # "Gateway Opcodes"
 VERSION = "10"  # of the gateway, as of the API
-CLOSE_TIMEOUT = 1.0  # seconds for the socket to close
 FEW_SESSIONS = 50  # that may still be begun
 _RESTARTS = "Find out why `footnote run` starts so often: LOG_LEVEL=info tells."
 
@@ -108,16 +107,12 @@ def read(configuration: Configuration) -> tuple[discord.DiscordSettings | None, 
         settings = discord.read_discord_settings(values, None)
     except SettingsError as fault:
         return None, [failed(READ, text, _FIXES[name]) for name, text in faults_by_setting(fault).items()]
-    return settings, list(_check_shape(values["DISCORD_TOKEN"]))
-
-
-def _check_shape(token: str) -> Iterator[Finding]:
-    """A warning about a token of another shape; Discord decides if it is one."""
+    token = values["DISCORD_TOKEN"]
     if token.count(".") == 2:
-        return
+        return settings, []
     looks = next((f" It looks like {what}." for shape, what in _NO_TOKENS if shape.fullmatch(token)), "")
     wrong = f"DISCORD_TOKEN is not the token of a bot: those have three parts with dots between.{looks}"
-    yield warning(READ, wrong, TOKEN)
+    return settings, [warning(READ, wrong, TOKEN)]  # Discord decides if it is one
 
 
 def _events(settings: Settings, servers: Collection[str] | None) -> Finding:
@@ -184,10 +179,8 @@ def application_id_in(token: str) -> str:
 async def of_commands(api: discord.DiscordApi, application_id: str) -> list[Finding]:
     try:
         registered = await api.get(f"/applications/{application_id}/commands")
-    except Refused as refused:
-        return [skipped(REGISTERED, f"Discord does not list the registered ones: HTTP {refused}.")]
-    except Unreachable:
-        return [skipped(REGISTERED, f"Discord did not list the registered ones within {PATIENCE:g} s.")]
+    except (Refused, Unreachable) as trouble:
+        return [untold(REGISTERED, "Discord {} list the registered ones", trouble, PATIENCE)]
     return list(compare(registered))
 
 
@@ -225,7 +218,10 @@ def visible_fields(command: discord.ApplicationCommand) -> Mapping[str, Any]:
 async def of_gateway(api: discord.DiscordApi) -> list[Finding]:
     try:
         about = await api.get("/gateway/bot")
-        await _wait_for_hello(api, about["url"])
+        url = f"{about['url']}?v={VERSION}&encoding=json"
+        await first_message(
+            api.session, url, api.proxy, lambda each: each.get("op") == HELLO, patience=PATIENCE
+        )
     except Refused as refused:
         return [failed(GATEWAY, f"Discord does not say where its gateway is: HTTP {refused}.", NETWORK)]
     except Unreachable:
@@ -243,27 +239,6 @@ def starts(limit: dict[str, Any]) -> Finding:
     if left < FEW_SESSIONS:
         return warning(GATEWAY, f"{state} within {hours}.", _RESTARTS)
     return ok(GATEWAY, f"{state}.")
-
-
-async def _wait_for_hello(api: discord.DiscordApi, url: str) -> None:
-    """Returns when the gateway has sent its first message. Raises Unreachable."""
-    from aiohttp import ClientError, ClientWSTimeout, WSMsgType
-    from yarl import URL
-
-    address = URL(url).with_query(v=VERSION, encoding="json")
-    try:
-        async with (
-            asyncio.timeout(PATIENCE),
-            api.session.ws_connect(
-                address, proxy=api.proxy, timeout=ClientWSTimeout(ws_close=CLOSE_TIMEOUT)
-            ) as socket,
-        ):
-            async for frame in socket:
-                if frame.type is WSMsgType.TEXT and json.loads(frame.data).get("op") == HELLO:
-                    return
-    except (ClientError, OSError, ValueError) as lost:  # a TimeoutError is an OSError
-        raise Unreachable from lost
-    raise Unreachable
 
 
 # The servers of the bot, and its permissions in each channel. Discord lists no channel that the bot cannot see
@@ -306,10 +281,8 @@ async def of_servers(
     """The ids of the servers, None where Discord does not list them, and what is found there."""
     try:
         known = await api.get("/users/@me/guilds?with_counts=true")
-    except Refused as refused:
-        return None, [skipped(SERVERS, f"Discord does not list them: HTTP {refused}.")]
-    except Unreachable:
-        return None, [skipped(SERVERS, f"Discord did not list them within {PATIENCE:g} s.")]
+    except (Refused, Unreachable) as trouble:
+        return None, [untold(SERVERS, "Discord {} list them", trouble, PATIENCE)]
     ids = tuple(each["id"] for each in known)
     if not ids:
         how = f"Open {discord.invite_url(bot.id)}"

@@ -8,24 +8,22 @@ looks at the questions that have arrived instead.
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bots.chat import channels
 from bots.chat.platform import Refused, is_reached_directly
 from bots.chat.texts import counted
+from bots.doctor import stores
 from bots.doctor.findings import Finding, failed, from_error, ok, skipped, warning
+from bots.doctor.platforms import first_message, untold
 from bots.doctor.settings import Configuration, faults_by_setting
-from bots.doctor.stores import find_owner, report_events, stored_rows, thread_ids
 from bots.slack import settings as slack
-from bots.slack.calls import open_calls
+from bots.slack.calls import code_of, open_calls
 from bots.slack.route import SLACK
 from core.errors import SettingsError
 from core.settings import Settings
@@ -35,8 +33,6 @@ from core.web.request import http_moment
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
-
-logger = logging.getLogger(__name__)
 
 APP = "https://api.slack.com/apps › your app ›"
 REINSTALL = f"{APP} OAuth & Permissions › Reinstall to Workspace, then copy the token to SLACK_BOT_TOKEN."
@@ -68,10 +64,8 @@ async def ask(
             reply = await client.api_call(method, http_verb=verb, params=given, headers=headers)
     except SlackApiError as error:
         response: Any = error.response
-        data = getattr(response, "data", None)
-        code = data.get("error") if isinstance(data, dict) else None
         status = getattr(response, "status_code", None) or getattr(response, "status", "")
-        raise Refused(str(code or f"HTTP {status}")) from error
+        raise Refused(code_of(error) or f"HTTP {status}") from error
     except (ClientError, OSError) as error:  # a TimeoutError is an OSError
         raise Unreachable from error
     data = reply.data
@@ -124,12 +118,8 @@ async def bot_side(
         finding = failed(BOT, f"Slack cannot be reached, or does not answer within {PATIENCE:g} s.", NETWORK)
     else:
         found = ok(BOT, f"@{bot.name} in the workspace {bot.team}.")
-        return bot, [
-            found,
-            *scopes(bot.scopes, needed),
-            *clock(bot.skew, settings),
-            await _channels(client, bot),
-        ]
+        there = await _channels(client, bot)
+        return bot, [found, *scopes(bot.scopes, needed), *clock(bot.skew, settings), there]
     because = "Not looked at until Slack takes SLACK_BOT_TOKEN."
     return None, [finding, *(skipped(check, because) for check in (SCOPED, CLOCK, CHANNELS))]
 
@@ -155,11 +145,8 @@ async def _fetch_app_id(client: AsyncWebClient, bot_id: str) -> str:
 
 def scopes_needed(settings: Settings) -> list[str]:
     """The scopes that the settings and what is stored need; what cannot be read needs none."""
-    groups, readers = [], []
-    with suppress(SettingsError, sqlite3.Error):
-        groups = stored_rows(settings, channels.STORE, "SELECT id FROM access WHERE kind = 'group'")
-    with suppress(SettingsError, sqlite3.Error):
-        readers = stored_rows(settings, "library", "SELECT 1 FROM readers LIMIT 1")
+    groups = stores.readable_rows(settings, channels.STORE, "SELECT id FROM access WHERE kind = 'group'")
+    readers = stores.readable_rows(settings, "library", "SELECT 1 FROM readers LIMIT 1")
     return slack.needed_scopes(settings, (row[0] for row in groups), has_readers=bool(readers))
 
 
@@ -205,10 +192,8 @@ async def _channels(client: AsyncWebClient, bot: Bot) -> Finding:
     wanted = {"types": ",".join(types), "exclude_archived": "true", "limit": str(PAGE)}
     try:
         reply, _ = await ask(client, "users.conversations", **wanted)
-    except Refused as refused:
-        return skipped(CHANNELS, f"Slack does not tell which: {refused}.")
-    except Unreachable:
-        return skipped(CHANNELS, f"Slack did not tell which within {PATIENCE:g} s.")
+    except (Refused, Unreachable) as trouble:
+        return untold(CHANNELS, "Slack {} tell which", trouble, PATIENCE)
     channels = reply.get("channels", ())
     if not channels:
         fix = f"Write in the channel it should be in: /invite @{bot.name}"
@@ -234,13 +219,12 @@ async def workspaces(
     if not settings.has_oauth:
         return []
     try:
-        rows = await asyncio.to_thread(stored_rows, configuration.settings, slack.STORE, _GRANTED)
+        rows = await asyncio.to_thread(stores.stored_rows, configuration.settings, slack.STORE, _GRANTED)
     except SettingsError as error:
         return [from_error(INSTALLED, error)]
     except sqlite3.Error as error:
         file = file_of(configuration.settings.data_dir, slack.STORE)
-        logger.info("%s: %s", file, error)
-        return [failed(INSTALLED, f"{file} cannot be opened or is damaged.", f"Move it away. {INSTALL}")]
+        return [stores.report_damage(INSTALLED, file, error, f"Move it away. {INSTALL}")]
     granted = {
         (enterprise, team): (name or team or enterprise, token)
         for client_id, enterprise, team, name, token in rows
@@ -266,8 +250,6 @@ async def _workspace(client: AsyncWebClient, name: str, token: str) -> Finding:
 
 SOCKET, HTTP = "Slack socket", "Slack HTTP"
 SOCKET_MODE = f"{APP} Socket Mode › Enable Socket Mode."
-
-LEAVING = 1.0  # seconds for a socket to close; Slack leaves the connection below it open
 
 _SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")  # as Slack makes them
 
@@ -301,7 +283,7 @@ async def socket_side(
     except Unreachable:
         return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
     info = hello.get("connection_info") or {}
-    owner = find_owner(configuration.settings.data_dir)
+    owner = stores.find_owner(configuration.settings.data_dir)
     return str(info.get("app_id", "")), [_beside(int(hello.get("num_connections") or 1) - 1, owner)]
 
 
@@ -320,27 +302,18 @@ async def _hello(client: AsyncWebClient, settings: slack.SlackSettings) -> dict[
     While it is open, Slack sends it a share of the app's events. They are not acknowledged, so Slack
     delivers them again, to the process that serves the app.
     """
-    from aiohttp import ClientError, ClientWSTimeout, WSMsgType
-
     reply, _ = await ask(client, "apps.connections.open", token=settings.app_token)
     url = str(reply.get("url", ""))
-    session = client.session
-    assert session is not None
+    assert client.session is not None
     proxy = None if is_reached_directly(url) else client.proxy
-    try:
-        async with (
-            asyncio.timeout(PATIENCE),
-            session.ws_connect(url, proxy=proxy, timeout=ClientWSTimeout(ws_close=LEAVING)) as socket,
-        ):
-            async for frame in socket:
-                message = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
-                if message.get("type") == "disconnect":
-                    raise Refused(str(message.get("reason")))
-                if message.get("type") == "hello":
-                    return dict(message)
-    except (ClientError, OSError, ValueError) as lost:  # a TimeoutError is an OSError
-        raise Unreachable from lost
-    raise Unreachable
+    return await first_message(client.session, url, proxy, _is_hello, patience=PATIENCE)
+
+
+def _is_hello(message: Mapping[str, Any]) -> bool:
+    """Raises Refused with the reason for which Slack closes the socket."""
+    if message.get("type") == "disconnect":
+        raise Refused(str(message.get("reason")))
+    return message.get("type") == "hello"
 
 
 def over_http(settings: slack.SlackSettings) -> Iterator[Finding]:
@@ -411,9 +384,9 @@ def _fix_of(name: str, configuration: Configuration) -> str:
 
 def _events(bot: Bot | None, settings: Settings) -> Finding:
     prefix = f"{SLACK}/{bot.team_id}" if bot else SLACK
-    began = [float(ts) for ts in thread_ids(settings, prefix) if _TS.fullmatch(ts)]
+    began = [float(ts) for ts in stores.thread_ids(settings, prefix) if _TS.fullmatch(ts)]
     if began:
-        return report_events(EVENTS, began)
+        return stores.report_events(EVENTS, began)
     if bot is None:
         return skipped(EVENTS, "None has come yet.")
     return warning(

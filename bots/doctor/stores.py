@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,18 @@ def stored_rows(settings: Settings, store: str, sql: str) -> list[Any]:
         return server_rows(settings.postgres_url, sql)
     file = file_of(settings.data_dir, store)
     return query(file, sql) if file.is_file() else []
+
+
+def readable_rows(settings: Settings, store: str, sql: str) -> list[Any]:
+    """The same; empty where they cannot be read, as a check of the stores says why."""
+    with suppress(SettingsError, sqlite3.Error):
+        return stored_rows(settings, store, sql)
+    return []
+
+
+def report_damage(check: str, file: Path, error: sqlite3.Error, fix: str) -> Finding:
+    logger.info("%s: %s", file, error)
+    return failed(check, f"{file} cannot be opened or is damaged.", fix)
 
 
 def examine(configuration: Configuration) -> list[Finding]:
@@ -118,10 +130,7 @@ def _examine_versions(settings: Settings) -> Iterator[Finding]:
 
 def thread_ids(settings: Settings, prefix: str) -> list[str]:
     """The platform's own ids of the threads below a prefix ("slack/T1"); none where nothing was stored yet."""
-    try:
-        found = stored_rows(settings, channels.STORE, "SELECT conversation FROM threads")
-    except (sqlite3.Error, SettingsError):  # a damaged file is no sign either
-        return []
+    found = readable_rows(settings, channels.STORE, "SELECT conversation FROM threads")
     return [name.rpartition("/")[2] for (name,) in found if name.startswith(f"{prefix}/")]
 
 
@@ -149,9 +158,8 @@ def _examine_queue_file(file: Path, settings: Settings) -> Finding:
     try:
         ((pending,),) = query(file, _PENDING.format(table="workflow_status"))
     except sqlite3.Error as error:
-        logger.info("%s: %s", file, error)
         fix = "Move it away: `footnote run` makes a new one, and what waited in it has to be asked again."
-        return failed(TURNS, f"{file} cannot be opened or is damaged.", fix)
+        return report_damage(TURNS, file, error, fix)
     return _report_pending(pending, str(file), settings)
 
 

@@ -264,7 +264,7 @@ class SlackCalls:
             else:
                 reply = await self.client.api_call(method, json=arguments, headers=headers)
         except SlackApiError as error:
-            code = _code_of(error)
+            code = code_of(error)
             raise (self._not_authorized(code, method) if code in _MENDABLE else _failure_of(error)) from error
         except (ClientError, TimeoutError, OSError) as error:
             raise Passing(None) from error
@@ -285,11 +285,11 @@ def _failure_of(error: SlackApiError) -> Exception:
         headers = {name.lower(): content for name, content in response.headers.items()}
         seconds = headers.get("retry-after", "")
         return Passing(float(seconds) if seconds.isdecimal() else 1.0)
-    code = _code_of(error)
+    code = code_of(error)
     return Passing(None) if status >= 500 or not code or code in _PASSING else SlackRefused(code)
 
 
-def _code_of(error: SlackApiError) -> str:
+def code_of(error: SlackApiError) -> str:
     data: Any = getattr(error.response, "data", None)
     return str(data.get("error", "")) if isinstance(data, dict) else ""
 
