@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bots.chat.access import CHANNEL, GROUP, PERSON
@@ -17,7 +17,7 @@ from bots.slack.settings import read_slack_settings
 from core.errors import SettingsError
 from core.settings import Settings
 from core.sources.kinds import SOURCE_KINDS
-from core.sources.source import Credential, SourceGuide, SourceKind
+from core.sources.source import Credential, SourceGuide, SourceKinds
 
 #: Addresses that "Copy link" gives, and that a browser shows, with what is typed in their place.
 SLACK_LINK = re.compile(
@@ -28,9 +28,7 @@ ASKS = "Its name, id or address; the bot must be in it, and everyone must be abl
 EVERY = "1d"  # what is said and edited is told by events; a sync finds what was missed
 
 
-def source_kinds(
-    channel_store: ChannelStore | None, *, is_waited_for: bool = False
-) -> Mapping[str, SourceKind]:
+def source_kinds(channel_store: ChannelStore | None, *, is_waited_for: bool = False) -> SourceKinds:
     """The kinds of sources. Without a store of opt-outs, channels are looked up but not read.
 
     ``is_waited_for``: a person waits for the first few items, so that calls need not leave room for questions.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from core.library.vectors import VectorIndex
     from core.reasoning.chat_model import ChatModels
     from core.reasoning.reasoner import Reasoner
-    from core.sources.source import SourceKind
+    from core.sources.source import SourceKinds
     from core.sources.sources import SourceSyncs
     from core.sources.store import SourceStore
     from core.storage.database import Database
@@ -95,7 +95,7 @@ async def open_footnote(
     settings: Settings, *, purpose: str, reads: Reads, storage: Storage | None = None,
     embedder: Embedder | None = None, refresh: Refresh | None = None,
     sentence: Callable[[FootnoteError], str] = attrgetter("sentence"),
-    source_kinds: Mapping[str, SourceKind] | None = None,
+    source_kinds: SourceKinds | None = None,
 ) -> AsyncIterator[Footnote]:  # fmt: skip
     """Lock the data folder and build everything that answers need, ``storage`` too if there is none. SettingsError.
     ``refresh``: for a long-running process, as commands sync by themselves. ``sentence``: of an error, for people."""

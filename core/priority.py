@@ -7,13 +7,14 @@ interpreter, and this machine's processors are shared by all, so that whatever e
 thread that computes without a pause delays all others.
 """
 
+import asyncio
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 LONGEST_WAY = 0.25  # seconds that one piece of other work waits; turns that never end would keep it from ever being done
 
@@ -135,3 +136,13 @@ def elsewhere() -> Iterator[None]:
         yield
     finally:
         _one_at_a_time.acquire()
+
+
+class BackgroundTasks(set["asyncio.Task[Any]"]):
+    """Tasks that nobody waits for; the set keeps each from being collected before it ends."""
+
+    def start(self, work: Coroutine[Any, Any, T], context: Context | None = None) -> asyncio.Task[T]:
+        task = asyncio.create_task(work, context=context)
+        self.add(task)
+        task.add_done_callback(self.discard)
+        return task

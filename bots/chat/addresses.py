@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
 from core.errors import SettingsError
@@ -37,11 +36,7 @@ DISCORD_CHANNELS = _channel_addresses(
     ids=r"(?:(?://)?\d{17,20}/)?\d{17,20}",
     hint="with the id that *Copy Channel ID* gives in its menu (User Settings › Advanced › Developer Mode)",
 )
-ADDRESSES: Mapping[str, source.AddressKind] = {
-    **SOURCE_KINDS,
-    "slack": SLACK_CHANNELS,
-    "discord": DISCORD_CHANNELS,
-}
+ADDRESSES: source.AddressKinds = {**SOURCE_KINDS, "slack": SLACK_CHANNELS, "discord": DISCORD_CHANNELS}
 
 
 def typed_channel(typed: str, addresses: source.AddressKind, link: re.Pattern[str]) -> str:

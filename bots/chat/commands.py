@@ -19,7 +19,7 @@ from bots.chat.replies import Replies
 from bots.chat.texts import clipped, forgotten, help_lines, say_in, synced
 from bots.chat.uploads import UploadIndex
 from core.bootstrap import Footnote
-from core.conversation import Command, log_fields
+from core.conversation import Command, Conversation, log_fields
 from core.errors import FootnoteError, NotFound, StoreUnavailable, for_people
 from core.library.library import DEFAULT_COLLECTION
 from core.library.readers import base_of
@@ -104,8 +104,7 @@ class ChatCommands:
         trusted = learners
         if experts:
             where = command.conversation
-            reads = await self.channel_store.reads(where, command.author, self.footnote.library)
-            trusted = trusted_in(experts, where, reads.collections)
+            trusted = trusted_in(experts, where, await self.readable(where, command.author))
         if not (experts or learners):
             return frozenset(people)
         groups_of = self.people.groups_of
@@ -119,7 +118,7 @@ class ChatCommands:
 
     async def _help(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         library = self.footnote.library
-        read = await self._readable(command)
+        read = await self.readable(command.conversation, command.author)
         documents = sum(entry.collection in read for entry in library.store.entries())
         collections = tuple(sorted({_display_name(command, name) for name in read}))
         age = await asyncio.to_thread(library.refresh_age)
@@ -134,7 +133,7 @@ class ChatCommands:
         return (shown,)
 
     async def _sources(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
-        read = await self._readable(command)
+        read = await self.readable(command.conversation, command.author)
         entries = [
             replace(entry, collection=_display_name(command, entry.collection))
             for entry in self.footnote.library.store.entries()
@@ -195,16 +194,19 @@ class ChatCommands:
             return (Note(text=say("collections_open", collections=listed)),)
         return (Note(text=say("collection_chosen", name=name)),)
 
-    async def _readable(self, command: ChatCommand) -> frozenset[str]:
-        library = self.footnote.library
-        return (await self.channel_store.reads(command.conversation, command.author, library)).collections
+    async def readable(self, where: Conversation, person: str) -> frozenset[str]:
+        """The collections that a person reads there now."""
+        return (await self.channel_store.reads(where, person, self.footnote.library)).collections
 
     async def _footnotes(self, command: ChatCommand, _route: ReplyRoute) -> CommandReplies:
         """The quotes of a turn of this conversation, from what the channel reads now."""
         turn, outcome = await stored_turn(command.argument), await outcome_of(command.argument)
         if turn is None or turn.conversation != command.conversation or outcome is None:
             return (Note(text=say_in(command.language)("no_footnotes_left")),)
-        store, collections = self.footnote.library.store, await self._readable(command)
+        store, collections = (
+            self.footnote.library.store,
+            await self.readable(command.conversation, command.author),
+        )
         readable = await self.footnote.answers.within(outcome, collections)
         if (outcome.answer or outcome.closest) and not (readable.answer or readable.closest):
             return (Note(text=say_in(outcome.language)("no_longer_readable")),)

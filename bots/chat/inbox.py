@@ -23,6 +23,7 @@ from bots.chat.texts import ENGLISH, clipped, say_in
 from core.bootstrap import Footnote
 from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdict
 from core.errors import StoreUnavailable
+from core.priority import BackgroundTasks
 from core.text.language import language_of
 from core.turns.archive import is_stored, question_of
 from core.turns.messenger import ReplyRoute, Unreachable
@@ -51,7 +52,7 @@ class Inbox:
     admission: Admission | None  #: None without rates
     reorder_window: float = 0.0  #: seconds within which messages of one thread may arrive out of order
     _replies: Replies[Any] = field(init=False)
-    _background: set[asyncio.Task[None]] = field(default_factory=set)
+    _background: BackgroundTasks = field(default_factory=BackgroundTasks)
     _accepting: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  #: by request; edits apart
 
     def __post_init__(self) -> None:
@@ -322,10 +323,8 @@ class Inbox:
         self.begin(self._replies.send_ephemeral(route, sentence))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine in the background; the reference keeps its task from being collected."""
-        task = asyncio.create_task(_log_failure(work))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        """Run a coroutine in the background; its failure is logged."""
+        self._background.start(_log_failure(work))
 
     async def drain(self) -> None:
         """Let background tasks finish for some seconds; what is not stored by then is delivered again."""

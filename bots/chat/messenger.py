@@ -36,6 +36,7 @@ from core.conversation import (
 )
 from core.errors import FootnoteError, for_people
 from core.graph.rights import outcome_within
+from core.priority import BackgroundTasks
 from core.turns.messenger import NotShown, ReplyRoute, Report, Unreachable
 from core.turns.replicas import OWNERSHIP
 
@@ -109,7 +110,7 @@ class ProgressNotes(Generic[Shown]):
     uncover: Callable[[Turn, ReplyRoute, str], Coroutine[Any, Any, None]]
     _running: dict[str, ThrottledProgress] = field(default_factory=dict)  #: by turn
     _languages: dict[str, str] = field(default_factory=dict)  #: by turn
-    _uncovering: set[asyncio.Task[None]] = field(default_factory=set)
+    _uncovering: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     async def begin(self, turn: Turn, route: ReplyRoute, proposal: Proposal | None, *, is_again: bool) -> str:
         """Show the first sign of a turn, or of a decision about a proposal. Raises Refused and Unreachable."""
@@ -152,9 +153,7 @@ class ProgressNotes(Generic[Shown]):
         throttled.cancel()
         if throttled.is_late and not throttled.is_ours():
             # In a context of its own: in that of the run, nothing is shown any more.
-            uncovering = asyncio.create_task(self.uncover(turn, route, handle), context=Context())
-            self._uncovering.add(uncovering)
-            uncovering.add_done_callback(self._uncovering.discard)
+            self._uncovering.start(self.uncover(turn, route, handle), Context())
 
     async def end(self, turn_id: str) -> None:
         """Send no more notes of the turn."""
@@ -188,7 +187,7 @@ class ChatMessenger(Generic[Shown]):
     teaching: Teaching[Shown] = field(init=False)
     _command_runner: CommandRunner[Shown] = field(init=False)
     _progress_notes: ProgressNotes[Shown] = field(init=False)
-    _tidying: set[asyncio.Task[None]] = field(default_factory=set)
+    _tidying: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     def __post_init__(self) -> None:
         self.teaching = Teaching(commands=self.commands, replies=self.replies)
@@ -314,9 +313,7 @@ class ChatMessenger(Generic[Shown]):
         except asyncio.CancelledError:
             if not owned.is_certain():
                 # In a context of its own: in that of the run, nothing is changed any more.
-                tidying = asyncio.create_task(self._tidy(turn, route), context=Context())
-                self._tidying.add(tidying)
-                tidying.add_done_callback(self._tidying.discard)
+                self._tidying.start(self._tidy(turn, route), Context())
             raise
         if is_again:
             with suppress(Refused):
@@ -350,14 +347,10 @@ class ChatMessenger(Generic[Shown]):
     async def _as_readable_now(self, turn: Turn, outcome: Outcome) -> Outcome:
         """The outcome within today's rights, which may have changed since it was recorded."""
         try:
-            readable = await self._readable(turn.conversation, turn.author)
+            readable = await self.commands.readable(turn.conversation, turn.author)
             return await self.commands.footnote.answers.within(outcome, readable)
         except FootnoteError:
             return outcome_within(outcome, frozenset())
-
-    async def _readable(self, conversation: Conversation, author: str) -> frozenset[str]:
-        library = self.commands.footnote.library
-        return (await self.commands.channel_store.reads(conversation, author, library)).collections
 
     async def _show(
         self, turn: Turn | Command, route: ReplyRoute, handle: str, outcome: Outcome, *, is_again: bool
@@ -394,7 +387,7 @@ class ChatMessenger(Generic[Shown]):
         if command.name == TELL:
             await self.replies.tell_stored(command, route)
         elif command.name == CHANGED:
-            marks = AnswerMarks(replies=self.replies, readable=self._readable)
+            marks = AnswerMarks(replies=self.replies, readable=self.commands.readable)
             async with self._once(command, route, is_again=is_again):
                 await marks.carry_out(command, route, is_again=is_again)
         elif command.name == "withdraw":

@@ -145,9 +145,7 @@ class Replies(Generic[platform.Shown]):
         is_open = {each.id for each in await self.proposals(conversation) if each.is_open}
         outcomes = await outcomes_in(conversation)
         read = {
-            outcome.turn_id.removesuffix(READ_SUFFIX)
-            for outcome in outcomes
-            if outcome.turn_id.endswith(READ_SUFFIX)
+            each.turn_id.removesuffix(READ_SUFFIX) for each in outcomes if each.turn_id.endswith(READ_SUFFIX)
         }
         searches = [each for each in outcomes if each.proposal and each.proposal.id in is_open]
         files = [each for each in outcomes if not each.proposal and each.unread and each.turn_id not in read]

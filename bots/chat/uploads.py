@@ -75,12 +75,9 @@ READ_SUFFIX = "/read"  # ends the id of a turn that asks a question again, with 
 def with_reading(question: Question, allowed_by: str, allowed_at: float) -> Question:
     """The question asked again with its attachments: always the same turn, whoever allows it."""
     return replace(
-        question,
-        id=question.id + READ_SUFFIX,
-        reading_allowed_by=allowed_by,
-        asked_at=allowed_at,
+        question, id=question.id + READ_SUFFIX, reading_allowed_by=allowed_by, asked_at=allowed_at,
         is_addressed=True,
-    )
+    )  # fmt: skip
 
 
 @value

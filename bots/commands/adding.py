@@ -6,7 +6,7 @@ What is named is looked at first: its credentials are tried, and the titles that
 import argparse
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from core.library.library import DEFAULT_COLLECTION
 from core.library.sync import list_files
 from core.settings import ENV_FILE, Settings
 from core.sources.kinds import TITLES, Glimpse, probe
-from core.sources.source import Credential, SourceGuide, SourceKind, is_exposed, kind_of
+from core.sources.source import Credential, SourceGuide, SourceKinds, is_exposed, kind_of
 
 NAMED_COLLECTIONS = 10  # that are offered by name
 NOTHING_ADDED = "Nothing was added."
@@ -66,7 +66,7 @@ class Choice:
     targets: Callable[[str], Targets]  #: of what was typed; SettingsError
 
 
-def choices_of(kinds: Mapping[str, SourceKind]) -> Sequence[Choice]:
+def choices_of(kinds: SourceKinds) -> Sequence[Choice]:
     """Files first, then each kind of source that has a guide, then single pages."""
     files = Choice(
         title="A folder or a file of this machine", asks="Its path", example="handbook",
@@ -93,7 +93,7 @@ class Questions:
     ask: AskLine
     screen: Screen
     read_settings: Callable[[], Settings]  #: anew, as a credential may have been put there meanwhile
-    kinds: Mapping[str, SourceKind]
+    kinds: SourceKinds
     collections: Sequence[str]  #: that there are
 
     async def addition(self, *, collection: str | None = None, every: float | None = None) -> Addition:

@@ -14,13 +14,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from bots.chat.platform import Refused
 from bots.chat.texts import clipped
 from bots.discord.render import Message
-from bots.discord.route import Handle, InteractionToken, origin_of
+from bots.discord.route import InteractionToken, origin_of
 from core.characters import plain
 from core.turns.messenger import Unreachable
 from core.turns.replicas import OWNERSHIP
@@ -135,6 +135,26 @@ def content_of(message: Message, flags: int = SUPPRESS_EMBEDS) -> dict[str, Any]
         "allowed_mentions": {**NO_MENTIONS, **named},
         "flags": IS_COMPONENTS_V2 | flags,
     }
+
+
+class Handle(NamedTuple):
+    """A message, and the channel or thread that holds it."""
+
+    channel: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.channel}/{self.message}"
+
+    @classmethod
+    def parse(cls, handle: str) -> Self:
+        channel, _, message = handle.partition("/")
+        return cls(channel, message)
+
+    @property
+    def ids(self) -> Mapping[str, str]:
+        """The parameters of a path of the API."""
+        return {"channel_id": self.channel, "message_id": self.message}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from bots.discord.render import LAYOUT, LEARNED, uploading
 from bots.discord.route import DIRECT, DISCORD, DiscordRoute, Me, conversation_of, key_of, said_at, turn_id
 from bots.discord.settings import KEEP, Application, DiscordSettings
 from core.errors import QuestionRejected
+from core.priority import BackgroundTasks
 from core.sources.sources import SourceSchedule
 from core.text.language import language_of
 from core.traces.names import ShownNames
@@ -219,7 +220,7 @@ class FootnoteClient(ChannelEvents):
         self._clock, self._ahead = UnhurriedClock(), application.ahead
         self._away: dict[int, int] = {}  #: server without events -> the watermark when they stopped
         self._next_identify = 0.0  #: on the loop's clock
-        self._backfills: set[asyncio.Task[None]] = set()
+        self._backfills = BackgroundTasks()
 
     async def close(self) -> None:
         """Close, and end the library's wait for servers, which outlives its loop."""
@@ -356,9 +357,7 @@ class FootnoteClient(ChannelEvents):
         since = self._away.pop(server, None)
         if since is None or self.listeners is None:
             return
-        backfill = asyncio.create_task(self._run_backfill(self.listeners, since, fetch))
-        self._backfills.add(backfill)
-        backfill.add_done_callback(self._backfills.discard)
+        self._backfills.start(self._run_backfill(self.listeners, since, fetch))
 
     async def _run_backfill(self, listeners: DiscordListeners, since: int, fetch: FetchMissed | None) -> None:
         try:

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from bots.chat.channels import ELSEWHERE
 from bots.chat.platform import Approver, Refused, proxy_for
 from bots.chat.uploads import content_of
-from bots.discord.calls import CHANNEL, MESSAGES, DiscordCalls
+from bots.discord.calls import CHANNEL, MESSAGES, DiscordCalls, Handle
 from bots.discord.content import PRIVATE_THREAD, permissions_in
 from bots.discord.receive import attachment_of
-from bots.discord.route import DIRECT, DISCORD, DiscordRoute, Handle
+from bots.discord.route import DIRECT, DISCORD, DiscordRoute
 from bots.discord.settings import VIEW, DiscordSettings
 from core.conversation import Attachment, Conversation
 from core.errors import DocumentError

@@ -15,6 +15,7 @@ from bots.discord.calls import (
     DiscordCalls,
     DiscordChannels,
     DiscordResponses,
+    Handle,
     add_mark,
     nonce_of,
     remember,
@@ -22,7 +23,7 @@ from bots.discord.calls import (
 from bots.discord.content import said, thread_message
 from bots.discord.parts import lines
 from bots.discord.render import LAYOUT, Message
-from bots.discord.route import DIRECT, Handle, Me, conversation_of, is_outside_thread
+from bots.discord.route import DIRECT, Me, conversation_of, is_outside_thread
 from bots.discord.settings import EVERYTHING, THREADS, VIEW, channel_permissions, obstacle, server_permissions
 from core.conversation import ThreadMessage
 from core.turns.messenger import ReplyRoute, Unreachable

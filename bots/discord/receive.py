@@ -13,18 +13,9 @@ from bots.chat import incoming
 from bots.chat.channels import ELSEWHERE
 from bots.chat.texts import ENGLISH, say_in
 from bots.discord import content
+from bots.discord.calls import Handle
 from bots.discord.parts import read_custom_id
-from bots.discord.route import (
-    DIRECT,
-    DISCORD,
-    TALK,
-    DiscordRoute,
-    Handle,
-    Me,
-    conversation_of,
-    said_at,
-    turn_id,
-)
+from bots.discord.route import DIRECT, DISCORD, TALK, DiscordRoute, Me, conversation_of, said_at, turn_id
 from bots.discord.settings import KEEP, SLASH_COMMANDS
 from core.conversation import Attachment, Conversation, Decision, Question, ThreadMessage, value
 from core.errors import QuestionRejected

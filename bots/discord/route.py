@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NotRequired, Self, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from core.conversation import Conversation, value
 
@@ -80,26 +80,6 @@ def turn_id(route: Mapping[str, Any], event_id: str) -> str:
 def origin_of(turn: str) -> str:
     """The id of the message or interaction that a turn began with: :func:`turn_id`, perhaps with "~2" behind it."""
     return turn.split("/")[3].partition("~")[0]
-
-
-class Handle(NamedTuple):
-    """A message, and the channel or thread that holds it."""
-
-    channel: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.channel}/{self.message}"
-
-    @classmethod
-    def parse(cls, handle: str) -> Self:
-        channel, _, message = handle.partition("/")
-        return cls(channel, message)
-
-    @property
-    def ids(self) -> Mapping[str, str]:
-        """The parameters of a path of the API."""
-        return {"channel_id": self.channel, "message_id": self.message}
 
 
 def key_of(message: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,7 +19,7 @@ from bots.doctor.stores import server_rows
 from core.errors import FootnoteError, SettingsError
 from core.settings import ENV_FILE, Settings
 from core.sources.kinds import SOURCE_KINDS, as_typed, check
-from core.sources.source import Credential, SourceKind, SourceThrottled, kind_of, read_owner_only
+from core.sources.source import Credential, SourceKinds, SourceThrottled, kind_of, read_owner_only
 from core.sources.store import SCHEMA, STORE, ListedSource, SourceStore
 from core.storage.database import Database, Dialect, Row, version_in
 from core.storage.sqlite import SqliteDatabase
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 async def examine(
-    configuration: Configuration, *, is_named: bool = False, kinds: Mapping[str, SourceKind] = SOURCE_KINDS
+    configuration: Configuration, *, is_named: bool = False, kinds: SourceKinds = SOURCE_KINDS
 ) -> list[Finding]:
     """``is_named``: whether an operator asked for the sources, so that none is a finding too."""
     settings = configuration.settings
@@ -80,9 +80,7 @@ class _ReadOnly:
 # Whether they can be read
 
 
-async def _faults(
-    addresses: set[str], settings: Settings, kinds: Mapping[str, SourceKind]
-) -> dict[str, Finding]:
+async def _faults(addresses: set[str], settings: Settings, kinds: SourceKinds) -> dict[str, Finding]:
     """The faults that keep sources from being read, by their addresses."""
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -105,7 +103,7 @@ async def _faults(
     return found
 
 
-async def _fault_of(address: str, settings: Settings, kinds: Mapping[str, SourceKind]) -> Finding | None:
+async def _fault_of(address: str, settings: Settings, kinds: SourceKinds) -> Finding | None:
     """The fault that keeps a source from being read: a missing credential, or the source's own error."""
     kind = kind_of(address, kinds)
     if kind is None:

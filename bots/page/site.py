@@ -25,6 +25,7 @@ from core.answers.answers import Answers
 from core.conversation import Command, Conversation, Turn, value
 from core.errors import FootnoteError
 from core.library.library import Library
+from core.priority import BackgroundTasks
 from core.settings import Settings
 from core.sources.documents import Sightings
 from core.traces.figures import day_of
@@ -71,7 +72,7 @@ class NameLookUps:
     look_up: Callable[[list[list[str]]], Awaitable[object]]  #: of conversations and authors; FootnoteError
     now: Callable[[], float] = monotonic
     _asked: dict[Asker, float] = field(default_factory=dict)  #: when, by who and where
-    _running: set[asyncio.Task[object]] = field(default_factory=set)
+    _running: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     async def of(self, askers: Iterable[Asker]) -> KnownNames:
         """The names of these; those that nobody knows yet are looked up on their platform."""
@@ -103,9 +104,7 @@ class NameLookUps:
         if len(self._asked) > REMEMBERED:
             self._asked.clear()
         self._asked |= dict.fromkeys(due, now)
-        task: asyncio.Task[object] = asyncio.create_task(self._carry_out([[*each] for each in due]))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task = self._running.start(self._carry_out([[*each] for each in due]))
         await asyncio.wait([task], timeout=PATIENCE)
         return True
 

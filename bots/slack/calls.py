@@ -23,7 +23,7 @@ from bots.chat.platform import LogLimit, Refused, is_reached_directly
 from bots.slack.route import Me, Payload, spaces_of, spoken
 from bots.slack.settings import SlackSettings
 from core.conversation import value
-from core.errors import StoreUnavailable
+from core.errors import FootnoteError, StoreUnavailable
 from core.turns.messenger import Unreachable
 from core.turns.replicas import OWNERSHIP
 
@@ -227,6 +227,15 @@ class SlackCalls:
             enterprise_id=known.get("enterprise_id") or "", is_org_wide=bool(known.get("is_enterprise_install")),
         )  # fmt: skip
         return Installation(me=me, token=token)
+
+    async def add_own(self, token: str, error: type[FootnoteError], advice: str = "") -> None:
+        """Add the installation of SLACK_BOT_TOKEN; this error says why there is none."""
+        try:
+            self.installations.add(await self.identify(token))
+        except (SlackRefused, NotAuthorized) as refused:
+            raise error(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
+        except Unreachable as lost:
+            raise error(f"Slack cannot be reached{advice}.") from lost
 
     async def _repeat(
         self, method: str, arguments: dict[str, Any], token: str,

@@ -222,14 +222,5 @@ async def _people(channel_store: ChannelStore | None) -> AsyncIterator[SlackPeop
     if settings is None or not settings.bot_token:
         raise SourceUnavailable("SLACK_BOT_TOKEN is needed to read a channel of Slack.")
     async with open_calls(settings) as calls:
-        calls.installations.add(await _identified(calls, settings.bot_token))
+        await calls.add_own(settings.bot_token, SourceUnavailable)
         yield SlackPeople(calls=calls)
-
-
-async def _identified(calls: SlackCalls, token: str) -> Installation:
-    try:
-        return await calls.identify(token)
-    except (SlackRefused, NotAuthorized) as refused:
-        raise SourceUnavailable(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
-    except Unreachable as lost:
-        raise SourceUnavailable("Slack cannot be reached.") from lost

@@ -21,7 +21,14 @@ from bots.chat.incoming import Incoming, Rejection, ThreadState
 from bots.chat.messenger import ChatMessenger
 from bots.chat.platform import MALFORMED, LogLimit, Unreadable, is_reached_directly
 from bots.slack import settings as slack
-from bots.slack.calls import Installation, NotAuthorized, SlackCalls, SlackRefused, open_calls, quiet_logger
+from bots.slack.calls import (
+    Installation,
+    NotAuthorized,
+    SlackCalls,
+    code_of,
+    open_calls,
+    quiet_logger,
+)
 from bots.slack.content import change_of
 from bots.slack.people import SlackPeople, SlackUploads
 from bots.slack.post import SlackPosts
@@ -32,7 +39,6 @@ from bots.slack.settings import CLOCK_SKEW, EVENTS_PATH, SlackSettings, needed_s
 from core.bootstrap import Footnote
 from core.errors import SettingsError, StoreUnavailable
 from core.sources.sources import SourceSchedule
-from core.turns.messenger import Unreachable
 from core.turns.rate_limits import Admission
 from core.turns.turns import Turns
 
@@ -215,7 +221,7 @@ async def open_slack(
     async with AsyncExitStack() as opened:
         calls = await opened.enter_async_context(open_calls(settings))
         if settings.bot_token:
-            calls.installations.add(await _identified(calls, settings.bot_token))
+            await calls.add_own(settings.bot_token, SettingsError, "; check the network and SLACK_API_URL")
         oauth = None
         if settings.has_oauth and is_http:
             from bots.slack.oauth import open_oauth
@@ -238,15 +244,6 @@ async def open_slack(
         )  # fmt: skip
 
 
-async def _identified(calls: SlackCalls, token: str) -> Installation:
-    try:
-        return await calls.identify(token)
-    except (SlackRefused, NotAuthorized) as refused:
-        raise SettingsError(f"Slack refused SLACK_BOT_TOKEN: {refused.code}.") from refused
-    except Unreachable as lost:
-        raise SettingsError("Slack cannot be reached; check the network and SLACK_API_URL.") from lost
-
-
 async def _is_listening() -> bool:
     return True  # as long as this process serves
 
@@ -259,9 +256,7 @@ async def _check_app_token(calls: SlackCalls, token: str) -> None:
     try:
         await calls.client.apps_connections_open(app_token=token)
     except SlackApiError as refused:
-        data: Any = refused.response.data
-        code = data.get("error") if isinstance(data, dict) else None
-        if code in _BAD_APP_TOKEN:
+        if (code := code_of(refused)) in _BAD_APP_TOKEN:
             raise SettingsError(f"Slack refused SLACK_APP_TOKEN: {code}.") from refused
     except (ClientError, TimeoutError):
         logger.warning("Slack did not answer; the sockets try again")

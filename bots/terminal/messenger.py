@@ -21,6 +21,7 @@ from bots.terminal.operations import Operations, Record, error_record
 from core.conversation import Command, Outcome, Progress, Turn
 from core.errors import FootnoteError
 from core.library.indexing import Phase
+from core.priority import BackgroundTasks
 from core.turns.messenger import Messenger, ReplyRoute
 from core.turns.queue import FINISHED
 from core.turns.remote import OPERATOR, PROGRESS
@@ -84,7 +85,7 @@ class TerminalMessenger(Messenger):
     """The Messenger of an operator's commands."""
 
     operations: Operations
-    _background: set[asyncio.Task[None]] = field(default_factory=set)
+    _background: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         return turn.id
@@ -134,10 +135,7 @@ class TerminalMessenger(Messenger):
     def _start(
         self, work: Callable[[], Awaitable[None]], context: Context | None = None
     ) -> asyncio.Task[None]:
-        task = asyncio.create_task(_without_command(work), context=context)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-        return task
+        return self._background.start(_without_command(work), context)
 
     def _clear_up(self, workflow_id: str) -> None:
         """Delete what was cancelled; outside its context, in which the work is over."""

@@ -20,9 +20,8 @@ from core.traces.log import QuestionLog
 from core.traces.search import ALL, QuestionFilter, search
 from core.traces.trace import record_of
 
-GROUPED_QUESTIONS = (
-    5_000  # questions that are grouped, the newest ones: time and memory grow with their square
-)
+#: Questions that are grouped, the newest ones: time and memory grow with their square.
+GROUPED_QUESTIONS = 5_000
 NEAR = 5  # passages whose documents count as near
 LOOKED_AT = 4  # questions that may count, for one that is wanted
 LOOKED_THROUGH = 1_000  # newest questions of a channel that a kept reply may answer too
@@ -183,9 +182,8 @@ def readable_turns(
     database: Database, questions: Sequence[GapQuestion], reads: Mapping[tuple[str, str], frozenset[str]],
     readable: frozenset[str],
 ) -> frozenset[str]:  # fmt: skip
-    """The turns that may be shown where these collections are readable. They read nothing else when they were
-    asked, their conversations and authors, whose rights are ``reads``, read nothing else now, and these collections
-    still read their documents. ``database``: the library's. Blocks."""
+    """The turns that read nothing else than these collections: when they were asked, by what their conversations and
+    authors read now (``reads``), and by where their documents are now. ``database``: the library's. Blocks."""
     within = [
         each for each in questions if readable >= each.collections | reads[each.conversation, each.author]
     ]

@@ -79,10 +79,8 @@ def run_lint(
 
 def is_document(entry: Entry) -> bool:
     """True unless it is what people say to each other, as in a channel."""
-    scheme = entry.address.partition(":")[0]
-    return scheme not in TALK and (
-        scheme in ("http", "https", "answer", *SOURCE_KINDS) or scheme.startswith("/")
-    )
+    scheme, known = entry.address.partition(":")[0], ("http", "https", "answer", *SOURCE_KINDS)
+    return scheme not in TALK and (scheme in known or scheme.startswith("/"))
 
 
 def contradictions(claims: Sequence[Assertion], changed: Collection[int]) -> tuple[list[LintFinding], int]:

@@ -3,7 +3,7 @@
 The look lists what a source would read, without reading or storing it. A new kind is its folder, and its entry here.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +27,7 @@ from core.sources.store import SourceStore
 from core.sources.website import convert as pages
 from core.sources.website import source as website
 
-SOURCE_KINDS: Mapping[str, port.SourceKind] = {
+SOURCE_KINDS: port.SourceKinds = {
     "git": port.SourceKind(
         prefixes=git_addresses.PREFIXES, canonical=git_addresses.canonical_address, guide=git_addresses.GUIDE,
         label=lambda address: git_addresses.parse(address).name, identity=git_addresses.identity_of,
@@ -64,7 +64,7 @@ def source_address(
     name: str,
     *,
     follow: bool = False,
-    kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS,
+    kinds: port.AddressKinds = SOURCE_KINDS,
     settings: Settings | None = None,
 ) -> str | None:
     """The kept address of the source that a person named. None for a path, or a page of the web. ``follow``: a
@@ -88,7 +88,7 @@ def source_address(
 
 
 def source_labels(
-    store: SourceStore, *, collection: str | None = None, kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS
+    store: SourceStore, *, collection: str | None = None, kinds: port.AddressKinds = SOURCE_KINDS
 ) -> list[tuple[str, str, str]]:
     """(collection, address, label) of each source, as :func:`resolve_name` compares them."""
     return [
@@ -98,15 +98,13 @@ def source_labels(
     ]
 
 
-def label_of(address: str, kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS) -> str:
+def label_of(address: str, kinds: port.AddressKinds = SOURCE_KINDS) -> str:
     """The name of a source for people: its own address where its kind is not known here."""
     kind = port.kind_of(address, kinds)
     return kind.label(address) if kind else address
 
 
-def only_version(
-    store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS
-) -> str | None:
+def only_version(store: SourceStore, name: str, kinds: port.AddressKinds = SOURCE_KINDS) -> str | None:
     """The one source with this address, whatever its version, as a branch. None if there are several."""
     kind = port.kind_of(name, kinds)
     if kind is None:
@@ -116,9 +114,7 @@ def only_version(
     return found.pop() if len(found) == 1 else None
 
 
-def sources_at(
-    store: SourceStore, name: str, kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS
-) -> list[str]:
+def sources_at(store: SourceStore, name: str, kinds: port.AddressKinds = SOURCE_KINDS) -> list[str]:
     """The sources of this address, of whatever folder or version, as people type them; in order."""
     kind = port.kind_of(name, kinds)
     if kind is None:
@@ -129,13 +125,13 @@ def sources_at(
     )
 
 
-def as_typed(address: str, kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS) -> str:
+def as_typed(address: str, kinds: port.AddressKinds = SOURCE_KINDS) -> str:
     """The address of a source as a person types it."""
     kind = port.kind_of(address, kinds)
     return kind.typed(address) if kind else address
 
 
-def name_as_kept(name: str, kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS) -> str:
+def name_as_kept(name: str, kinds: port.AddressKinds = SOURCE_KINDS) -> str:
     """The address of a source as it is kept, also of a local repository. Other names stay as they are."""
     with suppress(SettingsError):
         return source_address(name, kinds=kinds) or name
@@ -156,9 +152,7 @@ class Glimpse:
     note: str = ""  #: what the source says of itself
 
 
-async def probe(
-    address: str, settings: Settings, *, kinds: Mapping[str, port.SourceKind] = SOURCE_KINDS
-) -> Glimpse:
+async def probe(address: str, settings: Settings, *, kinds: port.SourceKinds = SOURCE_KINDS) -> Glimpse:
     """The beginning of what a source lists, by a kept address. Raises what is in the way, as a sync does."""
     async with _open(address, settings, kinds) as source:
         return await _glimpse(source)
@@ -166,7 +160,7 @@ async def probe(
 
 @asynccontextmanager
 async def _open(
-    address: str, settings: Settings, kinds: Mapping[str, port.SourceKind]
+    address: str, settings: Settings, kinds: port.SourceKinds
 ) -> AsyncIterator[port.KnowledgeSource]:
     kind = port.require_kind(address, kinds)
     with TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True) as folder:
@@ -196,9 +190,7 @@ async def _glimpse(source: port.KnowledgeSource) -> Glimpse:
     )
 
 
-async def check(
-    address: str, settings: Settings, *, kinds: Mapping[str, port.SourceKind] = SOURCE_KINDS
-) -> None:
+async def check(address: str, settings: Settings, *, kinds: port.SourceKinds = SOURCE_KINDS) -> None:
     """Raises as :func:`probe` does, with as few requests as the kind needs to know."""
     kind, context = port.require_kind(address, kinds), port.SourceContext(settings=settings, folder=Path())
     if kind.check is not None:

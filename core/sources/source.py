@@ -337,6 +337,8 @@ class SourceKind(AddressKind):
     guide: SourceGuide | None = None  #: None: it is added by its address alone
 
 
+AddressKinds = Mapping[str, AddressKind]  # by name
+SourceKinds = Mapping[str, SourceKind]  # by name
 K = TypeVar("K", bound=AddressKind)
 
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +25,7 @@ from core.library.indexing import Notify
 from core.library.library import Library
 from core.library.roots import is_within, resolve_name
 from core.library.sync import Failure, SyncReport
+from core.priority import BackgroundTasks
 from core.settings import Settings
 from core.sources import source as port
 from core.sources.kinds import SOURCE_KINDS, as_typed, source_labels
@@ -48,7 +49,7 @@ class SourceSyncs:
     store: SourceStore
     settings: Settings
     replicas: Replicas = ALONE
-    kinds: Mapping[str, port.SourceKind] = field(default_factory=lambda: SOURCE_KINDS)
+    kinds: port.SourceKinds = field(default_factory=lambda: SOURCE_KINDS)
     now: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     #: set when one became due by what was asked here
@@ -229,7 +230,7 @@ def forget_in_sources(
     data_dir: Path,
     *,
     collection: str | None = None,
-    kinds: Mapping[str, port.AddressKind] = SOURCE_KINDS,
+    kinds: port.AddressKinds = SOURCE_KINDS,
 ) -> bool:
     """Forget what a person means by a name, before the library does; True if a whole source was meant."""
     labels = source_labels(store, collection=collection, kinds=kinds)
@@ -263,7 +264,7 @@ class SourceSchedule:
     prefix: str  #: begins the ids of commands
     now: Callable[[], float] = time.time
     due: asyncio.Event = field(default_factory=asyncio.Event)  #: set to have it looked at once
-    _following: set[asyncio.Task[None]] = field(default_factory=set)
+    _following: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     async def keep_looking(self) -> None:
         """Enqueue due syncs until cancelled; for one process at a time."""
@@ -292,9 +293,7 @@ class SourceSchedule:
             except FootnoteError:  # the database is away
                 logger.warning("a change of a source was not taken; the next sync finds it", exc_info=True)
 
-        task = asyncio.create_task(follow())
-        self._following.add(task)
-        task.add_done_callback(self._following.discard)
+        self._following.start(follow())
 
     async def look_again(self, address: str, items: Sequence[str], change: str) -> None:
         """Have these items of the sources at an address read again, or all; ``change``: the id of the change."""

@@ -32,6 +32,7 @@ from core.conversation import (
     log_fields,
 )
 from core.errors import FootnoteError, StoreUnavailable, for_people
+from core.priority import BackgroundTasks
 from core.text.language import language_of
 from core.turns import archive, queue, waiting
 from core.turns.archive import Record
@@ -68,7 +69,7 @@ class Turns:
     #: By partition of the queue.
     _orders: WeakValueDictionary[str, waiting.Resequencer] = field(default_factory=WeakValueDictionary)
     _storing: dict[str, asyncio.Task[None]] = field(default_factory=dict)  #: by turn
-    _releasing: set[asyncio.Task[None]] = field(default_factory=set)
+    _releasing: BackgroundTasks = field(default_factory=BackgroundTasks)
     _stored: dict[str, None] = field(default_factory=dict)  #: the newest ids, which need no second look
     _is_closed: bool = False
 
@@ -97,9 +98,7 @@ class Turns:
                 options["delay_seconds"] = min(max(0.0, until_settled), waiting.SETTLE)
             await DBOS.enqueue_workflow_with_options_async(options, archive.plain(turn), dict(route))
         if "delay_seconds" in options:
-            releasing = asyncio.create_task(self._release_after(options["delay_seconds"]))
-            self._releasing.add(releasing)
-            releasing.add_done_callback(self._releasing.discard)
+            self._releasing.start(self._release_after(options["delay_seconds"]))
         self._remember(turn.id)
 
     async def _release_after(self, seconds: float) -> None:
@@ -338,14 +337,9 @@ async def open_turns(
     """Launch the queue in the running loop and resume what a stopped process left; at the end, drain."""
     turns = Turns(assistant=assistant, messengers=messengers, drain=drain, replicas=replicas)
     register(turns)
+    watched = assistant.log.list_watched
     async with (
-        queue.launch(
-            database_url,
-            disk=turns.disk,
-            close=turns.close,
-            watched=assistant.log.list_watched,
-            replicas=replicas,
-        ),
+        queue.launch(database_url, disk=turns.disk, close=turns.close, watched=watched, replicas=replicas),
         replicas.serving(turns),
     ):
         share_claims(replicas, THINKING, queue.CONCURRENCY)

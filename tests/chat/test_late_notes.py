@@ -11,6 +11,7 @@ from fakes.patience import PATIENCE
 from fakes.scripted import question
 
 from bots.chat import messenger
+from bots.chat.commands import ChatCommands
 from bots.chat.messenger import ChatMessenger
 from bots.chat.people import Approval
 from bots.chat.replies import Replies
@@ -110,7 +111,9 @@ def messenger_of(board, outcomes):
         return outcomes.get(turn_id)
 
     footnote = SimpleNamespace(library=None, answers=OpenAnswers())
-    commands = SimpleNamespace(channel_store=OpenChannels(), footnote=footnote)
+    commands = ChatCommands(
+        footnote=footnote, channel_store=OpenChannels(), people=Nobody(), upload_index=None
+    )
     replies = Replies(
         posts=board, renderer=LAYOUT, approval=Approval(people=Nobody(), engine="DuckDuckGo"),
         proposals=proposals, outcomes=outcome_of,

@@ -53,9 +53,8 @@ class Repository:
         """``hf:OWNER/NAME``, ``hf:OWNER/NAME/PATH.onnx``, each with ``@REVISION`` or without. Raises ValueError."""
         found = _SETTING.fullmatch(setting)
         if found is None or ".." in setting:
-            raise ValueError(
-                f"must be {HUB_PREFIX}OWNER/NAME or {HUB_PREFIX}OWNER/NAME@REVISION, not “{setting}”"
-            )
+            form = f"{HUB_PREFIX}OWNER/NAME"
+            raise ValueError(f"must be {form} or {form}@REVISION, not “{setting}”")
         return cls(
             repo=found["repo"], revision=found["revision"] or NEWEST, model=found["model"] or "",
             is_ranking=is_ranking,

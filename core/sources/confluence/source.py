@@ -161,9 +161,8 @@ class ConfluenceSource:
         if now is None or now.readers != item.readers:
             raise source.ItemGone("It is not there any more, or for others; what is there is listed.")
         if item.name.endswith(SUFFIX):
-            return await self._page(
-                space, parts[-1], CONTENT_KINDS.get(parts[-2] if len(parts) > 1 else "", "page")
-            )
+            kind = CONTENT_KINDS.get(parts[-2] if len(parts) > 1 else "", "page")
+            return await self._page(space, parts[-1], kind)
         return await self.api.client.read(self.api.file_of(parts[-2], parts[-1], item.name))
 
     async def _page(self, space: cloud.ConfluenceSpace, content: str, kind: cloud.ContentKind) -> bytes:
