@@ -37,7 +37,8 @@ from core.conversation import (
 from core.errors import FootnoteError, for_people
 from core.graph.rights import outcome_within
 from core.priority import BackgroundTasks
-from core.turns.messenger import NotShown, ReplyRoute, Report, Unreachable
+from core.turns.archive import NotShown
+from core.turns.messenger import ReplyRoute, Report, Unreachable
 from core.turns.replicas import OWNERSHIP
 
 BETWEEN = 1.5  # seconds between two edits; Slack and Discord take about one message a second in a channel

@@ -190,8 +190,7 @@ def readable_turns(
     sources = {each.source for question in within for each in question.closest}
     behind = {name for question in within for name in question.collections}
     closed = ReaderSets(database).withdrawn(sources, behind, readable)
-    is_open = {each.turn: all(near.source not in closed for near in each.closest) for each in within}
-    return frozenset(turn for turn in is_open if is_open[turn])
+    return frozenset(each.turn for each in within if closed.isdisjoint(near.source for near in each.closest))
 
 
 def have_words(database: Database, turns: Sequence[str]) -> bool:

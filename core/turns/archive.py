@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn
+from core.conversation import Command, Conversation, Decision, Outcome, Question, Turn, value
 from core.errors import StoreUnavailable
 from core.turns import queue
 from core.turns.messenger import ReplyRoute
@@ -52,6 +52,27 @@ def _reader(kind: type) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
+
+
+NOWHERE = "nowhere"  # begins the handle of such a turn
+
+
+@value
+class NotShown:
+    """Why the outcome of a turn can be shown nowhere; as a text, its handle."""
+
+    code: str = ""  #: of the platform's error
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{NOWHERE} {self.code} {self.text}".rstrip()
+
+    @classmethod
+    def parse(cls, handle: str) -> Self | None:
+        """None for the handle of a message."""
+        begins, _, why = handle.partition(" ")
+        code, _, text = why.partition(" ")
+        return cls(code=code, text=text) if begins == NOWHERE else None
 
 
 def enqueueing(work: Turn | Command) -> "EnqueueOptions":

@@ -1,9 +1,9 @@
 """The port through which durable turns show something on a platform."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
-from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn, value
+from core.conversation import Command, Outcome, Progress, Question, ThreadMessage, Turn
 
 ReplyRoute = Mapping[str, Any]  # where to answer, in the platform's own terms; JSON types only
 Report = Callable[[Progress], None]  # shows progress while a turn runs
@@ -11,25 +11,6 @@ Report = Callable[[Progress], None]  # shows progress while a turn runs
 
 #: In the route of an operator's work: the platform that shows it, whatever the conversation's.
 SHOWN_BY = "shown_by"
-NOWHERE = "nowhere"  # begins the handle of such a turn
-
-
-@value
-class NotShown:
-    """Why the outcome of a turn can be shown nowhere; as a text, its handle."""
-
-    code: str = ""  #: of the platform's error
-    text: str = ""
-
-    def __str__(self) -> str:
-        return f"{NOWHERE} {self.code} {self.text}".rstrip()
-
-    @classmethod
-    def parse(cls, handle: str) -> Self | None:
-        """None for the handle of a message."""
-        begins, _, why = handle.partition(" ")
-        code, _, text = why.partition(" ")
-        return cls(code=code, text=text) if begins == NOWHERE else None
 
 
 class Unreachable(Exception):
@@ -41,8 +22,8 @@ class Messenger(Protocol):
 
     async def begin(self, turn: Turn, route: ReplyRoute, *, is_again: bool) -> str:
         """Show the first sign; its handle lets the outcome replace it. Raises Unreachable. ``is_again``: it
-        may have been shown before, so look first. Of a handle that is NotShown, the turn is not carried
-        out, and :meth:`deliver` tells its author why."""
+        may have been shown before, so look first. With a handle that is :class:`~core.turns.archive.NotShown`
+        the turn is not carried out, and :meth:`deliver` tells its author why."""
 
     async def with_names(self, turn: Turn, route: ReplyRoute) -> Turn:  # noqa: ARG002
         """The turn as people read it: names where the platform writes ids. No id goes to a model or to the web."""

@@ -38,7 +38,7 @@ from core.turns import archive, queue, waiting
 from core.turns.archive import Record
 from core.turns.assistant import Assistant
 from core.turns.dbos_patches import run_as, share_claims
-from core.turns.messenger import SHOWN_BY, Messenger, NotShown, ReplyRoute, Report, Unreachable
+from core.turns.messenger import SHOWN_BY, Messenger, ReplyRoute, Report, Unreachable
 from core.turns.replicas import ALONE, OWNERSHIP, Replicas
 from core.wording import LANGUAGES, Sentence, in_language
 
@@ -188,7 +188,7 @@ class Turns:
             messenger = self._messenger(turn, route)
             handle = await waiting.retry(turn, partial(messenger.begin, turn, route), is_again=run.is_again)
             if handle is None and isinstance(turn, Decision) and turn.verdict == "approve":
-                return str(NotShown())
+                return str(archive.NotShown())
             return handle or ""
 
     async def think(self, run: waiting.TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Record:
@@ -203,7 +203,7 @@ class Turns:
     async def _outcome(self, run: waiting.TurnRun, turn: Turn, route: ReplyRoute, handle: str) -> Outcome:
         if run.is_hopeless or archive.is_erased(turn):
             return await self._give_up(turn, run.apology)
-        if NotShown.parse(handle):
+        if archive.NotShown.parse(handle):
             return await self._give_up(turn, Sentence("not_shown"))
         messenger = self._messenger(turn, route)
         report = messenger.reporter(turn, route, handle)

@@ -29,8 +29,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from core.conversation import Command, ThreadMessage
 from core.errors import SettingsError, StoreUnavailable
 from core.reasoning.reasoner import Plan
-from core.turns.archive import forget_turns, outcome_of, question_of
-from core.turns.messenger import NOWHERE, Unreachable
+from core.turns.archive import NOWHERE, forget_turns, outcome_of, question_of
+from core.turns.messenger import Unreachable
 from core.turns.queue import sweep
 from core.turns.turns import TurnsClosed, open_turns
 from core.turns.waiting import TurnRun, queue_priority
