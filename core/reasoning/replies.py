@@ -45,7 +45,7 @@ ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # Google's and OpenAI
 _THOUGHT = re.compile(
     r"\A(?:\s*<(think(?:ing)?)>.*?(?:</\1>|\Z)|.*?^[ \t]*</think(?:ing)?>[ \t]*$)", re.DOTALL | re.MULTILINE
 )
-_LACKING = re.compile(r"\W*(\d{1,4})\W+(.+)", re.DOTALL)
+_LACKING = re.compile(r"\W*(\d{1,4})[\s:.;)\]*–—-]+(.+)", re.DOTALL)
 _CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`)", re.DOTALL)
 _NUMBERS = r"\d{1,4}(?:\s*(?:[,;&–-]|and|und|et|y|e)\s*\^?\d{1,4})*"
 _NAMED = r"(?:(?:strips?|sources?|passages?|refs?|notes?|footnotes?)\s*)?"

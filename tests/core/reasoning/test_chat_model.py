@@ -198,7 +198,7 @@ async def test_the_writer_can_say_that_nothing_answers(gemini, reasoner, reply):
 async def test_the_checks_return_their_verdicts(gemini, reasoner):
     verdict = {
         "unsupported": [2, 4],
-        "lacking": ["2: that it\nis free", "nothing of it"],
+        "lacking": ["2: “that it\nis free”", "(4) – €5", "nothing of it"],
         "elsewhere": [[1, 2], [4, 1], []],
         "idle": [3], "absent": [5], "leaning": [5],
     }  # fmt: skip
@@ -212,7 +212,7 @@ async def test_the_checks_return_their_verdicts(gemini, reasoner):
     assert grounded == Grounded(
         judged=(1, 2, 3, 4, 5),
         unsupported=(2,),  # what other strips state is supported
-        lacking={2: "that it is free"},
+        lacking={2: "“that it is free”", 4: "€5"},
         elsewhere={1: (2,), 4: (1,)},
         idle=(3,),
         absent=(5,),
