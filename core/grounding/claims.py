@@ -240,6 +240,8 @@ def rewritten(text: str, claims: Sequence[Claim], cut: Collection[int], marks: M
         block = claim.block
         if number in marks:
             marked, rest = _mark(claim, marks[number]), text[claim.end :]
+            if not marks[number] and _UNSPACED_END.search(claim.text):
+                rest = rest.lstrip(" ")
             gap = " " if marked.endswith("]") and marks[number] and rest[:1].strip() else ""
             text = text[: claim.start] + marked + gap + rest
     return text.strip("\n").rstrip()

@@ -280,6 +280,12 @@ def test_a_claim_is_written_with_other_marks(draft, marked):
     assert rewritten(draft, claims_of(draft), (), {0: "[7]", 1: "[8]"}) == marked
 
 
+def test_a_mark_that_is_taken_away_leaves_no_blank_in_a_script_without_them():
+    draft = "これは塔です。[1] これは駅です。[1]"
+
+    assert rewritten(draft, claims_of(draft), (), {0: "", 1: "[7]"}) == "これは塔です。これは駅です。[7]"
+
+
 SENTENCE = st.sampled_from(
     ["The cache is quick. [1]", "It keeps `x[1]` there [2].", "So does Mr. Smith, e.g. here.", "[3] Done."]
 )
