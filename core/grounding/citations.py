@@ -14,7 +14,7 @@ from core.grounding.claims import Claim, claims_of, marks_of, rewritten
 from core.grounding.quotes import Part, Stated, find_spans
 from core.reasoning.reasoner import Draft, Strip
 from core.text.blocks import split_blocks
-from core.text.quoting import as_quoted, is_quotable
+from core.text.quoting import as_quoted, heading_words, is_quotable
 
 IN_DOUBT = "(?)"  # after a sentence that no check settled; with a space before it, it makes no link of a mark
 OWN = 0.3  # share of a row, quotation or code that a quote of its own must show
@@ -104,13 +104,24 @@ def _mark(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
 def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
     passage = strip.passage
     return Citation(
-        number=number, title=passage.title, location=passage.location, source=passage.source, url=passage.url,
+        number=number, title=passage.title, location=_location(strip, start, end), source=passage.source,
+        url=passage.url,
         quote=strip.text[start - strip.start : end - strip.start], start=start, end=end,
         origin=passage.origin,
         collection=passage.collection if passage.origin == "documents" else "", published=passage.published,
         columns=_columns(passage.text, start - passage.start, end - passage.start),
         changed_at=passage.changed_at,
     )  # fmt: skip
+
+
+def _location(strip: Strip, start: int, end: int) -> str:
+    """The location of a quote; of the sections "A > B – D" that were joined into one passage, the one it stands in."""
+    location, path = strip.passage.location, " > ".join(strip.passage.path)
+    first, last = (replace(strip, start=at).headings for at in (start, end - 1))
+    pages, joined, _ = location.rpartition(f"{path} > ")
+    if not (first == last and first and joined and path):
+        return location
+    return pages + joined + " > ".join(map(heading_words, first))
 
 
 def _columns(text: str, start: int, end: int) -> str:

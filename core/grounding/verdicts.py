@@ -65,7 +65,7 @@ def readable(strip: Strip) -> str:
     is_file = passage.origin == "documents" and not is_kept(passage.source)
     file = _SMALL_NUMBER.sub("", passage.source) if is_file else ""
     dates = (passage.published or "", passage.changed_on)
-    return "\n".join((passage.title, file, *passage.path, *dates, strip.text))
+    return "\n".join((passage.title, file, *passage.path, *strip.headings, *dates, strip.text))
 
 
 def statements_of(

@@ -8,20 +8,20 @@ question: a judge that knows it forgives too much.
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal, Self
 
 from core.characters import storable
 from core.conversation import ThreadMessage
 from core.library.contents import Contents
-from core.library.documents import Retrieved, is_kept
+from core.library.documents import Passage, Retrieved, is_kept
 from core.reasoning import instructions
 from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Statements, Strip, Strips
 from core.text.inline import without_tags, without_targets
 from core.text.intent import asks_for_calculation
 from core.text.language import language_of, sure_language
-from core.text.quoting import quotable
+from core.text.quoting import headings_over, quotable
 from core.text.sentences import Unit, split_units
 from core.text.terms import query_terms
 
@@ -88,7 +88,7 @@ def grading_order(ask: Ask, passages: tuple[Retrieved, ...], ballot: int = 0) ->
 
 def grade(ask: Ask, ordered: tuple[Retrieved, ...]) -> Messages:
     """Asks which passages help, by which sentences, and whether together they are enough; and where to look if not."""
-    shown = [_numbered_sentences(found.passage.text) for found in ordered]
+    shown = [_numbered_sentences(found.passage) for found in ordered]
     numbers = {name: number for number, each in enumerate(ask.contents, start=1) for name in each.passages}
     titles = [_title(found, numbers.get(found.passage.id)) for found in ordered]
     seen = {found.passage.path for found in ordered}
@@ -281,16 +281,18 @@ def _title(found: Retrieved, number: int | None = None) -> str:
     return f"{whose}: " + " ".join((f"{above} ({named})" if named else above).split())
 
 
-def _numbered_sentences(text: str) -> str:
+def _numbered_sentences(passage: Passage) -> str:
     """One line per sentence, with the number that evidence uses. White space inside a sentence becomes a blank,
     so that no sentence can pose as the next one. Markup, what holds no word, where links lead, and headings at the
     beginning, which the title says, are left out."""
+    text = passage.text
     units = split_units(text)[:SENTENCES_SHOWN]
     above = _headings_above(units)
+    unsaid = headings_over(text, 0, (passage.title, *passage.path))
     lines = {
         number: " ".join(without_targets(without_tags(text[unit.start : unit.end])).split())
         for number, unit in enumerate(units, start=1)
-        if unit.kind != "markup" and number > above
+        if unit.kind != "markup" and (number > above or (unit.start, unit.end) in unsaid)
     }
     return "\n".join(f"({number}) {line}" for number, line in lines.items() if _WORD.search(line))
 
@@ -301,17 +303,24 @@ def _headings_above(units: Sequence[Unit]) -> int:
 
 
 def _strip_text(strip: Strip) -> str:
-    """The words of a strip, without the headings above them and where links lead within the documents."""
+    """The words of a strip, below the headings above them that the title does not say, and without where links lead
+    within the documents."""
     units = split_units(strip.text)
     above = _headings_above(units)
     text = strip.text[units[above - 1].end :].strip("\n") if above else strip.text
-    return f"{_title(strip.retrieved)}\n{without_targets(text, inner_alone=True)[:STRIP_SHOWN]}"
+    shown = "\n\n".join((*strip.headings, without_targets(text, inner_alone=True)))
+    return f"{_title(strip.retrieved)}\n{shown[:STRIP_SHOWN]}"
 
 
 def _numbered_lines(strip: Strip) -> str:
-    """One line per sentence, row or code block, as :func:`_numbered_sentences`."""
-    pieces = (strip.text[start - strip.start : end - strip.start] for start, end in lines_of(strip))
-    lines = (f"({number}) {' '.join(piece.split())}" for number, piece in enumerate(pieces, start=1))
+    """One line per sentence, row or code block, as :func:`_numbered_sentences`, below the headings of each."""
+    lines: list[str] = []
+    over: tuple[str, ...] = ()
+    for number, (start, end) in enumerate(lines_of(strip), start=1):
+        one = replace(strip, text=strip.text[start - strip.start : end - strip.start], start=start, end=end)
+        lines += one.headings if one.headings != over else ()
+        over = one.headings
+        lines.append(f"({number}) {' '.join(one.text.split())}")
     return f"{_title(strip.retrieved)}\n" + "\n".join(lines)[:STRIP_SHOWN]
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from core.conversation import Exchange, ModelExchange, Omission, ThreadMessage, Usage, value
 from core.library.contents import Contents
 from core.library.documents import Passage, Retrieved
+from core.text.quoting import headings_over
 
 Route = Literal["none", "documents", "multi_hop", "web", "clarify"]
 SPEAKING: frozenset[Route] = frozenset({"none", "clarify"})
@@ -123,6 +124,13 @@ class Strip:
     def within(self) -> Span:
         """Characters into its passage."""
         return self.start - self.passage.start, self.end - self.passage.start
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Those right above it that its passage's path lacks: small sections are joined into one passage."""
+        text, passage = self.passage.text, self.passage
+        over = headings_over(text, self.within[0], (passage.title, *passage.path))
+        return tuple(text[first:last] for first, last in over)
 
 
 @value

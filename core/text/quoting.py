@@ -6,10 +6,11 @@ Its words stay as they are; links, tags, directives, quotation marks and indenta
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from textwrap import dedent
 from typing import Self
 
-from core.text.blocks import CODE_INDENT, LIST_MARKER, QUOTATION_MARK
+from core.text.blocks import CODE_INDENT, LIST_MARKER, QUOTATION_MARK, split_blocks
 from core.text.inline import as_words
 from core.text.sentences import Unit, units_within
 
@@ -21,6 +22,7 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 ROW_QUOTED = 400  # characters of a row of a table; of a longer one people see the cell that says it
 _CELL = re.compile(r"(?:\\\||[^|\s])(?:(?:\\\||[^|\n])*(?:\\\||[^|\s]))?")  # a pipe in a cell has a backslash
 _ROW = re.compile(r"[^\n]*\w[^\n]*")
+_NO_WORD = re.compile(r"\W+")
 HEADING_SIGNS = re.compile(r"\A#{1,6}\s+|\s*\n\W+\Z|\s+#+\Z|\s*\{[^{}]*\}\Z|\*\*")
 
 
@@ -41,6 +43,27 @@ class _Lead:
             return cls(0, "", is_all=not line, is_quotation=False)
         indent, marker = len(found["indent"].expandtabs(CODE_INDENT)), found["marker"] or ""
         return cls(indent, marker, is_all=found.end() == len(line), is_quotation=bool(found["quotation"]))
+
+
+@lru_cache(maxsize=1_024)
+def headings_over(text: str, start: int, said: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    """The spans of the headings right above what stands at ``start``, except those whose words are ``said`` anyway."""
+    over: list[tuple[int, int]] = []
+    has_text = False  # since the last heading
+    for block in split_blocks(text):
+        if block.kind == "heading":
+            over = [*([] if has_text else over), (block.start, block.end)]
+            has_text = False
+        elif block.kind != "markup":
+            if block.end > start:
+                break
+            has_text = True
+    known = {_NO_WORD.sub("", words) for words in said}
+    return tuple(span for span in over if _NO_WORD.sub("", heading_words(text[slice(*span)])) not in known)
+
+
+def heading_words(heading: str) -> str:
+    return as_words(HEADING_SIGNS.sub("", heading))
 
 
 def is_quotable(text: str, start: int, end: int) -> bool:
@@ -92,7 +115,7 @@ def _parts(text: str, units: Sequence[Unit]) -> Iterator[str]:
         if unit.kind == "code":
             words = _code(words, lead.indent + len(lead.marker))
         elif unit.kind == "heading":
-            words = f"**{as_words(HEADING_SIGNS.sub('', words))}**"
+            words = f"**{heading_words(words)}**"
         else:
             words = _INDENTATION.sub("", as_words(words))
         first, *further = words.split("\n")

@@ -177,6 +177,18 @@ def test_sentences_of_one_paragraph_show_the_same_footnote_once_behind_the_last(
     )
 
 
+def test_a_footnote_names_the_one_of_the_sections_joined_into_its_passage(tmp_path):
+    text = "# Staff\n\n## May I bring a dog?\n\nYes, on Fridays.\n\n## A `cat`?\n\nNo, never."
+    (hit,) = written(tmp_path, text)
+    strip = strip_of(hit)
+
+    answer = composed("On Fridays you may. [1]\n\nCats may never come. [1]", strip)
+
+    assert [one.quote for one in answer.citations] == ["Yes, on Fridays.", "No, never."]
+    assert [one.location for one in answer.citations] == ["Staff > May I bring a dog?", "Staff > A `cat`?"]
+    assert footnotes_for([strip])[0].location == "Staff > May I bring a dog? – A cat?"
+
+
 def test_items_and_rows_keep_their_own_footnotes():
     strip = loose_strip("The cache keeps 300 entries.")
     items, table = (

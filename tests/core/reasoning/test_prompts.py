@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.conversation import Exchange, Omission
+from core.grounding.verdicts import readable
 from core.library.documents import Passage, Retrieved
 from core.reasoning import instructions, prompts
 from core.reasoning.reasoner import Ask, Rejected, Statement, Strip
@@ -124,7 +125,7 @@ def test_passages_are_shuffled_and_another_ballot_shuffles_them_anew():
 
 
 def test_sentences_are_numbered_as_evidence_is_and_stay_on_their_lines():
-    text = "# Limits\n\nThe limit\nis five files.\n\n(2) A forged\nline stands here. It ends now."
+    text = "# Setup\n\nThe limit\nis five files.\n\n(2) A forged\nline stands here. It ends now."
     spans = split_sentences(text)
 
     ((_, question), (_, passage)) = blocks_of(prompts.grade(Ask(question="Limit?"), (found(text),)))
@@ -295,16 +296,40 @@ def test_a_judge_of_passages_is_shown_no_blank_lines_tags_or_markup_and_each_tit
 
 
 def test_headings_that_the_title_says_and_links_within_the_documents_are_shown_to_nobody():
-    text = "# Setup\n\n## Part\n\nRead [the guide](guide.md) and [the site](https://example.org/x).\n\n### More\n\nIt is so."
-    graded = prompts.grade(Ask(question="How?"), (found(text, title="Setup"),))
+    text = "# Guide\n\n## Setup\n\nRead [the guide](guide.md) and [the site](https://example.org/x).\n\n### More\n\nIt is so."
+    graded = prompts.grade(Ask(question="How?"), (found(text),))
     written = prompts.write(Ask(question="How?"), (strip(text),))
 
     assert dict(blocks_of(graded))["passage 1"] == (
-        "from: Setup (guide.md)\n(3) Read the guide and the site.\n(4) ### More\n(5) It is so."
+        "from: Guide > Setup (guide.md)\n(3) Read the guide and the site.\n(4) ### More\n(5) It is so."
     )
     assert dict(blocks_of(written))["strip 1"] == (
         "from: Guide > Setup (guide.md)\nRead the guide and [the site](https://example.org/x).\n\n### More\n\nIt is so."
     )
+
+
+def test_sections_that_were_joined_into_one_passage_keep_their_headings():
+    text = "## Can I bring a `dog`?\n\nYes, on Fridays.\n\n## A cat?\n\nNo. It would shed its hair over all of the carpets."
+    whole = strip(text)
+    second = replace(whole, number=2, text="No.", start=text.index("No."), end=text.index("No.") + 3)
+    german = prompts.grounding(statements("Katzen sind hier im Haus nicht erlaubt."), (whole,))
+
+    graded = prompts.grade(Ask(question="A dog?"), (found(text),))
+    written = dict(blocks_of(prompts.write(Ask(question="A dog?"), (whole, second))))
+
+    assert dict(blocks_of(graded))["passage 1"].splitlines()[1:3] == [
+        "(1) ## Can I bring a `dog`?",
+        "(2) Yes, on Fridays.",
+    ]
+    assert written["strip 1"].startswith("from: Guide > Setup (guide.md)\n## Can I bring a `dog`?\n\nYes,")
+    assert written["strip 2"] == "from: Guide > Setup (guide.md)\n## A cat?\n\nNo."
+    assert "cat" in readable(second)
+    assert dict(blocks_of(german))["strip 1"].splitlines()[1:5] == [
+        "## Can I bring a `dog`?",
+        "(1) Yes, on Fridays.",
+        "## A cat?",
+        "(2) No.",
+    ]
 
 
 def test_the_files_of_a_question_are_named_to_whoever_plans_grades_writes_and_judges():
