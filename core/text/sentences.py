@@ -65,7 +65,7 @@ _SPACE = re.compile(r"\s")
 _LETTER_AND_STOP = re.compile(r"[^\W\d_]\.")
 _WORD_BEFORE_LIMIT = 16  # characters; every abbreviation is shorter
 ORDINAL_LENGTH = 2  # digits: "am 31. Juli", but "Das war 2019."
-_FIRST_WORD = re.compile(r"[\W_]*([^\W\d_]+)")
+_FIRST_WORD = re.compile(r"(?:[^\w\s$€£¥]|_)*([^\W\d_]+)")  # in "5 Mio. €) ist" there is none
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # "J", "U.S", "p.m"
 
 
@@ -147,7 +147,7 @@ def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) ->
     if not (is_initials or is_ordinal or word.lower() in _word_lists("maybe_last")["en"]):
         return True
     first = _FIRST_WORD.match(text, following, following + _WORD_BEFORE_LIMIT)
-    return first is not None and first.group(1).lower() in _openers(language_of(text))
+    return first is not None and first[1][0].isupper() and first[1].lower() in _openers(language_of(text))
 
 
 @cache

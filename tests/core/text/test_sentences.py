@@ -64,6 +64,7 @@ def test_abbreviations_initials_and_names_with_dots_end_nothing(sentence):
         "Die Frist endet am 3. Juli und nicht am 5. Tag nach der Kündigung.",
         "Es kostet ca. 5 Euro inkl. MwSt. pro Monat, vgl. Abs. 3 und Nr. 7.",
         "Wir haben 5 Mio. Nutzer und auch mehr.",
+        "Gegenüber 2023 (41,2 Mio. €) ist der Umsatz um 3 Tsd. € gestiegen, also um 5 Mio. (die Hälfte).",
         "Il y a p. ex. Redis, env. 3 serveurs, et M. Dupont avec Mme Durand qui sont là.",
         "Usamos p. ej. Redis y el Sr. Pérez con la Sra. Gómez, véase la pág. 5 del manual.",
         "Nós usamos p. ex. Redis e o Sr. Silva, veja a pág. 5 do manual.",
