@@ -18,6 +18,7 @@ from core.library.contents import Contents
 from core.library.documents import Passage, Retrieved, is_kept
 from core.reasoning import instructions
 from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Statements, Strip, Strips
+from core.text.blocks import LIST_MARKER
 from core.text.inline import without_tags, without_targets
 from core.text.intent import asks_for_calculation, needs_history, recent_questions
 from core.text.language import language_of, sure_language
@@ -39,6 +40,7 @@ SECTIONS_SHOWN = 40  # of one document in which a judge may search
 PATH_SHOWN = 150  # characters of a section's path, the last ones
 
 _WORD = re.compile(r"\w")
+_ITEM_LEAD = re.compile(rf"^[ \t]*{LIST_MARKER}[ \t]+\Z", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,12 +306,14 @@ def _headings_above(units: Sequence[Unit]) -> int:
 
 
 def _strip_text(strip: Strip) -> str:
-    """The words of a strip, below the headings above them that the title does not say, and without where links lead
-    within the documents."""
+    """The words of a strip, below the headings above them that the title does not say, with the number or sign of its
+    first item, and without where links lead within the documents."""
     units = split_units(strip.text)
     above = _headings_above(units)
     text = strip.text[units[above - 1].end :].strip("\n") if above else strip.text
-    shown = "\n\n".join((*strip.headings, without_targets(text, inner_alone=True)))
+    lead = _ITEM_LEAD.search(strip.passage.text[: strip.within[0]])
+    text = f"{lead[0] if lead else ''}{without_targets(text, inner_alone=True)}"
+    shown = "\n\n".join((*strip.headings, text))
     return f"{_title(strip.retrieved)}\n{shown[:STRIP_SHOWN]}"
 
 

@@ -332,6 +332,16 @@ def test_sections_that_were_joined_into_one_passage_keep_their_headings():
     ]
 
 
+def test_a_strip_that_begins_with_an_item_keeps_its_number():
+    text = "Do this:\n\n1. Take it.\n2. Use it. Then\n   rest."
+    use, rest = (replace(strip(text), text=text[at:], start=at) for at in map(text.index, ("Use", "Then")))
+
+    shown = dict(blocks_of(prompts.write(Ask(question="How?"), (use, replace(rest, number=2)))))
+
+    assert shown["strip 1"].splitlines()[1] == "2. Use it. Then"
+    assert shown["strip 2"].splitlines()[1] == "Then"
+
+
 def test_the_files_of_a_question_are_named_to_whoever_plans_grades_writes_and_judges():
     ask = Ask(question="What does this say?", files=("lease.md",))
     limits = strip("The limit is 5.")
