@@ -11,6 +11,7 @@ could have talked the model into sending out a secret with it. Code stays as it 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -23,6 +24,8 @@ from core.reasoning.faults import CallFailed
 from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts, to_step
 from core.reasoning.instructions import NO_ANSWER
 from core.reasoning.prompts import lines_of
+from core.text.blocks import LIST_MARKER
+from core.text.language import words_of
 from core.text.quoting import HEADING_SIGNS
 from core.text.sentences import split_units
 
@@ -59,6 +62,8 @@ _DEFINITION = re.compile(r"^ {0,3}\[\^?[^\]\n]{1,20}\]:.*\n?", re.MULTILINE)
 _RULE = re.compile(r"^[ \t>]*(?:-[-\s]*|=[=\s]*|\*{3,}[*\s]*|_{3,}[_\s]*)$", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s[^)\n]*)?\)")
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>)\]\"'`]+", re.IGNORECASE)
+_NO_WORD = re.compile(r"\W+")
+_LIST_MARKER = re.compile(rf"^[ \t]*(?:{LIST_MARKER}[ \t]+)?")
 _SIGN = re.compile(r"[^\n]")
 _NO_ANSWER = re.compile(rf"^.*\b{NO_ANSWER}\b.*$", re.MULTILINE)
 
@@ -311,9 +316,31 @@ def to_draft(text: str, strips: reasoner.Strips) -> reasoner.Draft:
     """The draft in a reply. It does not answer when NO_ANSWER stands before the first footnote."""
     written = _THOUGHT.sub("", plain(text))[:DRAFT_LIMIT].lstrip()
     kept = _NO_ANSWER.sub("", written)
-    text = _MARKS_ALONE.sub("", _with_bold_headings(_prose(kept, strips))).strip()
+    text = _MARKS_ALONE.sub("", _with_bold_headings(_prose(_without_sources(kept, strips), strips))).strip()
     answers = kept == written or bool(_MARKERS.search(written[: written.index(NO_ANSWER)]))
     return reasoner.Draft(text=text, composed=True, answers=answers)
+
+
+@cache
+def _above_sources() -> re.Pattern[str]:
+    words = "|".join(words_of("draft", "sources").values())
+    return re.compile(rf"^[ \t#*_]*(?:{words})[ \t*_]*(?:[:：][ \t*_]*|$)", re.IGNORECASE | re.MULTILINE)
+
+
+def _without_sources(text: str, strips: reasoner.Strips) -> str:
+    """The draft without its own list of sources at the end. Every line of one begins with a footnote, or only names a
+    strip."""
+    *_, above = (None, *_above_sources().finditer(text))
+    if above is None or not text[: above.start()].strip():
+        return text
+    passages = [strip.passage for strip in strips]
+    names = [_NO_WORD.sub("", "".join((each.title, *each.path, each.source))).casefold() for each in passages]
+    for line in filter(str.strip, text[above.end() :].splitlines()):
+        item = _LIST_MARKER.sub("", line)
+        words = _NO_WORD.sub("", _MARKERS.sub("", item)).casefold()
+        if not (_MARKERS.match(item) or any(words in name for name in names)):
+            return text
+    return text[: above.start()]
 
 
 def _with_bold_headings(text: str) -> str:

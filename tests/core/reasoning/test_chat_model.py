@@ -650,6 +650,25 @@ def test_what_stands_beside_code_is_read_together_with_it(written, kept):
 
 
 @pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("Five. [1]\n\n**Sources:**\n\n- [1] Guide (guide.md)\n- `guide.md` [2]", "Five. [1]"),
+        ("Five. [1]\n\nQuellen: [1], [2]", "Five. [1]"),
+        ("五つです。[1]\n\n出典：[1]", "五つです。[1]"),
+        ("Five. [1]\n\nReferences\n1. guide.md\n", "Five. [1]"),
+        (
+            "These go:\n\nSources:\n\n- wikis [1]\n- drives [2]",
+            "These go:\n\nSources:\n\n- wikis [1]\n- drives [2]",
+        ),
+        ("Sources: [1]", "Sources: [1]"),
+        ("Sources: [1]\n\nThere are five. [1]", "Sources: [1]\n\nThere are five. [1]"),
+    ],
+)
+def test_a_list_of_its_sources_is_left_out_of_a_draft_and_no_other(written, kept):
+    assert to_draft(written, (KNOWN, strip("Each may have 2 MB.", 2))).text == kept
+
+
+@pytest.mark.parametrize(
     ("written", "answers", "text"),
     [
         ("I must say NO_ANSWER.", False, ""),
