@@ -19,7 +19,7 @@ from bots.terminal.session import TERMINAL
 from bots.testing.judging import normalized
 from core.answers.answers import Answers
 from core.conversation import value
-from core.errors import SettingsError
+from core.errors import SettingsError, reason_of
 from core.traces.log import QuestionLog
 from core.traces.search import FoundQuestion, QuestionFilter, search
 
@@ -91,8 +91,7 @@ def write(drafts: Iterable[NewCase], file: Path, whom: str | None, command: str)
         with file.open("x", encoding="utf-8") as stream:
             stream.write("\n".join(_lines(drafts, whom, command)))
     except OSError as fault:
-        why = (fault.strerror or "the disk refused").lower()
-        raise SettingsError(f"{file} cannot be written: {why}. --out names another.") from fault
+        raise SettingsError(f"{file} cannot be written: {reason_of(fault)}. --out names another.") from fault
 
 
 def _lines(drafts: Iterable[NewCase], whom: str | None, command: str) -> Iterator[str]:

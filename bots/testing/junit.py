@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from bots.terminal.screen import line, plain
 from bots.testing.judging import Judgement, Verdict
 from bots.testing.sections import said
-from core.errors import FootnoteError
+from core.errors import FootnoteError, reason_of
 
 #: The element of each verdict; a question that holds, or is flaky, has none.
 ELEMENTS: Mapping[Verdict, str] = {"fails": "failure", "failed": "error", "asked": "skipped"}
@@ -25,9 +25,7 @@ def write(suites: Mapping[str, Sequence[Judgement]], file: Path, made: str) -> P
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(as_xml(suites, made), encoding="utf-8")
     except OSError as fault:
-        raise FootnoteError(
-            f"{file} cannot be written: {(fault.strerror or 'the disk refused').lower()}."
-        ) from fault
+        raise FootnoteError(f"{file} cannot be written: {reason_of(fault)}.") from fault
     return file
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bots.testing.judging import GOOD, Judgement, Quotes
 from core.conversation import value
-from core.errors import FootnoteError
+from core.errors import FootnoteError, reason_of
 
 FOLDER = "tests"  # in DATA_DIR
 NAME_LENGTH = 12  # hexadecimal digits of the hash of the question file's path
@@ -113,5 +113,4 @@ def save(run: Run, file: Path) -> None:
         unfinished.write_text(json.dumps(asdict(run)), encoding="utf-8")
         unfinished.replace(file)
     except OSError as fault:
-        why = (fault.strerror or "the disk refused").lower()
-        raise FootnoteError(f"{file} cannot be written: {why}.") from fault
+        raise FootnoteError(f"{file} cannot be written: {reason_of(fault)}.") from fault

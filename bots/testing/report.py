@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.conversation import value
-from core.errors import FootnoteError
+from core.errors import FootnoteError, reason_of
 
 PAGE, OBJECT = "report.html", "report.json"
 TEMPLATE = "report.html.j2"
@@ -94,8 +94,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
         for name, content in contents.items():
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as fault:
-        why = (fault.strerror or "the disk refused").lower()
-        raise FootnoteError(f"{folder} cannot be written: {why}.") from fault
+        raise FootnoteError(f"{folder} cannot be written: {reason_of(fault)}.") from fault
     return [folder / name for name in contents]
 
 

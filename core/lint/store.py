@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from shutil import copymode
 from typing import Any
 
 from core.conversation import value
@@ -187,7 +188,11 @@ def write_baseline(file: Path, findings: Iterable[LintFinding], before: Iterable
         for each in findings
     ]  # fmt: skip
     text = json.dumps({"accepted": entries}, ensure_ascii=False, indent=1) + "\n"
+    unfinished = file.with_name(f"{file.name}.new")
     try:
-        file.write_text(text, encoding="utf-8")
+        unfinished.write_text(text, encoding="utf-8")
+        if file.exists():
+            copymode(file, unfinished)
+        unfinished.replace(file)  # a disk that is full must not cost the reasons
     except OSError as trouble:
         raise SettingsError(f"The baseline {file} cannot be written: {trouble.strerror}.") from trouble

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from fakes.harbour import FERRY_QUESTION
 
 from core.library.data_lock import lock_data_dir
@@ -87,6 +89,21 @@ async def test_a_baseline_accepts_what_was_found_and_names_what_is_gone(machine)
     assert "1 more finding accepted by the baseline" in accepted.err
     assert reason == "The basin was enlarged."
     assert "accepts what is not found any more" in changed.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
+async def test_a_full_disk_costs_no_reasons_of_the_baseline(machine):
+    await ingest(machine, rules=ONE, guide=OTHER)
+    file = machine.folder / ".footnote-lint.json"
+    file.write_text('{"accepted": [{"id": "1", "kind": "copy", "where": "a", "reason": "Both are read."}]}')
+    before = file.read_text()
+    (machine.folder / ".footnote-lint.json.new").symlink_to("/dev/full")
+
+    written = await machine.run("lint", "--write-baseline")
+
+    assert written.code == 2
+    assert written.err == "The baseline .footnote-lint.json cannot be written: No space left on device.\n"
+    assert file.read_text() == before
 
 
 async def test_kinds_and_a_collection_are_chosen(machine):
