@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import NoReturn
 
 from bots.chat.texts import counted
@@ -52,7 +53,7 @@ def examine(configuration: Configuration) -> list[Finding]:
             found.extend(_examine_vectors(library, settings))
             found.extend(_compare_with_disk(library))
     except SettingsError as error:
-        found.append(from_error(NAME, error, f"See who may read it: `ls -l {file}`"))
+        found.append(from_error(NAME, error, f"See who may read it: `ls -l {quote(str(file))}`"))
     return found
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from bots.chat import channels
@@ -20,16 +21,18 @@ from bots.doctor.findings import Finding, failed, from_error, ok, warning
 from bots.doctor.settings import Configuration
 from bots.stores.source import IN_FOLDER, IN_POSTGRES, files_in
 from core.bootstrap import is_served
-from core.errors import SettingsError, VersionMismatch
+from core.errors import FootnoteError, SettingsError, reason_of
 from core.library import data_lock
 from core.settings import Settings
 from core.storage.database import VERSIONS, check, version_in
+from core.storage.sqlite import translate_errors
 from core.storage.storage import file_of, queue_file
 
 if TYPE_CHECKING:
     import psycopg
 
 NAME, TURNS = "data folder", "turns"
+CHOWN, OWN = "sudo chown -R $(id -un)", "Set DATA_DIR to a folder of your own."
 LITTLE_SPACE = 600_000_000  # bytes; 100,000 passages take 133 MB, and their vectors about 450
 NO_SPACE = 20_000_000  # bytes; a day of conversations may need more
 
@@ -67,14 +70,19 @@ def report_damage(check: str, file: Path, error: sqlite3.Error, fix: str) -> Fin
 
 def examine(configuration: Configuration) -> list[Finding]:
     folder, fix = configuration.settings.data_dir, "Move it away, or set DATA_DIR to another folder."
-    if not folder.exists():
+    try:
+        is_there = folder.exists()
+    except PermissionError as fault:
+        return [failed(NAME, f"DATA_DIR {folder} cannot be looked at: {reason_of(fault)}.", OWN)]
+    if not is_there:
         return [*_examine_parent(folder)]
     if not folder.is_dir():
         return [failed(NAME, f"DATA_DIR {folder} is a file.", fix)]
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        fix = f"`sudo chown -R $(id -un) {folder}`"
+        is_own = folder.stat().st_uid == os.geteuid()
+        fix = f"`{'chmod -R u+rwX' if is_own else CHOWN} {quote(str(folder))}`"
         return [failed(NAME, f"You may not write in DATA_DIR {folder}.", fix)]
-    return [*_examine_access(folder), *_examine_space(folder), *_examine_versions(configuration.settings)]
+    return [*_examine_access(folder), *_examine_space(folder), *_examine_files(configuration.settings)]
 
 
 def find_owner(data_dir: Path) -> str:
@@ -91,8 +99,7 @@ def _examine_parent(folder: Path) -> Iterator[Finding]:
         yield ok(NAME, f"{folder} is not there yet; the first command that needs it makes it.")
         yield from _examine_space(above)
     else:
-        unmade = f"DATA_DIR {folder} cannot be made in {above}."
-        yield failed(NAME, unmade, "Set DATA_DIR to a folder of your own.")
+        yield failed(NAME, f"DATA_DIR {folder} cannot be made in {above}.", OWN)
 
 
 def _examine_access(folder: Path) -> Iterator[Finding]:
@@ -100,9 +107,11 @@ def _examine_access(folder: Path) -> Iterator[Finding]:
     yield ok(NAME, f"{folder} is used by {owner}." if owner else f"{folder} can be used; nobody uses it now.")
     status = folder.stat()
     if status.st_uid != os.geteuid():
-        yield warning(NAME, f"{folder} belongs to another user.", f"`sudo chown -R $(id -un) {folder}`")
+        yield warning(NAME, f"{folder} belongs to another user.", f"`{CHOWN} {quote(str(folder))}`")
     if status.st_mode & data_lock.PRIVATE_UMASK:
-        yield warning(NAME, f"Others on this machine may look into {folder}.", f"`chmod 700 {folder}`")
+        yield warning(
+            NAME, f"Others on this machine may look into {folder}.", f"`chmod 700 {quote(str(folder))}`"
+        )
 
 
 def _examine_space(folder: Path) -> Iterator[Finding]:
@@ -115,14 +124,18 @@ def _examine_space(folder: Path) -> Iterator[Finding]:
         yield warning(NAME, space, fix)
 
 
-def _examine_versions(settings: Settings) -> Iterator[Finding]:
-    """Files of other versions; the index has a check of its own."""
+def _examine_files(settings: Settings) -> Iterator[Finding]:
+    """Files that are damaged or of other versions; the index and the turns have checks of their own."""
     for store, file in files_in(settings).items():
+        schema = IN_FOLDER[store]
         try:
+            if store not in ("library", "turns") and file.is_file():
+                with translate_errors(file, schema):
+                    query(file, "SELECT 1 FROM sqlite_master LIMIT 1")
             if store != "library":
-                check(file, version_in(file), IN_FOLDER[store])
-        except VersionMismatch as mismatch:
-            yield from_error(NAME, mismatch)
+                check(file, version_in(file), schema)
+        except FootnoteError as fault:
+            yield from_error(NAME, fault)
 
 
 # Threads: the one sign in the data folder that a platform's events arrive

@@ -28,6 +28,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from core.conversation import value
@@ -136,9 +137,13 @@ def read_owner_only(path: Path) -> str:
             if not stat.S_ISREG(status.st_mode):
                 raise SettingsError(f"{path} is no file.")
             if status.st_uid not in (os.geteuid(), 0):
-                raise SettingsError(f"{path} belongs to another user. Run `sudo chown $(id -un) {path}`.")
+                raise SettingsError(
+                    f"{path} belongs to another user. Run `sudo chown $(id -un) {quote(str(path))}`."
+                )
             if status.st_mode & PRIVATE_UMASK:
-                raise SettingsError(f"{path} can be read by others on this machine. Run `chmod 600 {path}`.")
+                raise SettingsError(
+                    f"{path} can be read by others on this machine. Run `chmod 600 {quote(str(path))}`."
+                )
             content = os.read(descriptor, SIZE_LIMIT + 1)
         finally:
             os.close(descriptor)

@@ -35,7 +35,7 @@ from core.wording import Sentence
 logger = logging.getLogger(__name__)
 
 #: LangGraph makes the tables. A type of :class:`State` that gets another name, module or field needs a migration.
-SCHEMA = Schema()
+SCHEMA = Schema(cure="Move it away to begin new conversations; your documents are not affected.")
 BUSY_TIMEOUT = 10.0  # seconds another writer may hold the file
 
 #: Within a turn, a checkpoint does not wait for the disk. With a write-ahead log, a killed process loses nothing;
@@ -147,9 +147,7 @@ async def open_checkpoints(file: Path) -> AsyncIterator[PrunedSqliteSaver]:
                 f"{file} cannot be opened: {disk_trouble(fault) or 'the disk refused'}."
             ) from fault
         except sqlite3.DatabaseError as fault:
-            raise SettingsError(
-                f"{file} is damaged. Move it away to begin new conversations; your documents are not affected."
-            ) from fault
+            raise SettingsError(f"{file} is damaged. {SCHEMA.cure}") from fault
         yield saver
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import socket
 import sqlite3
+import sys
 from contextlib import closing
 
 import pytest
 from fakes.gemini import Blocked, FakeGemini, Hang, Status
+from fakes.permissions import NO_LINUX, bind_for_good
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG, FakeSite, FakeTavily
 
@@ -261,6 +264,40 @@ async def test_a_data_folder_that_others_may_read_or_that_cannot_be_made_is_told
 
     assert with_state(readable, "data folder", "warning")["fix"] == "`chmod 700 .footnote`"
     assert only(impossible, "data folder")["state"] == "failed"
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and sys.platform != "linux", reason=NO_LINUX)
+async def test_a_data_folder_that_is_closed_is_told_with_a_command_that_can_be_pasted(machine):
+    machine.before_start = bind_for_good
+    closed = machine.folder / "data of ours"
+    closed.mkdir(mode=0o500)
+    machine.settings |= {"DATA_DIR": str(closed)}
+    unwritable = await examined(machine)
+    closed.chmod(0)
+    machine.settings |= {"DATA_DIR": str(closed / "below")}
+
+    hidden = await examined(machine)
+    closed.chmod(0o700)
+
+    assert only(unwritable, "data folder")["fix"] == f"`chmod -R u+rwX '{closed}'`"
+    assert (
+        only(hidden, "data folder")["finding"]
+        == f"DATA_DIR {closed / 'below'} cannot be looked at: permission denied."
+    )
+
+
+async def test_stores_that_were_cut_off_are_told_with_what_to_do(indexed):
+    await indexed.run("ask", "When does the ferry to Sark leave?")
+    for name in ("conversations", "rooms"):
+        file = indexed.folder / ".footnote" / f"{name}.sqlite"
+        os.truncate(file, file.stat().st_size // 2)
+
+    found = [each for each in (await examined(indexed))["data folder"] if each["state"] == "failed"]
+
+    assert [each["finding"] for each in found] == [
+        ".footnote/conversations.sqlite is damaged.", ".footnote/rooms.sqlite is damaged.",
+    ]  # fmt: skip
+    assert all(each["fix"].startswith("Move it away") for each in found)
 
 
 async def test_beside_a_process_that_owns_the_folder_everything_is_read_and_it_is_named(indexed):
